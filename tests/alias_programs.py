@@ -1,8 +1,8 @@
-"""Generated programs: a checkpointed function that is called through transformed aliases.
+"""Generated programs that call a checkpointed function through transformed aliases.
 
 Each program is a module with a function `main()` that returns values and gradients. The programs
 vary the function (which parameters must be concrete, which have defaults), the transformation and
-how it says which arguments it means, where the alias is kept, and how it is called.
+how it selects arguments, where the alias is stored, and how it is called.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MESH = Mesh(np.array(jax.devices()[:1]), ("data",))
 
 # Function name -> its definition, without the checkpoint.
 FUNCTIONS = {
-    # A branch on a flag, and a string that is mostly left to its default.
+    # A branch on a flag, and a string that usually has its default value.
     "mode": """\
 def cell(w, x, train, act="relu"):
     h = jnp.sum(w * x, axis=-1)
@@ -36,13 +36,13 @@ def cell(w, x, train, act="relu"):
         h = h * 0.5
     return jnp.tanh(h) if act == "tanh" else jax.nn.relu(h) + h
 """,
-    # A number that nobody needs the value of stands before the flag.
+    # A number that need not be concrete precedes the flag.
     "gap": """\
 def cell(w, x, scale=2.0, train=False):
     h = jnp.tanh(jnp.sum(w * x, axis=-1) * scale)
     return h * 0.5 if train else h
 """,
-    # Only a flag, always given.
+    # Only a flag, always passed.
     "flag": """\
 def cell(w, x, train):
     h = jnp.sum(w * x, axis=-1)
@@ -50,7 +50,7 @@ def cell(w, x, train):
 """,
 }
 
-# Function name -> arguments of calls after `w, x`, in the forms of a call.
+# Function name -> arguments after `w, x`, in the forms of a call.
 CALLS = {
     "mode": {
         "omitted": "True",
@@ -73,9 +73,9 @@ CALLS = {
 
 @dataclass(frozen=True)
 class Transform:
-    """A transformation of `cell`, as `TEXT % what`, for arrays `w` and `x` as they must be.
+    """A transformation of `cell`, as `TEXT % what`, with arrays `w` and `x` of the right shape.
 
-    `differentiate`: whether a gradient of what it returns is taken.
+    `differentiate`: whether to take a gradient of its result.
     """
 
     text: str
@@ -222,7 +222,7 @@ def jaxpr_value(f, static_argnums):
 """,
 }
 
-# How the alias is kept: text with CELL, the transformed cell, and CALL, a call of it.
+# How the alias is stored: text with CELL, the transformed cell, and CALL, a call of it.
 ALIASES = {
     "module": """\
 {cell}
@@ -363,7 +363,7 @@ def _program(function: str, transform: Transform, alias: str, calls: list[str]) 
 
 
 def programs() -> dict[str, str]:
-    """The programs by name. Some do not run: not every call goes with every transformation."""
+    """Return the programs by name. Some do not run: not every call fits every transformation."""
     found: dict[str, str] = {}
     for function, forms in CALLS.items():
         for label, transform in _transforms(function):

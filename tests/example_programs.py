@@ -1,4 +1,4 @@
-"""The rules' examples as programs to run under JAX, and what each release of it should do."""
+"""The rules' examples as programs to run under JAX, with the expected outcome per release."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Program:
     """One program of an example.
 
     Attributes:
-        name: the rule's code, which example it is, and which text of it.
-        files: its files by path.
-        main: the one that is executed.
-        use: what is executed after it.
-        fails: how it should fail, in the releases that this speaks of.
-        asserted: what should be true after `use` where it does not fail.
+        name: the rule's code, the example and which of its texts.
+        files: the files by path.
+        main: the file to execute.
+        use: code to execute after it.
+        fails: the expected failure, in the releases it applies to.
+        asserted: what must be true after `use` if it does not fail.
     """
 
     name: str
@@ -40,14 +40,14 @@ class Program:
     asserted: str
 
     def should_fail(self, jax: str) -> bool:
-        """Whether it should fail in a release of jax."""
+        """Return whether the program should fail in a release of jax."""
         if self.fails is None:
             return False
         version, since, until = map(_version, (jax, self.fails.since, self.fails.until))
         return since <= version and (not until or version < until)
 
     def is_right(self, jax: str, outcome: str) -> bool:
-        """Whether its outcome is what its example says."""
+        """Return whether the outcome is the expected one."""
         if self.should_fail(jax):
             assert self.fails is not None
             return bool(re.search(self.fails.error, outcome, re.DOTALL))
@@ -55,7 +55,7 @@ class Program:
 
 
 def programs() -> Iterator[Program]:
-    """The programs of all rules' examples that say how they are used."""
+    """Return the programs of all examples that have code to run."""
     for rule in load_rules():
         for number, example in enumerate(wrong_examples(rule), 1):
             if is_run(example):
@@ -69,12 +69,12 @@ def programs() -> Iterator[Program]:
 
 
 def is_run(example: Example) -> bool:
-    """Whether an example says how it is used."""
+    """Return whether an example has code to run."""
     return any(getattr(example, name) for name in MATTERS)
 
 
 def run(interpreter: str, chosen: Sequence[Program], env: Mapping[str, str]) -> tuple[str, dict]:
-    """The version of JAX of an interpreter, and how each program ends under it."""
+    """Return the interpreter's version of JAX, and the outcome of each program under it."""
     with tempfile.TemporaryDirectory() as folder:
         listed, outcomes = Path(folder, "programs.json"), Path(folder, "outcomes.json")
         rows: list[dict[str, object]] = []

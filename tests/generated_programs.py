@@ -1,8 +1,8 @@
-"""Small programs, generated: each combines one way to write a thing with one way to use it.
+"""Small generated programs: each combines one form of code with one way to use it.
 
 Every program has a function `main()` that returns values and gradients. It calls the checkpointed
-function in an eager loop that changes the parameters in place: a parameter that a fix makes static
-shows as a gradient that is stale.
+function in an eager loop that changes the parameters in place, so that a parameter that a fix makes
+static shows up as a stale gradient.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _lines(text: str, indent: int) -> str:
     return textwrap.indent(textwrap.dedent(text).strip("\n"), " " * indent) + "\n"
 
 
-# -- what a function asks of a tree of parameters, and what the tree is
+# -- questions about a pytree of parameters
 
 # Of a dictionary: `w`, and perhaps `b`.
 DICT_QUESTIONS = {
@@ -214,7 +214,7 @@ BLOCKS = {
     ),
 }
 DRIVERS = {
-    # The parameters are closed over: nothing says that a gradient is taken of them.
+    # The parameters are closed over: nothing shows that they are differentiated.
     "closed": (
         "slope = jax.grad(lambda x: jnp.sum({call}))(x)\nfound.append(slope)\ngrads = slope / 10"
     ),
@@ -227,7 +227,7 @@ DRIVERS = {
 
 
 def tree_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
-    """Questions about a tree of parameters, all of which a tracer answers."""
+    """Return questions about a pytree of parameters, all of which a tracer can answer."""
     made = (
         (kind, question, block, driver)
         for kind, (questions, _) in TREES.items()
@@ -268,7 +268,7 @@ USES = {
     "loop": ("for _ in range(flag):\n    x = jnp.sin(x)\nreturn x", "int"),
     "library": ("return x * jax.nn.one_hot(1, flag + 3)[:3]", "int"),
 }
-# How what is made of `flag` gets to the function that uses it. `{to}` is the next function.
+# How the value computed from `flag` reaches the function that uses it. `{to}` is the next function.
 BY_KEYWORDS = {
     "display": "opts = {'flag': flag}\nreturn {to}(x, **opts)",
     "call": "opts = dict(flag=flag)\nreturn {to}(x, **opts)",
@@ -348,7 +348,7 @@ class Settings:
 
 
 """
-# How the checkpointed function gets its flag: its signature, and calls of it.
+# How the checkpointed function receives its flag: its signature, and calls of it.
 SIGNATURES = {
     "position": ("x, flag", "block(x, given)"),
     "keyword": ("x, flag=0", "block(x, flag=given)"),
@@ -364,7 +364,7 @@ def _used(use: str, read: str = "") -> str:
 
 
 def _chain(depth: int, forwarded: str, last: str) -> str:
-    """`helper` that passes on what it is given `depth - 1` times."""
+    """Return a `helper` that passes its arguments on through `depth - 1` functions."""
     names = ["helper", *(f"helper_{n}" for n in range(1, depth))]
     text = f"def {names[-1]}{last}"
     for name, after in reversed(list(itertools.pairwise(names))):
@@ -373,7 +373,7 @@ def _chain(depth: int, forwarded: str, last: str) -> str:
 
 
 def _flag_main(kind: str, call: str, hidden: bool) -> str:
-    """The calls of a program; `hidden`: nothing tells what kind of value the flag is."""
+    """Return the calls of a program; with `hidden`, nothing shows the type of the flag."""
     values = "(True, False)" if kind == "bool" else "(1, 2)"
     function = "globals()['objective']" if hidden else "objective"
     return f"""\
@@ -392,7 +392,7 @@ def main():
 
 
 def flag_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
-    """A flag that goes through a container to the function that branches on it."""
+    """Return programs whose flag reaches a branch through a container."""
     made = itertools.product(BY_KEYWORDS, (1, 2, 3), USES, SIGNATURES)
     for through, depth, use, signature in itertools.islice(made, start, None, every):
         parameters, call = SIGNATURES[signature]
@@ -416,7 +416,7 @@ def _read_by(container: str) -> str:
 
 
 def object_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
-    """A flag in an object that is read elsewhere: made in the checkpointed function or outside."""
+    """Return programs whose flag is an attribute of an object made inside or outside the function."""
     made = (
         (container, read, depth, use, where)
         for container in BY_OBJECT
@@ -488,7 +488,7 @@ OPEN_SIGNATURES = {
 
 
 def open_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
-    """A flag that comes in `**kwargs`, `*args` or a dictionary of options."""
+    """Return programs whose flag is in `**kwargs`, `*args` or a dictionary of options."""
     made = itertools.product(OPEN_SIGNATURES, (1, 2), USES)
     for signature, depth, use in itertools.islice(made, start, None, every):
         parameters, body, call = OPEN_SIGNATURES[signature]
@@ -501,9 +501,9 @@ def open_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
         yield Program(f"open_{signature}_{depth}_{use}", text)
 
 
-# -- arrays that nothing traces
+# -- arrays that are not traced
 
-# What a function asks of an array `mask` of which it computes a bool or a number.
+# Questions about an array `mask`, from which the function computes a bool or a number.
 ARRAY_QUESTIONS = {
     "any_method": "if mask.any():\n    return jnp.sin(x)\nreturn 2 * x",
     "any_function": "if jnp.any(mask):\n    return jnp.sin(x) * mask\nreturn 2 * x",
@@ -521,7 +521,7 @@ ARRAY_QUESTIONS = {
     "size": "return jnp.sin(x) * jnp.ones(int(mask.max()) + 2)",
     "helper": "return chosen(x, mask)",
 }
-# Where the array comes from: statements of the module, of `main`, what is passed, other calls.
+# Where the array comes from: statements of the module, of `main`, arguments, other calls.
 ARRAYS = {
     "numpy": ("MASK = np.array([1, 0, 1])\n", "", "MASK"),
     "jax": ("MASK = jnp.array([1, 0, 1])\n", "", "MASK"),
@@ -545,7 +545,7 @@ ARRAY_BLOCKS = {
 
 
 def array_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
-    """A branch on an array that is computed from nothing that is traced."""
+    """Return programs that branch on an array computed from untraced values."""
     made = itertools.product(ARRAY_QUESTIONS, ARRAYS, ARRAY_BLOCKS)
     for question, array, block in itertools.islice(made, start, None, every):
         before, local, given = ARRAYS[array]

@@ -1,4 +1,4 @@
-"""Reports of what may stand in code, names and messages: for formats that none of it may break."""
+"""Reports with hostile paths, names and messages, which every output format must escape."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ texts = st.lists(st.sampled_from(_PIECES) | st.characters(), max_size=8).map("".
 
 
 def _name(text: str) -> str:
-    """A text as a name that a file may have: of surrogates, those that stand for a byte."""
+    """Return text as a valid file name: lone surrogates only where they stand for an undecodable
+    byte.
+    """
     name = text.translate(dict.fromkeys((0, 0x2F, *range(0xD800, 0xDC80))))
     return "".join(letter for letter in name if not "\udcff" < letter <= "\udfff")
 
@@ -53,7 +55,7 @@ _NAMES = texts.map(_name).filter(lambda name: name not in ("", ".", ".."))
 
 @st.composite
 def sources(draw: st.DrawFn) -> SourceFile:
-    """A file in the project's folder or outside of it."""
+    """Generate a file inside or outside the project folder."""
     folder = draw(st.sampled_from([FOLDER, FOLDER / "a b", Path("/elsewhere")]))
     name = draw(_NAMES) + draw(st.sampled_from(["", ".py", ".sh"]))
     return SourceFile(folder / name, draw(texts))
@@ -66,7 +68,7 @@ def _spans(file: SourceFile) -> st.SearchStrategy[Span]:
 
 @st.composite
 def findings(draw: st.DrawFn, files: list[SourceFile]) -> Finding:
-    """A finding in one of the files, perhaps with a fix in it and with related places."""
+    """Generate a finding in one of the files, sometimes with a fix and related locations."""
     file = draw(st.sampled_from(files))
     fix = None
     if draw(st.booleans()):
@@ -94,7 +96,7 @@ def findings(draw: st.DrawFn, files: list[SourceFile]) -> Finding:
 
 @st.composite
 def reports(draw: st.DrawFn, most: int = 4) -> Report:
-    """A report of some findings, a few of them suppressed."""
+    """Generate a report of several findings, a few of them suppressed."""
     files = draw(st.lists(sources(), min_size=1, max_size=3, unique_by=lambda file: file.path))
     found = draw(st.lists(findings(files), max_size=most, unique=True))
     hidden = draw(st.lists(findings(files), max_size=2, unique=True))
@@ -108,10 +110,10 @@ def reports(draw: st.DrawFn, most: int = 4) -> Report:
     )
 
 
-# A few suffice each time; what takes long here is another process on the same machine.
+# A few examples are enough: the slow part of these tests is starting another process.
 _quickly = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def given_reports(test: Callable[[Report], None]) -> Callable[[], None]:
-    """A test of any report."""
+    """Run a test with generated reports."""
     return cast("Callable[[], None]", _quickly(given(reports())(test)))

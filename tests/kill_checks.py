@@ -1,4 +1,4 @@
-"""What must hold of a project in which a run was stopped, and the counting of it."""
+"""Invariants that must hold after a run is interrupted, and counters for the report."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from kill_trees import Tree, copy_tree, differences, strays, tree_of
 
 FIX = ("--fix", "--jobs", "1", "--no-cache", "--output-format", "concise", ".")
 UNDO = ("undo", ".")
-# An undo of the last entry, and of those before it: a run that finishes another makes two.
+# How often to undo: a run that recovers another run writes two journal entries.
 _MOST_UNDONE = 3
-# Characters of what is wrong.
+# Maximum length of a reported detail.
 _SHOWN = 400
 
 
 @dataclass(slots=True)
 class Findings:
-    """What a campaign counts, and what it finds wrong."""
+    """The counters and violations of one campaign."""
 
     name: str
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
     def check(self, where: str, what: str, is_right: object, detail: str = "") -> None:
-        """Take down what is wrong; `where` says how to see it again."""
+        """Record a violation; `where` says how to reproduce it."""
         if not is_right:
             self.wrong.append(f"{where}: {what} {detail[:_SHOWN]}".strip())
 
     def lines(self) -> Iterator[str]:
-        """What is to be told."""
+        """Return the lines to print."""
         numbers = ", ".join(f"{number} {what}" for what, number in self.counts.items())
         yield f"{self.name}: {numbers}; {len(self.wrong)} wrong"
         yield from (f"  {line}" for line in self.wrong[:20])
@@ -43,9 +43,9 @@ class Subject:
     """A project before and after `--fix`.
 
     Attributes:
-        pristine: a copy of it as it was.
-        fixed: a copy of it after a run that nothing disturbed, with its journal.
-        place: where runs are to have it: a folder that is made anew for each.
+        pristine: a copy of the original project.
+        fixed: a copy after an uninterrupted run, including its journal.
+        place: the folder to run in, recreated for each run.
     """
 
     pristine: Path
@@ -55,12 +55,12 @@ class Subject:
     new: Tree
 
     def start(self, fixed: bool = False) -> Path:
-        """The project at its place, before the fix or after it."""
+        """Copy the project to its place, before or after the fix."""
         return copy_tree(self.fixed if fixed else self.pristine, self.place)
 
 
 def prepare(pristine: Path, folder: Path) -> Subject:
-    """What a run that nothing disturbs makes of a project."""
+    """Run `--fix` on a project without interruption."""
     place = folder / "place"
     root = copy_tree(pristine, place)
     done = run(root, FIX)
@@ -73,7 +73,7 @@ def prepare(pristine: Path, folder: Path) -> Subject:
 
 
 def check_after(found: Findings, where: str, subject: Subject, root: Path) -> None:
-    """What must hold of a project in which a run was stopped: nothing lost, all can go on."""
+    """Check a project after an interrupted run: no file is lost, and undo and fix still work."""
     lost = differences(tree_of(root), subject.old, subject.new)
     found.check(where, "a file is neither old nor new:", not lost, "; ".join(lost.lines))
     twin = copy_tree(root, root.with_name("twin"))

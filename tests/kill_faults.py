@@ -1,7 +1,7 @@
-"""Faults of the system at the n-th call that a run makes to change something on disk.
+"""Fault injection at the n-th system call with which a run changes something on disk.
 
-The run is a fork of this process, in which the calls are replaced by ones that count. Counted are
-those that concern a folder: what is below it by path, and what was opened below it by handle.
+The run is a fork of this process in which these calls are replaced by counting versions. Calls
+count if they concern a given folder, through a path below it or a file descriptor opened below it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# By their first argument, a path or a handle. `open` of `os` only: what is opened by the built-in
-# one is read, which `Ran.unseen` proves.
+# Calls whose first argument is a path or a file descriptor. Only `os.open` counts: the built-in
+# `open` is
+# used for reading, which `Ran.unseen` verifies.
 CALLS = (
     *("open", "write", "fsync", "close", "replace", "rename", "unlink", "remove", "mkdir", "rmdir"),
     *("chmod", "chown", "setxattr", "link", "symlink", "truncate", "ftruncate", "utime"),
 )
-# What needs space on the disk.
+# Calls that need free disk space.
 _GROWING = frozenset({"write", "mkdir", "fsync", "setxattr", "link", "symlink"})
-# Events of the interpreter's own audit that say that something is changed on disk.
+# Python audit events for changes on disk.
 _AUDITED = {
     "os.rename": "replace",
     "os.remove": "unlink",
@@ -41,7 +42,7 @@ _AUDITED = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One call: what it is, what it is about, and for `open` and `replace` how and where to."""
+    """One call: its name and path, and for `open` and `replace` the flags and the destination."""
 
     name: str
     path: Path
@@ -50,12 +51,12 @@ class Event:
     data: bytes = b""
 
 
-# Told of each call before it is made, with its number; may raise, kill, or meddle.
+# Receives each call before it is made, with its number; may raise, kill the process or edit files.
 Fault = Callable[[int, Event], None]
 
 
 def kill_at(number: int) -> Fault:
-    """Be killed right before a call. The one after the last call is no call: nothing happens."""
+    """Kill the process right before a call; past the last call, nothing happens."""
 
     def fault(current: int, event: Event) -> None:
         if current == number:
@@ -65,7 +66,7 @@ def kill_at(number: int) -> Fault:
 
 
 def fail_at(number: int, code: int) -> Fault:
-    """One call fails."""
+    """Make one call fail."""
 
     def fault(current: int, event: Event) -> None:
         if current == number:
@@ -75,7 +76,7 @@ def fail_at(number: int, code: int) -> Fault:
 
 
 def full_from(number: int) -> Fault:
-    """From a call on there is no space left."""
+    """Make every call from this one on fail for lack of disk space."""
 
     def fault(current: int, event: Event) -> None:
         if current >= number and (event.name in _GROWING or event.creates):
@@ -85,7 +86,7 @@ def full_from(number: int) -> Fault:
 
 
 def dead_from(number: int) -> Fault:
-    """From a call on the disk takes nothing any more; handles are closed all the same."""
+    """Make every call from this one on fail with an I/O error; files can still be closed."""
 
     def fault(current: int, event: Event) -> None:
         reads = event.name == "open" and not event.creates
@@ -97,7 +98,7 @@ def dead_from(number: int) -> Fault:
 
 @dataclass(slots=True)
 class Counting:
-    """Stands before the calls of `os`."""
+    """Intercepts the calls of `os`."""
 
     root: Path
     fault: Fault
@@ -107,7 +108,7 @@ class Counting:
     expected: int = 0
 
     def install(self) -> None:
-        """Replace the calls, in this process, for good."""
+        """Replace the calls in this process permanently."""
         for name in CALLS:
             setattr(os, name, self._counting(name, _REAL[name]))
 
@@ -131,7 +132,7 @@ class Counting:
         return call
 
     def _path(self, argument: object) -> Path | None:
-        """What a call is about, if that is in the folder."""
+        """Return the path that a call concerns if it is below the folder."""
         if isinstance(argument, int):
             return self.handles.get(argument)
         if not isinstance(argument, str | bytes | os.PathLike):
@@ -153,7 +154,7 @@ class Counting:
         self.events.append(event)
         number = len(self.events)
         if number == self.torn and event.name == "write":
-            # The half of it that reached the disk.
+            # Only half of the data reaches the disk.
             _REAL["write"](arguments[0], event.data[: len(event.data) // 2])
             os.kill(os.getpid(), signal.SIGKILL)
         self.fault(number, event)
@@ -163,18 +164,18 @@ _REAL = {name: getattr(os, name) for name in CALLS}
 
 
 def uncounted() -> None:
-    """Give this process the calls of the system back."""
+    """Restore the original calls in this process."""
     for name, real in _REAL.items():
         setattr(os, name, real)
 
 
 def _only_reads(path: Path, flags: int) -> bool:
-    """Whether a call opens a file for nothing but its bytes; folders are opened to be synced."""
+    """Return whether a call opens a file only for reading; folders are opened to be synced."""
     return not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT) and not path.is_dir()
 
 
 def load(*commands: Sequence[str]) -> None:
-    """Import what commands need, so that their forks need not: most of their time goes there."""
+    """Import what the commands need before forking, because imports take most of their time."""
     import contextlib
     import io
     import tempfile
@@ -198,14 +199,14 @@ def load(*commands: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a forked run did.
+    """The result of a forked run.
 
     Attributes:
-        code: its exit code; negative, the signal that killed it.
-        out: what it wrote on standard output.
-        err: what it wrote on standard error.
-        events: the calls that it made, if it came to its end.
-        unseen: changes on disk that were made past the calls that are counted.
+        code: the exit code; a negative number is the signal that killed the process.
+        out: stdout.
+        err: stderr.
+        events: the calls it made, if it finished.
+        unseen: changes on disk by calls that are not counted.
     """
 
     code: int
@@ -218,13 +219,13 @@ class Ran:
 def run(
     root: Path, arguments: Sequence[str], fault: Fault = lambda number, event: None, torn: int = 0
 ) -> Ran:
-    """Run `remat-migrate` in a fork of this process, in a folder, with a fault of the system.
+    """Run `remat-migrate` in a fork of this process, with an injected fault.
 
     Args:
-        root: the folder, and where calls count.
+        root: the working folder, where calls count.
         arguments: the command line.
-        fault: told of each call.
-        torn: the number of a write in the middle of which the run is killed.
+        fault: receives each call.
+        torn: the number of the write during which the run is killed.
     """
     import pickle
     import tempfile
@@ -247,7 +248,7 @@ def run(
 def _be_the_run(
     root: Path, arguments: Sequence[str], counting: Counting, streams: Sequence[Path]
 ) -> None:
-    """Run the command line in this process, which ends with it."""
+    """Run the command line in this process, then exit."""
     import pickle
 
     from remat_migrate.cli.commands import main
@@ -276,7 +277,7 @@ def _be_the_run(
 
 
 def _watching(counting: Counting, unseen: list[str]) -> Callable[[str, tuple[Any, ...]], None]:
-    """Take down what is changed below the folder by a call that is not counted."""
+    """Record changes below the folder by calls that are not counted."""
 
     def hook(name: str, arguments: tuple[Any, ...]) -> None:
         if counting.expected or (name != "open" and name not in _AUDITED):

@@ -1,4 +1,4 @@
-"""Campaigns over every call that changes something on disk; runs are forks of this process."""
+"""Campaigns over every system call that changes something on disk; each run is a fork."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Sample = Callable[[int], Iterable[int]]
 
 
 def points(subject: Subject, sample: Sample) -> list[Findings]:
-    """Killed before every call, and in every write, of `--fix` and of `undo`."""
+    """Kill `--fix` and `undo` before every call and during every write."""
     both = []
     for command, fixed in ((FIX, False), (UNDO, True)):
         found = Findings(f"kill points of {'undo' if fixed else '--fix'}")
@@ -51,7 +51,7 @@ def _named(event: Event, root: Path) -> str:
 
 
 def faults(subject: Subject, sample: Sample) -> list[Findings]:
-    """Every call fails: once, or with all that follow."""
+    """Make every call fail, once or together with all later calls."""
     kinds: dict[str, Callable[[int], Fault]] = {
         "full disk from": full_from,
         "dead disk from": dead_from,
@@ -76,23 +76,26 @@ def faults(subject: Subject, sample: Sample) -> list[Findings]:
 
 
 def _check_failed(found: Findings, where: str, done: Ran, usual: int) -> None:
-    """A run that met a fault ends as usual or says so; it never breaks down."""
+    """Check that a run that met a fault exits normally or with an error message, without a
+    traceback.
+    """
     broke = "Traceback" in done.err or "defect" in done.err
-    found.check(where, "the run broke down:", not broke and done.code >= 0, done.err)
+    found.check(where, "the run crashed:", not broke and done.code >= 0, done.err)
     if done.code == 2:
-        found.check(where, "no error is told:", "error: " in done.err, done.err)
+        found.check(where, "no error message:", "error: " in done.err, done.err)
         found.counts["ended with 2"] += 1
     else:
-        # The fault hit what does not matter: a folder that cannot be synced, a handle that is read.
-        found.check(where, "another exit code:", done.code == usual, f"{done.code} {done.err}")
+        # The fault hit an optional operation, such as syncing a folder or closing a file opened for
+        # reading.
+        found.check(where, "unexpected exit code:", done.code == usual, f"{done.code} {done.err}")
         found.counts["went on"] += 1
 
 
 MINE = b"# mine\n"
 
 
-def meddling(subject: Subject, sample: Sample) -> list[Findings]:
-    """At every call somebody else does something to a file that is to be fixed."""
+def concurrent_edits(subject: Subject, sample: Sample) -> list[Findings]:
+    """Edit, delete or replace a file from another process at every call."""
     kinds: dict[str, Callable[[Path], None]] = {
         "edits": lambda path: _replace_by(path, lambda new: new.write_bytes(MINE)),
         "deletes": os.unlink,
@@ -105,17 +108,17 @@ def meddling(subject: Subject, sample: Sample) -> list[Findings]:
     for command, fixed in ((FIX, False), (UNDO, True)):
         whole = run(subject.start(fixed), command)
         for kind, act in kinds.items():
-            found = Findings(f"{'undo' if fixed else '--fix'}, somebody {kind} a file")
+            found = Findings(f"{'undo' if fixed else '--fix'}, another process {kind} a file")
             for number in sample(len(whole.events)):
                 root = subject.start(fixed)
                 event = whole.events[number - 1]
                 name = changed[number % len(changed)]
                 if event.name == "replace" and event.to == root / name:
                     continue  # the instant that no file system closes
-                done = run(root, command, _meddle_at(number, act, root / name))
+                done = run(root, command, _edit_at(number, act, root / name))
                 where = f"{name} at call {number}, {_named(event, root)}"
                 broke = "Traceback" in done.err or done.code < 0
-                found.check(where, "the run broke down:", not broke, done.err)
+                found.check(where, "the run crashed:", not broke, done.err)
                 _check_kept(found, where, subject, root, name, kind)
                 found.counts["told"] += name in done.err
                 found.counts["after it was written"] += name not in done.err
@@ -124,12 +127,12 @@ def meddling(subject: Subject, sample: Sample) -> list[Findings]:
 
 
 def _replace_by(path: Path, make: Callable[[Path], object]) -> None:
-    new = path.with_name("somebody's")
+    new = path.with_name("other")
     make(new)
     os.rename(new, path)
 
 
-def _meddle_at(number: int, act: Callable[[Path], None], path: Path) -> Fault:
+def _edit_at(number: int, act: Callable[[Path], None], path: Path) -> Fault:
     def fault(current: int, event: Event) -> None:
         if current == number:
             child = os.fork()
@@ -147,7 +150,9 @@ def _meddle_at(number: int, act: Callable[[Path], None], path: Path) -> Fault:
 def _check_kept(
     found: Findings, where: str, subject: Subject, root: Path, name: str, kind: str
 ) -> None:
-    """What somebody did to a file is as he left it; all others are old or new, and can go back."""
+    """Check that a concurrent edit is kept, and that all other files are old or new and can be
+    undone.
+    """
     tree, path = tree_of(root), root / name
     as_left = {
         "edits": path.is_file() and path.read_bytes() == MINE,
@@ -156,7 +161,7 @@ def _check_kept(
         "puts a folder in place of": path.is_dir(),
         "puts a pipe in place of": path.is_fifo(),
     }[kind]
-    found.check(where, "what somebody did is lost:", as_left, str(tree.get(name))[:200])
+    found.check(where, "a concurrent edit is lost:", as_left, str(tree.get(name))[:200])
     others = {key: state for key, state in tree.items() if key != name}
     lost = differences(others, _without(subject.old, name), _without(subject.new, name))
     found.check(where, "a file is neither old nor new:", not lost, "; ".join(lost.lines))
@@ -164,7 +169,7 @@ def _check_kept(
     run(root, UNDO)
     others = _without(tree_of(root), name)
     wrong = differences(others, _without(subject.old, name))
-    found.check(where, "undo left others as they were:", not wrong, "; ".join(wrong.lines))
+    found.check(where, "undo did not restore the other files:", not wrong, "; ".join(wrong.lines))
     found.counts["runs"] += 1
 
 
@@ -173,7 +178,7 @@ def _without(tree: Tree, name: str) -> Tree:
 
 
 def power(subject: Subject, chance: random.Random, each: int) -> list[Findings]:
-    """The power goes after any call: what the disk may hold then is old or new, and can go back."""
+    """Cut the power after any call: every file must be old or new, and undo must work."""
     both = []
     for command, fixed in ((FIX, False), (UNDO, True)):
         found = Findings(f"power loss in {'undo' if fixed else '--fix'}")
@@ -185,9 +190,9 @@ def power(subject: Subject, chance: random.Random, each: int) -> list[Findings]:
         states: dict[Path, bytes] = {}
         for number, states in losses(disk, events, chance, each):
             lost = lost_by(states, root, old, new)
-            found.check(f"after call {number}", "is lost:", not lost, lost)
+            found.check(f"after call {number}", "lost:", not lost, lost)
             found.counts["states of the disk"] += 1
-        # The last one is that of a run that came to its end: all of it must be there.
+        # The last state is that of a finished run, so every file must be there.
         wanted = old if fixed else new
         late = [name for name, content in wanted.items() if states[root / name] != content]
         found.check("at the end", "is not on the disk:", not late, ", ".join(late))

@@ -1,4 +1,4 @@
-"""Campaigns with real processes: killed at random times, two at once, on disks that are full."""
+"""Campaigns with real processes: killed at random times, run concurrently, or on a full disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kill_trees import copy_tree, differences, tree_of
 
 
 def times(subject: Subject, number: int, chance: random.Random) -> list[Findings]:
-    """Real processes, killed at random times: of the writing mostly, and of the whole run."""
+    """Kill real processes at random times, mostly while they write."""
     both = []
     for command, fixed in ((FIX, False), (UNDO, True)):
         found = Findings(f"random kills of {'undo' if fixed else '--fix'}")
@@ -40,7 +40,7 @@ def times(subject: Subject, number: int, chance: random.Random) -> list[Findings
 
 
 def _start(root: Path, command: Sequence[str], told: bool = False) -> subprocess.Popen[bytes]:
-    """Start a run; `told` is whether what it says is wanted."""
+    """Start a run; `told` is whether its output is captured."""
     command = [sys.executable, "-m", "remat_migrate", *command]
     errors = subprocess.PIPE if told else subprocess.DEVNULL
     return subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=errors)
@@ -54,7 +54,7 @@ def _is_writing(root: Path) -> bool:
 
 
 def _span(root: Path, command: Sequence[str]) -> tuple[float, float]:
-    """Seconds until a run begins to write, and seconds of its writing."""
+    """Return the seconds before a run starts to write, and the seconds it spends writing."""
     start = time.perf_counter()
     process = _start(root, command)
     while not _is_writing(root) and process.poll() is None:
@@ -77,7 +77,7 @@ def _killed_after(root: Path, command: Sequence[str], delay: float, at_writing: 
 
 
 def twice(subject: Subject, number: int, chance: random.Random) -> list[Findings]:
-    """Two runs at once over one tree: both `--fix`, or one of them `undo`."""
+    """Run `--fix` concurrently with another `--fix` or with `undo` on the same tree."""
     both = []
     _, writing = _span(subject.start(), FIX)
     for commands, fixed in (((FIX, FIX), False), ((FIX, UNDO), False), ((UNDO, FIX), True)):
@@ -88,7 +88,7 @@ def twice(subject: Subject, number: int, chance: random.Random) -> list[Findings
             first = _start(root, commands[0], told=True)
             while turn % 2 and not _is_writing(root) and first.poll() is None:
                 time.sleep(0.0002)
-            # Of runs that start together both come to write at about the same time.
+            # Runs that start together start to write at about the same time.
             time.sleep(chance.random() * (writing if turn % 2 else 0.05))
             second = _start(root, commands[1], told=True)
             said = [process.communicate()[1].decode() for process in (first, second)]
@@ -111,10 +111,7 @@ def twice(subject: Subject, number: int, chance: random.Random) -> list[Findings
 
 
 def full_disks(subject: Subject, folder: Path) -> list[Findings]:
-    """A real disk that is full at any point of the writing, if one may be mounted here.
-
-    Besides, files that may not grow beyond a size: that needs no rights.
-    """
+    """Run on a disk that is full, if one can be mounted, and with a file size limit."""
     both = [_limited(subject)]
     found = Findings("--fix on a real disk that is full")
     disk = folder / "disk"

@@ -1,4 +1,4 @@
-"""Trees of files with something to fix in most of them, in every form that a file may have."""
+"""Project trees that contain every kind of file, most of them with something to fix."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ DOCKERFILE = "FROM python:3.12\nENV JAX_NEW_CHECKPOINT=0 N={n}\nCMD python -m tr
 
 
 class State(NamedTuple):
-    """One file of a tree: its bits, and its bytes or where it points to."""
+    """One file: its mode, and its content or link target."""
 
     mode: int
     content: bytes
@@ -70,7 +70,7 @@ Tree = dict[str, State]
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is not as it must be."""
+    """Differences from the expected tree."""
 
     lines: tuple[str, ...]
 
@@ -79,7 +79,7 @@ class Damage:
 
 
 def tree_of(root: Path) -> Tree:
-    """All of a folder but what is git's and the journal's."""
+    """Read a folder, without the data of git and the journal."""
     found: Tree = {}
     for folder, names, files in os.walk(root):
         names[:] = [name for name in names if name not in (".git", ".remat_migrate")]
@@ -95,7 +95,7 @@ def tree_of(root: Path) -> Tree:
 
 
 def differences(found: Tree, *wanted: Tree) -> Damage:
-    """Files that are as in none of some trees; temporary files of a killed run do not count."""
+    """Return the files whose state is in none of the given trees, ignoring temporary files."""
     here = {name for name in found if not is_temporary(name)}
     lines = []
     for name in sorted(here.union(*wanted)):
@@ -106,19 +106,19 @@ def differences(found: Tree, *wanted: Tree) -> Damage:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file is one that a run makes to put it in the place of another."""
+    """Return whether a file is a temporary one that a run would have renamed."""
     base = name.rpartition("/")[2]
     return base.startswith(".remat-") and base.endswith(".tmp")
 
 
 def strays(root: Path) -> list[str]:
-    """The temporary files that lie about, those in the journal's folder among them."""
+    """Return all leftover temporary files, including those in the journal folder."""
     found = (path.relative_to(root).as_posix() for path in root.rglob("*.tmp"))
     return sorted(name for name in found if name.startswith(".remat_migrate") or is_temporary(name))
 
 
 def copy_tree(source: Path, target: Path) -> Path:
-    """A copy of a folder, links as links, at a place where there may be another."""
+    """Copy a folder with its links, replacing the destination."""
     if target.exists():
         shutil.rmtree(target)
     return shutil.copytree(source, target, symlinks=True)
@@ -128,8 +128,8 @@ def make_tree(root: Path, size: int = 1) -> Path:
     """Write a project.
 
     Args:
-        root: where; the folder must not be there.
-        size: how many times each form of a file is there.
+        root: the folder; it must not exist.
+        size: how many files of each kind to write.
     """
     package = root / "pkg"
     package.mkdir(parents=True)
@@ -185,10 +185,10 @@ def _notebook(n: int) -> str:
 
 
 def plant(root: Path, every: int = 3) -> int:
-    """Plant removed options in a copy of somebody's repository. Returns in how many files.
+    """Add removed options to a copy of a real repository, and return the number of files changed.
 
-    Every so many-th Python file gets a checkpoint at its end, and the two after it call it, so that
-    fixes span files.
+    Every n-th Python file gets a checkpoint at its end, and the next two files call it, so that
+    fixes span several files.
     """
     files = [path for path in sorted(root.rglob("*.py")) if path.is_file() and _is_sound(path)]
     planted = 0

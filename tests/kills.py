@@ -1,21 +1,21 @@
-"""Kill `remat-migrate --fix` and `undo` at every point and at random times; nothing may be lost.
+"""Kill `remat-migrate --fix` and `undo` at every point and at random times; no file may be lost.
 
     python tests/kills.py --times 300
     python tests/kills.py --times 100 --tree some/repository
 
-Seven campaigns, of which each prints what it did and what came of it:
+Each campaign prints its counters and violations:
 
-- points: killed right before every call that changes something on disk, and in the middle of every
-  write; the run is a fork, so that this is exact;
-- faults: every such call fails, once or with all that follow: a full disk, a dead disk;
-- meddling: at every such call somebody else edits, deletes or replaces a file that is to be fixed;
-- power: what a disk may hold if the power goes after any such call, by what POSIX promises;
-- times: `python -m remat_migrate` is killed at random moments of its writing and of its whole run;
-- twice: two runs at once, both `--fix`, or one of them `undo`;
-- disks: a real disk that is full, and files that may not grow.
+- points: kill right before every call that changes something on disk, and during every write (the
+  run is a fork, so this is exact);
+- faults: every such call fails, once or together with all later ones: a full disk, a broken disk;
+- edits: at every such call, another process edits, deletes or replaces a file that is to be fixed;
+- power: the possible disk contents, by the guarantees of POSIX, after a power loss at any call;
+- times: kill `python -m remat_migrate` at random times, while it writes and during the whole run;
+- twice: two concurrent runs, either two `--fix` or one `--fix` and one `undo`;
+- disks: a real disk that is full, and a file size limit.
 
-After each kill every file is as before or as it should become, whole, with its mode; `undo` brings
-the old tree back byte for byte; a next `--fix` finishes the work; no temporary file is left then.
+After each kill every file is intact, either old or new, with its mode; `undo` restores the old tree
+byte for byte; and the next `--fix` completes the work and leaves no temporary file.
 """
 
 from __future__ import annotations
@@ -31,25 +31,27 @@ from pathlib import Path
 
 from kill_checks import FIX, UNDO, Findings, prepare
 from kill_faults import load
-from kill_points import faults, meddling, points, power
+from kill_points import concurrent_edits, faults, points, power
 from kill_times import full_disks, times, twice
 from kill_trees import make_tree, plant
 
-_EXACT = ("points", "faults", "meddling", "power")
+_EXACT = ("points", "faults", "edits", "power")
 _REAL = ("times", "twice", "disks")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the campaigns; 1 if something was lost."""
+    """Run the campaigns; return 1 if a file was lost."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--times", type=int, default=100, help="kills at random times")
-    parser.add_argument("--points", type=int, help="so many points of each kind; all by default")
+    parser.add_argument("--times", type=int, default=100, help="number of kills at random times")
+    parser.add_argument("--points", type=int, help="number of points of each kind (default: all)")
     parser.add_argument("--only", nargs="*", choices=[*_EXACT, *_REAL])
-    parser.add_argument("--tree", type=Path, help="a repository: a copy of it, planted with faults")
-    parser.add_argument("--size", type=int, default=4, help="of the made tree for random times")
+    parser.add_argument("--tree", type=Path, help="a repository to copy and add faults to")
+    parser.add_argument(
+        "--size", type=int, default=4, help="size of the generated tree for random times"
+    )
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args(arguments)
-    # Ended from outside, it leaves no disk mounted.
+    # Unmount the test disk when terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
     load(FIX, UNDO)
     with tempfile.TemporaryDirectory(prefix="remat-kills-") as name:
@@ -72,9 +74,9 @@ def _campaigns(asked: argparse.Namespace, folder: Path) -> Iterator[Findings]:
         return set(names) & set(asked.only or (*_EXACT, *_REAL))
 
     if asked.tree is None and wants(*_EXACT):
-        # Every call of every form of a file is tried, so one of each is enough.
+        # Every call for every kind of file is tried, so one file of each kind is enough.
         subject = prepare(make_tree(folder / "small"), folder)
-        campaigns = {"points": points, "faults": faults, "meddling": meddling}
+        campaigns = {"points": points, "faults": faults, "edits": concurrent_edits}
         for name, campaign in campaigns.items():
             if wants(name):
                 yield from campaign(subject, sample)

@@ -1,7 +1,7 @@
 """Programs in which a checkpointed method calls one that a subclass overrides.
 
-Each is a package with a module `run` as those of `fixtures/programs`, made of a framework, of how
-the base leaves the hook open, of where the override stands, and of what is checkpointed.
+Each is a package with a module `run`, as in `fixtures/programs`, and combines a framework, the form
+of the base method, the place of the override, and the checkpointed function.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ PLACES = ("subclass", "mixin", "levels", "file", "diamond")
 
 @dataclass(frozen=True)
 class Framework:
-    """How a framework writes a model.
+    """How a framework defines a model.
 
     Attributes:
         imports: the imports.
-        base: what the base class inherits from.
-        fields: the beginning of the base class; `{stored}` is where attributes are assigned.
+        base: the base class to inherit from.
+        fields: the beginning of the class; `{stored}` is where attributes are assigned.
         taken: the parameters of the methods besides `self` and `train`.
-        hook: what the hook computes.
-        applications: what is checkpointed, by name: lines of the method `forward`, which takes
-            `taken` and `train`; and what stands before `run`, and in the beginning.
+        hook: the expression that the hook computes.
+        applications: the checkpointed functions by name: lines of the method `forward`, which takes
+        `taken` and `train`, the text before `run`, and the text at the beginning.
         main: the rest of the module.
     """
 
@@ -146,7 +146,7 @@ FRAMEWORKS = {
 
 
 def names() -> Iterator[str]:
-    """The programs: FRAMEWORK_APPLICATION_PLACE_BASE."""
+    """Return the names of the programs: FRAMEWORK_APPLICATION_PLACE_BASE."""
     for framework, about in FRAMEWORKS.items():
         for parts in itertools.product(about.applications, PLACES, BASES):
             yield "_".join((framework, *parts))

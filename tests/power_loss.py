@@ -1,8 +1,9 @@
-"""What a disk may hold when the power goes: a model of file systems that promise little.
+"""A model of the possible disk contents after a power loss.
 
-What was written to a file is there once the file was synced; before that it may be there, in part
-or not at all. A name that was made, moved or removed is so once its folder was synced; before that
-it may be, whatever became of others. That is what POSIX grants; common systems grant more.
+The data written to a file is guaranteed once the file is synced; before that, any part of it may be
+on disk. A name that was created, moved or removed is guaranteed once its folder is synced; before
+that it may be old or new, independently of others. These are the guarantees of POSIX; common file
+systems guarantee more.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from pathlib import Path
 from kill_faults import Event
 
 _ENTRY = re.compile(r"[0-9]{6,}-[0-9a-f]+(\.open)?\.json")
-# What is changed of names at once: from one to another, or to nothing.
+# Name changes: from one path to another, or to nothing.
 _Names = Mapping[Path, int | None]
 
 
 @dataclass(slots=True)
 class _Content:
-    """Bytes of a file: as the programs see it, and as they are on disk for sure."""
+    """The content of a file as programs see it, and the part guaranteed to be on disk."""
 
     seen: bytes
     safe: bytes
@@ -34,7 +35,7 @@ class _Content:
 
 @dataclass(slots=True)
 class Disk:
-    """A disk that has taken the first so many calls of a run."""
+    """A disk after the first calls of a run."""
 
     contents: list[_Content] = field(default_factory=list)
     names: dict[Path, int] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class Disk:
 
     @classmethod
     def of(cls, root: Path) -> Disk:
-        """The disk with a project on it, all safe."""
+        """Return a disk with a project on it, fully synced."""
         disk = cls()
         for path in root.rglob("*"):
             if path.is_file() and not path.is_symlink():
@@ -54,7 +55,7 @@ class Disk:
         return disk
 
     def take(self, event: Event) -> None:
-        """One more call."""
+        """Apply one more call."""
         path = event.path
         if event.name == "open" and event.creates and path not in self.names:
             self.contents.append(_Content(b"", b""))
@@ -85,12 +86,12 @@ class Disk:
         _apply(self.names, names)
 
     def after_a_loss(self, chance: random.Random | None, everything: bool) -> dict[Path, bytes]:
-        """The files that are there when the power comes back.
+        """Return the files on disk after a power loss.
 
         Args:
-            chance: decides what of the unsafe is there; without it all or nothing is.
-            everything: whether, without `chance`, it is all names that are there, but none of the
-                bytes that are not safe.
+            chance: chooses which unsynced changes are on disk; without it, all or none are.
+            everything: without `chance`, whether all name changes are on disk, without the unsynced
+                data.
         """
         names = dict(self.safe_names)
         for _, change in self.pending:
@@ -124,10 +125,10 @@ def _apply(names: dict[Path, int], change: _Names) -> None:
 def losses(
     before: Disk, events: Sequence[Event], chance: random.Random, each: int
 ) -> Iterator[tuple[int, dict[Path, bytes]]]:
-    """What may be on the disk after a loss of power at every call of a run.
+    """Yield possible disk contents after a power loss at every call of a run.
 
-    Yields the number of the last call that was made, and the files: with nothing of what is unsafe,
-    with all names and no bytes of it, and at random so many times.
+    Each item is the number of the last call and the files: with no unsynced change, with all name
+    changes but no unsynced data, and with random choices, the given number of times.
     """
     for number in range(len(events) + 1):
         if number:
@@ -141,7 +142,7 @@ def losses(
 def lost_by(
     found: Mapping[Path, bytes], root: Path, old: Mapping[str, bytes], new: Mapping[str, bytes]
 ) -> str:
-    """What is lost in a project for good: neither old nor new, or new without a way back."""
+    """Describe a file that is neither old nor new, or that undo cannot restore."""
     saved: dict[str, bytes] = {}
     for path, data in found.items():
         if path.parent == root / ".remat_migrate/journal" and _ENTRY.fullmatch(path.name):

@@ -1,17 +1,17 @@
-"""Programs in the style of training code: migrated, executed before and after, and compared.
+"""Programs in the style of training code: migrated, run before and after, and compared.
 
     python tests/programs.py [FOLDER] [--only NAME]... [--tool COMMAND] [--diff]
 
-Each sub-folder of FOLDER (by default `fixtures/programs`) is one project: a package whose module
+Each subfolder of FOLDER (by default `fixtures/programs`) is one project: a package whose module
 `run` has a function `main()` that returns a pytree of arrays: values, gradients, parameters. The
-expected result is that of the old code where every checkpoint is replaced by the plain function. A
-program that no tool could migrate says so in a line `By hand: REASON` of the docstring of `run`,
-one that computes in half precision in a line `Tolerance: NUMBER`, relative to the largest entry.
+expected result is that of the old code with every checkpoint replaced by the plain function. The
+docstring of `run` may have the line `By hand: REASON`, if no tool can migrate the program, and the
+line `Tolerance: NUMBER`, relative to the largest entry, if it computes in half precision.
 
-Outcomes: `equal`; `by hand` (breaking findings are left, as the program says they must be);
-`left` (the same, but the program could be migrated); `broken` (it raises or differs after the fix,
-and no finding says so); `invalid` (the program itself does not run). Exits with 1 if any is broken
-or invalid.
+Outcomes: `equal`; `by hand` (findings of broken code remain, as the program says they must); `left`
+(findings remain, but the program could be migrated); `broken` (it raises or differs after the fix,
+and no finding says so); `invalid` (the original program does not run). Exits with 1 if any program
+is broken or invalid.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ import numpy as np
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "programs"
 RUNNER = Path(__file__).parent / "behaviour" / "run_programs.py"
 BATCH = 12
-# float32; a checkpoint is compiled, and so is rounded differently from the plain function.
+# float32; a checkpoint is compiled, so it is rounded differently from the plain function.
 RTOL = 2e-5
 ATOL = 1e-7
-# Findings of code that fails or computes something else.
+# Rules for code that fails or computes something else.
 BREAKING = re.compile(r"RMT[01245]")
 
 Arrays = dict[str, np.ndarray]
@@ -47,7 +47,7 @@ Outcome = Arrays | str
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one program."""
+    """The outcome of one program."""
 
     name: str
     outcome: str
@@ -60,7 +60,8 @@ def try_programs(
 ) -> Iterator[Result]:
     """Migrate and run the programs `names` of `folder`.
 
-    `together`: as one project, which takes one run of the tool, and two processes with JAX.
+    With `together`, they form one project, which needs a single run of the tool and two JAX
+    processes.
     """
     with tempfile.TemporaryDirectory() as scratch:
         before, after = Path(scratch, "before"), Path(scratch, "after")
@@ -81,7 +82,7 @@ def try_programs(
 def _fix(
     folder: Path, names: Sequence[str], tool: Sequence[str]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Apply the safe fixes; the findings that are left in each program."""
+    """Apply the safe fixes; yield the remaining findings of each program."""
     ran = subprocess.run(
         [*tool, "--fix", "--no-cache", "--output-format", "json", *names],
         cwd=folder,
@@ -103,7 +104,9 @@ def _fix(
 
 
 def _run(folder: Path, names: Sequence[str], mode: str, size: int) -> dict[str, Outcome]:
-    """What `main()` of each program returns, or its traceback; `size` programs in a process."""
+    """Return the result or the traceback of `main()` of each program; `size` programs share a
+    process.
+    """
     found: dict[str, Outcome] = {}
     environment = {
         **os.environ,
@@ -153,7 +156,7 @@ def _judge(
 
 
 def difference(expected: Arrays, actual: Arrays, rtol: float = RTOL) -> str:
-    """How two results differ in structure, shape, dtype or value; empty if they do not."""
+    """Describe how two results differ in structure, shape, dtype or value, if they do."""
     largest = max((np.max(np.abs(a), initial=0.0) for a in expected.values()), default=0.0)
     if list(expected) != list(actual):
         return f"other structure: {list(expected)} became {list(actual)}"
@@ -163,7 +166,7 @@ def difference(expected: Arrays, actual: Arrays, rtol: float = RTOL) -> str:
             return f"{name}: {array.dtype}{array.shape} became {other.dtype}{other.shape}"
         if not np.all(np.isfinite(array.astype(np.complex128))):
             return f"{name}: not finite"
-        # A gradient that is zero but for rounding differs by as much as it is.
+        # A gradient that is zero up to rounding differs by as much as its own value.
         allowed = rtol * np.max(np.abs(array), initial=0.0) + ATOL * largest
         apart = np.max(np.abs(array.astype(np.complex128) - other), initial=0.0)
         if apart > allowed:
@@ -182,12 +185,12 @@ def _diff(before: Path, after: Path) -> str:
 
 
 def programs(folder: Path) -> list[str]:
-    """The programs in a folder."""
+    """Return the programs in a folder."""
     return sorted(path.parent.name for path in folder.glob("*/run.py"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try the programs of a folder; the exit code."""
+    """Try the programs of a folder and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

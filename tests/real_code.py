@@ -1,15 +1,18 @@
-"""Real repositories as a regression: does the tool find, mend and leave alone what it did before?
+"""Regression test on real repositories: are the findings and fixes the recorded ones?
 
     python tests/real_code.py FOLDER                 # compare every repository in a folder
-    python tests/real_code.py FOLDER --record        # write what is found as what is to be found
+    python tests/real_code.py FOLDER --record        # record the current results
 
-A repository is a sub-folder of FOLDER: a clone, known by the `owner/name` of its origin and its
-commit, or any other folder, known by its name and a digest of its files. Each is copied; on the
-copy run a check, `--diff`, `--fix` twice, `undo`, and the same with `--unsafe-fixes`. What is found
-and mended is compared with the table that was recorded. Whether or not a repository is in the
-table, no run may end badly or change with the order of files, the folder or the hash seed; what is
-written must be what `--diff` shows, parse, and need no second `--fix`; and `undo` must give the old
-bytes back. Exits with 1 if something differs or such a promise was not kept, with 2 on wrong usage.
+A repository is a subfolder of FOLDER: a clone, identified by the `owner/name` of its origin and its
+commit, or any other folder, identified by its name and a digest of its files. Each is copied. On
+the copy run a check, `--diff`, `--fix` twice, `undo`, and the same with `--unsafe-fixes`. The
+findings and fixes are compared with the recorded table.
+
+Some properties must hold for every repository, recorded or not: no run crashes, the order of files,
+the working folder and the hash seed make no difference, `--fix` writes what `--diff` shows, the
+result parses, a second `--fix` changes nothing, and `undo` restores the old bytes.
+
+Exits with 1 if a result differs or a property is violated, and with 2 on wrong usage.
 """
 
 from __future__ import annotations
@@ -27,12 +30,12 @@ from regression.trial import Broken, Found, try_repository
 
 TABLE = Path(__file__).with_name("real_code.tsv")
 SAME, DIFFERENT, MISUSE = 0, 1, 2
-# A run over the largest of them takes a minute or two.
+# A run on the largest repositories takes a minute or two.
 TIMEOUT = 1800.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try every repository of the folders; the exit code."""
+    """Try every repository in the folders and return the exit code."""
     chosen = _parser().parse_args(arguments)
     try:
         table = read_table(chosen.table)
@@ -41,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return MISUSE
     if not repositories:
-        print("error: there is no repository to try", file=sys.stderr)
+        print("error: no repository found", file=sys.stderr)
         return MISUSE
     recorded = Table({**table.records})
     all_found: list[Found] = []
@@ -67,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"\nTried {len(all_found)} repositories,"
         f" {'recorded' if chosen.record else 'compared with the table'} {compared}:"
-        f" {wrong} not as they should be, {broken} promises not kept."
+        f" {wrong} with differences, {broken} violations."
     )
     return DIFFERENT if wrong else SAME
 
@@ -97,7 +100,7 @@ def _positive(text: str) -> int:
 
 
 def _chosen(folders: Sequence[Path], only: Sequence[str] | None) -> Iterator[Repository]:
-    """The repositories in the folders; one that lies in several of them once.
+    """Return the repositories in the folders, without duplicates.
 
     Raises:
         OSError: a folder cannot be read.
@@ -112,7 +115,7 @@ def _chosen(folders: Sequence[Path], only: Sequence[str] | None) -> Iterator[Rep
 
 
 def _try_all(repositories: Sequence[Repository], jobs: int, timeout: float) -> Iterator[Found]:
-    """Try repositories, so many at a time, the largest first; each when it is done."""
+    """Try repositories in parallel, the largest first; yield each result when it is done."""
     largest_first = sorted(repositories, key=lambda one: -len(one.files))
     with ThreadPoolExecutor(jobs) as pool:
         running = [pool.submit(_tried, one, timeout) for one in largest_first]
@@ -132,7 +135,7 @@ def _key(repository: Repository) -> tuple[str, str]:
 
 
 def _line(found: Found, table: Table) -> str:
-    """What became of a repository, on a line."""
+    """Summarise the result for one repository in one line."""
     repository, record = found.repository, found.record
     if record is None:
         return f"{repository.label}: FAILED"
@@ -142,7 +145,7 @@ def _line(found: Found, table: Table) -> str:
         f" {fixed} fixed, {unsafe} with --unsafe-fixes"
     )
     if found.broken:
-        return f"{repository.label}: {counts}: PROMISES NOT KEPT"
+        return f"{repository.label}: {counts}: VIOLATIONS"
     expected = table.records.get(_key(repository))
     if expected is not None:
         same = not list(differences(expected, record))
@@ -158,7 +161,7 @@ def _shorter(versions: Sequence[str]) -> str:
 
 
 def _problems(found: Found, table: Table) -> Iterator[str]:
-    """What is not as it should be, as lines of a table and the places below each."""
+    """Return the differences and violations as table rows, each with its locations."""
     repository, record = found.repository, found.record
     rows: list[tuple[str, str, str, tuple[str, ...]]] = []
     expected = table.records.get(_key(repository))

@@ -1,4 +1,4 @@
-"""Calls of units, recorded as a recorder of real programs does it, and evaluated again."""
+"""Record calls of units as the recorder does in real programs, and evaluate them again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pickling = load_worker("transfer.pickling")
 
 
 class Recorder:
-    """Takes in what `recorded` functions are called with, as a recorder of real programs does."""
+    """Stores the arguments of calls of `recorded` functions, as the recorder does."""
 
     def __init__(self):
         self.on = False
@@ -62,7 +62,7 @@ def recorded(function):
 
 
 def record(folder, program, *args):
-    """Runs a program and gives the cases it made, after a way through files."""
+    """Run a program and return its recorded cases, saved to files and loaded again."""
     RECORDER.calls.clear()
     RECORDER.on = True
     try:
@@ -132,7 +132,7 @@ def case_of(*args, context=None, **kwargs):
 
 
 def made(unit, *args, **kwargs):
-    """A case in the surroundings that the unit asks for by its error when called without."""
+    """Return a generated case, with the context that the unit's error message asks for."""
     with pytest.raises(Exception) as caught:  # noqa: PT011
         unit(*args, **kwargs)
     context = pure_functions.context_from_error(caught.value)

@@ -69,23 +69,23 @@ SLOW = ("a sum that is wrapped", "elifs", "conditions", "names", "decorators")
 
 
 @pytest.mark.parametrize("kind", nested(1))
-def test_a_file_that_is_nested(tmp_path: Path, kind: str) -> None:
+def test_deeply_nested_file(tmp_path: Path, kind: str) -> None:
     stands(tmp_path, nested(300 if kind in SLOW else 900)[kind])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("depth", [95, 2_500])
 @pytest.mark.parametrize("kind", nested(1))
-def test_a_file_that_is_nested_at_any_depth(tmp_path: Path, kind: str, depth: int) -> None:
+def test_nested_file_at_any_depth(tmp_path: Path, kind: str, depth: int) -> None:
     stands(tmp_path, nested(depth)[kind])
 
 
-def test_a_long_chain_of_names_is_followed_to_its_end() -> None:
+def test_long_chain_of_names_is_resolved() -> None:
     code = nested(400)["names"]
     assert [f.code for f in findings(code)] == ["RMT101"]
 
 
-def test_a_chain_without_end_is_a_file_that_cannot_be_read() -> None:
+def test_endless_chain_is_an_unreadable_file() -> None:
     long = "import jax\na0 = jax.checkpoint\n" + "".join(
         f"a{i + 1} = a{i}\n" for i in range(12_000)
     )
@@ -115,7 +115,7 @@ CALLER = "from m import block\n\nblock(2.0, train=True)\n"
     "unreadable",
     [CALLER + "match x otherwise\n", CALLER + "x = " + "-" * 60_000 + "1\n", CALLER + "\0"],
 )
-def test_a_file_that_cannot_be_read_may_call_what_is_changed(unreadable: str) -> None:
+def test_unreadable_file_may_call_changed_functions(unreadable: str) -> None:
     """To it the signature stays as it is: nothing is made positional."""
     texts = fixed({"m.py": BLOCK, "n.py": unreadable})
     assert "static_argnums" not in texts["m.py"]
@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_read_may_call_what_is_changed(unreadable: str) ->
     assert "static_argnums=(1,)" in fixed({"m.py": BLOCK, "n.py": "a blocker otherwise\n"})["m.py"]
 
 
-def test_modules_that_import_everything_from_one_another() -> None:
+def test_circular_star_imports() -> None:
     modules = {
         "a.py": "from b import *\nfrom jax import remat as again\n",
         "b.py": "from c import *\n",
@@ -135,7 +135,7 @@ def test_modules_that_import_everything_from_one_another() -> None:
     assert places(modules) == ["c.py:2:14 RMT101"]
 
 
-def test_an_inheritance_that_bites_its_tail() -> None:
+def test_circular_inheritance() -> None:
     classes = "".join(f"class C{i}(C{(i + 1) % 30}): pass\n" for i in range(30))
     code = f"import flax.linen as nn\n{classes}f = nn.remat(C0, concrete=True)\n"
     assert {f.code for f in findings(code)} == {"RMT101"}

@@ -74,14 +74,14 @@ def run_as_module(folder: Path, *arguments: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_a_project_is_not_imported(project: Path, mark: Path) -> None:
+def test_project_is_not_imported(project: Path, mark: Path) -> None:
     for arguments in COMMANDS:
         assert cli(project, *arguments).code in (0, 1)
         assert not mark.exists(), arguments
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--fix"], ["rules"]], ids=" ".join)
-def test_python_m_takes_nothing_from_the_current_folder(
+def test_python_m_ignores_the_current_folder(
     project: Path, mark: Path, arguments: list[str]
 ) -> None:
     ran = run_as_module(project, *arguments)
@@ -89,12 +89,12 @@ def test_python_m_takes_nothing_from_the_current_folder(
     assert not mark.exists()
 
 
-def test_python_m_in_a_checkout_of_the_tool_itself() -> None:
+def test_python_m_in_a_checkout_of_the_tool() -> None:
     ran = run_as_module(Path(__file__).parents[1], "--version")
     assert ran.returncode == 0, ran.stderr
 
 
-def test_what_a_repository_has_git_run(project: Path, mark: Path) -> None:
+def test_git_commands_configured_in_the_repository_do_not_run(project: Path, mark: Path) -> None:
     """Monitor, hooks, filters, drivers of differences and transports: none is run."""
     git(project, "init", "--quiet")
     git(project, "add", "--all")
@@ -134,7 +134,7 @@ def test_what_a_repository_has_git_run(project: Path, mark: Path) -> None:
         assert not mark.exists(), base
 
 
-def test_git_s_variables_and_a_gitfile_that_leads_elsewhere(
+def test_git_variables_and_gitfile_pointing_elsewhere(
     project: Path, mark: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = project.parent / "other"
@@ -152,7 +152,7 @@ def test_git_s_variables_and_a_gitfile_that_leads_elsewhere(
     assert not mark.exists()
 
 
-def test_settings_do_not_have_a_check_run_anything(project: Path, mark: Path) -> None:
+def test_settings_cannot_make_check_run_code(project: Path, mark: Path) -> None:
     """A command, a file of cases, an interpreter and a target: `check` and `--fix` run none."""
     table = (
         "[tool.remat-migrate.verify]\n"

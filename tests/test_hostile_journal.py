@@ -123,7 +123,7 @@ def test_malformed_entries(project: Path, item: object) -> None:
     refused(committed(project, item), "damaged")
 
 
-def test_an_entry_that_unpacks_to_too_much(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decompression_bomb(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("remat_migrate.engine.journal_entries._MAX_FILE_BYTES", 1_000_000)
     refused(committed(project, saved("m.py", bytes(2_000_000))), "too large")
 
@@ -137,7 +137,7 @@ def test_files_that_are_not_entries(project: Path, text: str) -> None:
     refused(project)
 
 
-def test_a_path_through_a_link(project: Path) -> None:
+def test_path_through_a_link(project: Path) -> None:
     """Links that lead out of the project are not followed."""
     (project / "sub").symlink_to(project.parent)
     (project / "far.py").symlink_to(project.parent / "outside.py")
@@ -150,7 +150,7 @@ def test_a_path_through_a_link(project: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".remat_migrate", ".remat_migrate/journal"])
-def test_a_journal_that_is_a_link(project: Path, name: str) -> None:
+def test_journal_is_a_link(project: Path, name: str) -> None:
     elsewhere = project.parent / "elsewhere"
     elsewhere.mkdir()
     write_files(project, {"pyproject.toml": "", "n.py": "import jax  # noqa: RMT999\n"})
@@ -164,7 +164,7 @@ def test_a_journal_that_is_a_link(project: Path, name: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
-def test_an_entry_that_is_a_pipe(project: Path) -> None:
+def test_entry_is_a_pipe(project: Path) -> None:
     committed(project)
     entry = project / ".remat_migrate/journal/000001-ab.json"
     entry.unlink()

@@ -15,7 +15,7 @@ import pytest
 from support import cli
 
 CODE = "import jax  # noqa: RMT999\n\nf = jax.checkpoint({}, concrete=h)\n"
-MENDED = "import jax\n"
+FIXED = "import jax\n"
 EVIL = "\x1b[31m</script><script>alert(1)</script>\u202e`|@me ::error::%0A![x](y)<img src=x>"
 NAMES = (
     b"a\nb.py",
@@ -58,9 +58,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("command", ["check", "report"])
 @pytest.mark.parametrize("output", [*FORMATS, "rdjson"])
-def test_a_report_says_what_it_says_and_steers_nothing(
-    project: Path, output: str, command: str
-) -> None:
+def test_reports_escape_control_characters(project: Path, output: str, command: str) -> None:
     ran = cli(project, command, "--output-format", output)
     assert ran.code == 1, ran.err
     assert not STEERING & set(ran.out)
@@ -79,21 +77,21 @@ def test_a_report_says_what_it_says_and_steers_nothing(
         assert not any(line.startswith(("::", "##[")) for line in ran.out.splitlines())
 
 
-def test_each_is_mended_and_brought_back(project: Path) -> None:
+def test_fix_and_undo_with_unusual_names(project: Path) -> None:
     before = {path: path.read_bytes() for path in project.iterdir()}
     ran = cli(project, "--fix")
     assert ran.code == 1
     assert f"Fixed {len(NAMES) + 1}: " in ran.out
     assert not STEERING & set(ran.out + ran.err)
     for path in project.glob("*.py"):
-        assert path.read_text(encoding="utf-8").startswith(MENDED)
+        assert path.read_text(encoding="utf-8").startswith(FIXED)
     ran = cli(project, "undo")
     assert ran.code == 0
     assert not STEERING & set(ran.out + ran.err)
     assert all(path.read_bytes() == data for path, data in before.items())
 
 
-def test_a_difference_is_a_patch_of_these_files_and_no_others(project: Path) -> None:
+def test_diff_patches_only_these_files(project: Path) -> None:
     # A name that holds what would be the patch of another file.
     forged = "x\n--- a/text.py\n+++ b/text.py\n@@ -1 +1 @@\n-import jax\n+evil\n.py"
     (project / forged.replace("/", "\u2215")).write_text(CODE.format("g"))
@@ -111,26 +109,24 @@ def test_a_difference_is_a_patch_of_these_files_and_no_others(project: Path) -> 
     for command in (["git", "init", "-q"], ["git", "apply", "-"]):
         subprocess.run(command, cwd=project, input=ran.stdout, check=True)
     for path in project.glob("*.py"):
-        assert path.read_text(encoding="utf-8").startswith(MENDED)
+        assert path.read_text(encoding="utf-8").startswith(FIXED)
 
 
 @pytest.mark.parametrize("name", ["-.py", "--fix.py"])
-def test_a_name_that_looks_like_an_option_is_named_behind_two_dashes(
-    project: Path, name: str
-) -> None:
+def test_name_that_looks_like_an_option(project: Path, name: str) -> None:
     ran = cli(project, "--output-format", "json", "--", name)
     assert {f["path"] for f in json.loads(ran.out)["findings"]} == {name}
     assert (project / name).read_text(encoding="utf-8").startswith(CODE[:20])
 
 
-def test_a_message_on_errors_steers_nothing(tmp_path: Path) -> None:
+def test_errors_escape_control_characters(tmp_path: Path) -> None:
     for arguments in (["\x1b[31mx.py"], ["--select", "\x1b[31m"], ["explain", "\x1b]0;x\x07"]):
         ran = cli(tmp_path, *arguments)
         assert ran.code == 2
         assert not STEERING & set(ran.out + ran.err)
 
 
-def test_what_is_no_file_is_passed_by(tmp_path: Path) -> None:
+def test_skips_special_files(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "m.py").write_text(CODE.format("g"))
     os.mkfifo(tmp_path / "pipe.py")
@@ -150,7 +146,9 @@ def test_what_is_no_file_is_passed_by(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore", "base.json", "n.py"])
 @pytest.mark.parametrize("kind", ["pipe", "link to a device"])
-def test_what_is_read_on_the_way_is_a_file(tmp_path: Path, name: str, kind: str) -> None:
+def test_settings_and_ignore_files_must_be_regular_files(
+    tmp_path: Path, name: str, kind: str
+) -> None:
     """Nothing is waited for, and nothing read without end."""
     (tmp_path / "m.py").write_text(CODE.format("g"))
     settings = "[tool.remat-migrate]\nbaseline = 'base.json'\n" if name == "base.json" else ""
@@ -169,7 +167,7 @@ def test_what_is_read_on_the_way_is_a_file(tmp_path: Path, name: str, kind: str)
             assert (ran.code, ran.err) == (1, "")
 
 
-def test_what_git_would_not_understand_ignores_nothing(tmp_path: Path) -> None:
+def test_invalid_ignore_patterns_have_no_effect(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("")
     for name in ("m.py", "n.py"):
         (tmp_path / name).write_text(CODE.format("g"))
@@ -180,7 +178,7 @@ def test_what_git_would_not_understand_ignores_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_a_link_out_of_the_tree_is_not_written_through(tmp_path: Path, kind: str) -> None:
+def test_does_not_write_through_links_out_of_the_tree(tmp_path: Path, kind: str) -> None:
     outside, project = tmp_path / "outside", tmp_path / "project"
     for folder in (outside, project):
         folder.mkdir()
@@ -195,11 +193,11 @@ def test_a_link_out_of_the_tree_is_not_written_through(tmp_path: Path, kind: str
     ran = cli(project, "--fix", str(link))
     assert "Fixed 1: 1 RMT001" in ran.out
     assert link.is_symlink()
-    assert (outside / "m.py").read_text().startswith(MENDED)
+    assert (outside / "m.py").read_text().startswith(FIXED)
     assert (outside / ".remat_migrate").is_dir()
 
 
-def test_settings_that_point_elsewhere_are_read_and_no_more(tmp_path: Path) -> None:
+def test_linked_settings_are_only_read(tmp_path: Path) -> None:
     outside, project = tmp_path / "outside", tmp_path / "project"
     outside.mkdir()
     project.mkdir()
@@ -223,7 +221,7 @@ def test_settings_that_point_elsewhere_are_read_and_no_more(tmp_path: Path) -> N
     assert "hunter2" not in ran.out + ran.err
 
 
-def test_what_is_written_keeps_who_may_read_it(tmp_path: Path) -> None:
+def test_permissions_are_kept(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("")
     (tmp_path / "m.py").write_text(CODE.format("g"))
     (tmp_path / "m.py").chmod(0o600)

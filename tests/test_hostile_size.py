@@ -108,14 +108,14 @@ def seconds(folder: Path, files: dict[str, str]) -> float:
 
 
 @pytest.mark.parametrize("name", inputs(1))
-def test_a_pattern_s_worst(tmp_path: Path, name: str) -> None:
+def test_worst_case_of_a_pattern(tmp_path: Path, name: str) -> None:
     # What takes the square of the size takes minutes here.
     assert seconds(tmp_path, {name: inputs(40_000)[name]}) < 5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", inputs(1))
-def test_a_pattern_s_worst_at_a_megabyte(tmp_path: Path, name: str) -> None:
+def test_worst_case_of_a_pattern_at_a_megabyte(tmp_path: Path, name: str) -> None:
     assert seconds(tmp_path, {name: inputs(1_000_000)[name]}) < 60
 
 
@@ -138,7 +138,7 @@ GROWING: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", GROWING)
-def test_time_grows_as_the_number_does(tmp_path: Path, kind: str) -> None:
+def test_time_grows_linearly(tmp_path: Path, kind: str) -> None:
     """Ten times as many take no more than some twenty times as long: the square is a hundred."""
     times = [seconds(tmp_path, {"m.py": GROWING[kind](n)}) for n in (1_000, 10_000)]
     assert times[1] < 20 * times[0] + 5, times
@@ -160,7 +160,7 @@ DOUBLED = {
 
 
 @pytest.mark.parametrize("kind", DOUBLED)
-def test_what_is_made_of_itself_twice(tmp_path: Path, kind: str) -> None:
+def test_exponential_self_reference(tmp_path: Path, kind: str) -> None:
     first, step, option = DOUBLED[kind]
     code = (
         "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n"
@@ -171,7 +171,7 @@ def test_what_is_made_of_itself_twice(tmp_path: Path, kind: str) -> None:
     assert seconds(tmp_path, {"m.py": code}) < 10
 
 
-def test_options_that_are_made_of_themselves_are_found() -> None:
+def test_self_referential_options_are_found() -> None:
     code = (
         "import jax\na = dict(concrete=True)\nb = {**a, **a}\nc = dict(**b, **b)\n"
         "f = jax.checkpoint(g, **c)\n"
@@ -190,7 +190,7 @@ def test_options_that_are_made_of_themselves_are_found() -> None:
         "[0] * 2**60",
     ],
 )
-def test_numbers_are_not_worked_out(tmp_path: Path, number: str) -> None:
+def test_large_powers_are_not_evaluated(tmp_path: Path, number: str) -> None:
     code = f"import jax\nf = jax.checkpoint(g, static_argnums={number}, concrete=True)\n"
     assert seconds(tmp_path, {"m.py": code}) < 5
 
@@ -214,7 +214,7 @@ def test_numbers_are_not_worked_out(tmp_path: Path, number: str) -> None:
         "\x1b]0;remat-migrate\x07",
     ],
 )
-def test_settings(tmp_path: Path, settings: str) -> None:
+def test_hostile_settings(tmp_path: Path, settings: str) -> None:
     write_files(tmp_path, {"pyproject.toml": f"# remat-migrate\n{settings}\n", "m.py": SITE})
     ran = cli(tmp_path)
     assert ran.code in (1, 2)
@@ -238,7 +238,7 @@ def test_settings(tmp_path: Path, settings: str) -> None:
         "[1, 2",
     ],
 )
-def test_a_baseline(tmp_path: Path, baseline: str) -> None:
+def test_hostile_baseline(tmp_path: Path, baseline: str) -> None:
     write_files(tmp_path, {"pyproject.toml": "", "m.py": SITE, "base.json": baseline})
     ran = cli(tmp_path, "--baseline", "base.json")
     assert (ran.code, ran.out) == (2, "")
@@ -265,7 +265,7 @@ NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [CELL]}
         json.dumps({**NOTEBOOK, "metadata": [], "cells": [{**CELL, "metadata": 3}]}),
     ],
 )
-def test_a_notebook(tmp_path: Path, text: str) -> None:
+def test_hostile_notebook(tmp_path: Path, text: str) -> None:
     good = "import jax  # noqa: RMT999\n"
     write_files(tmp_path, {"pyproject.toml": "", "a.py": good, "m.ipynb": text, "z.py": good})
     ran = cli(tmp_path, "--fix")

@@ -25,7 +25,7 @@ def campaigns(*options: str) -> dict[str, str]:
     return counted
 
 
-def test_killed_at_some_calls() -> None:
+def test_killed_at_sampled_calls() -> None:
     found = campaigns("--only", "points", "--points", "3", "--seed", "2")
     assert list(found) == ["kill points of --fix", "kill points of undo"]
     for counts in found.values():
@@ -33,7 +33,7 @@ def test_killed_at_some_calls() -> None:
         assert int(re.findall(r"(\d+) calls", counts)[0]) > 100
 
 
-def test_a_loss_of_power_after_any_call() -> None:
+def test_power_loss_after_any_call() -> None:
     found = campaigns("--only", "power", "--points", "5")
     assert list(found) == ["power loss in --fix", "power loss in undo"]
     assert all(int(counts.split()[0]) > 1000 for counts in found.values())
@@ -45,8 +45,8 @@ def test_killed_at_every_call() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("campaign", ["faults", "meddling"])
-def test_faults_and_other_people_at_many_calls(campaign: str) -> None:
+@pytest.mark.parametrize("campaign", ["faults", "edits"])
+def test_faults_and_concurrent_edits_at_sampled_calls(campaign: str) -> None:
     assert len(campaigns("--only", campaign, "--points", "20")) == 10
 
 

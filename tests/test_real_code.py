@@ -57,9 +57,7 @@ def repositories(tmp_path):
     return folder
 
 
-def test_what_was_recorded_is_found_again_and_what_differs_is_shown(
-    repositories, tmp_path, capsys, monkeypatch
-):
+def test_compares_with_the_record(repositories, tmp_path, capsys, monkeypatch):
     # Each is tried once: what is compared is not what takes time.
     monkeypatch.setattr("real_code.try_repository", functools.cache(try_repository))
     before = read_files(repositories)
@@ -69,7 +67,7 @@ def test_what_was_recorded_is_found_again_and_what_differs_is_shown(
     assert main([*arguments, "--record"]) == 0
     printed = capsys.readouterr().out
     assert "1 findings, 1 fixed, 1 with --unsafe-fixes: not in the table\n" in printed
-    assert "Tried 2 repositories, recorded 2: 0 not as they should be, 0 promises" in printed
+    assert "Tried 2 repositories, recorded 2: 0 with differences, 0 violations" in printed
     commit = git(repositories / "theirs", "rev-parse", "HEAD").strip()
     version = read_repository(repositories / "plain").version
     assert re.fullmatch(r"tree-[0-9a-f]{12}", version)
@@ -92,7 +90,7 @@ def test_what_was_recorded_is_found_again_and_what_differs_is_shown(
         "1 findings, 0 fixed, 0 with --unsafe-fixes: not compared, recorded at 000000000000\n"
         in printed
     )
-    assert "compared with the table 0: 0 not as they should be, 0 promises not kept." in printed
+    assert "compared with the table 0: 0 with differences, 0 violations." in printed
 
     change(table, "0" * 40, version)
     change(table, "2\t1\t1\tRMT000=1", "2\t1\t4\tRMT000=1")
@@ -114,14 +112,14 @@ def test_what_was_recorded_is_found_again_and_what_differs_is_shown(
 
 
 @pytest.mark.parametrize("what", ["missing", "empty", "file"])
-def test_no_repository_to_try_is_wrong_usage(what, tmp_path, capsys):
+def test_no_repository_is_wrong_usage(what, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
     assert main([str(tmp_path / what), "--table", str(tmp_path / "table.tsv")]) == 2
     assert capsys.readouterr().err.startswith("error: ")
 
 
-def test_a_table_that_is_none_is_wrong_usage(tmp_path, capsys):
+def test_invalid_table_is_wrong_usage(tmp_path, capsys):
     write_files(tmp_path / "all/one", "x = 1\n")
     table = tmp_path / "table.tsv"
     table.write_text("name\tcommit\n")
@@ -154,7 +152,7 @@ elif arguments[0] != "undo":
 """
 
 
-def test_promises_that_are_not_kept_are_found(tmp_path):
+def test_detects_violated_properties(tmp_path):
     write_files(tmp_path / "one", {"code.py": REMOVED})
     write_files(tmp_path, {"liar.py": LIAR})
     tool = (sys.executable, str(tmp_path / "liar.py"))
@@ -165,10 +163,10 @@ def test_promises_that_are_not_kept_are_found(tmp_path):
         ("fault", "check --no-cache --diff ."),
         ("fix", "left.py"),
         ("parse", "code.py"),
-        ("second fix", "mends {'RMT103'"),
-        ("second fix", "code.py is another than it should be"),
-        ("undo", "code.py is another than it should be"),
-        ("undo", "left.py is another than it should be"),
+        ("second fix", "fixes {'RMT103'"),
+        ("second fix", "code.py differs"),
+        ("undo", "code.py differs"),
+        ("undo", "left.py differs"),
         ("diff", "git apply"),
     }
     assert read_files(tmp_path / "one") == {"code.py": REMOVED.encode()}
@@ -180,11 +178,11 @@ def test_promises_that_are_not_kept_are_found(tmp_path):
         ("raise ValueError", "exit code 1: Traceback"),
         ("raise SystemExit(2)", "exit code 2: "),
         ("import os; os.abort()", "exit code -6: "),
-        ("print('no document')", "standard output is no JSON"),
-        ("import time; time.sleep(60)", "not done after 0.5 s"),
+        ("print('no document')", "stdout is not JSON"),
+        ("import time; time.sleep(60)", "timed out after 0.5 s"),
     ],
 )
-def test_runs_that_do_not_end_well_are_found(script, detail, tmp_path):
+def test_detects_failed_runs(script, detail, tmp_path):
     write_files(tmp_path / "one", {"code.py": REMOVED})
     tool = (sys.executable, "-c", script)
     timeout = 0.5 if "sleep" in script else 60
@@ -205,13 +203,13 @@ def test_runs_that_do_not_end_well_are_found(script, detail, tmp_path):
         ("", "mine"),
     ],
 )
-def test_the_name_of_a_clone_is_where_it_came_from(origin, name, tmp_path):
+def test_clone_is_named_after_its_origin(origin, name, tmp_path):
     commit = clone(tmp_path / "mine", {"code.py": "x = 1\n"}, origin)
     found = read_repository(tmp_path / "mine")
     assert (found.name, found.version, found.files) == (name, commit, ("code.py",))
 
 
-def test_a_clone_with_changes_is_not_its_commit(tmp_path):
+def test_modified_clone_has_another_version(tmp_path):
     commit = clone(tmp_path, {"code.py": "x = 1\n", "picture.png": "p"})
     write_files(tmp_path, {"picture.png": "q", "new.py": ""})
     assert read_repository(tmp_path).version == commit
@@ -219,7 +217,7 @@ def test_a_clone_with_changes_is_not_its_commit(tmp_path):
     assert read_repository(tmp_path).version == f"{commit}+changes"
 
 
-def test_the_version_of_a_folder_tells_its_content(tmp_path):
+def test_version_of_a_folder_depends_on_its_content(tmp_path):
     write_files(tmp_path, {"code.py": "x = 1\n", "a/b.py": ""})
     first = read_repository(tmp_path)
     assert first.files == ("a/b.py", "code.py")
@@ -245,7 +243,7 @@ NOTEBOOK = '{"cells": [{"cell_type": "code", "source": ["!ls\\n", "%s"]}]}'
         ("tool.toml", "a = 1\n", "a = \n"),
     ],
 )
-def test_a_text_that_cannot_be_read_any_more_is_told(name, good, bad):
+def test_reports_new_syntax_errors(name, good, bad):
     assert broken_syntax(name, good.encode(), good.encode()) is None
     assert broken_syntax(name, good.encode(), bad.encode())
     # Nobody could read it before.
@@ -258,7 +256,7 @@ RECORD = Record(
 )  # fmt: skip
 
 
-def test_a_table_is_read_as_it_was_written(tmp_path):
+def test_table_round_trip(tmp_path):
     file = tmp_path / "table.tsv"
     table = Table({("one", "2"): RECORD, ("one", "1"): replace(RECORD, findings={}, places=())})
     write_table(table, file)
@@ -273,12 +271,12 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("\t10\t", "\tten\t", "table.tsv:2: 'ten' is no number"),
+        ("\t10\t", "\tten\t", "table.tsv:2: 'ten' is not a number"),
         ("\t10\t", "\t", "table.tsv:2: 7 columns instead of 8"),
-        ("RMT301=1\t-", "RMT301=2\t-", "table.tsv:2: counts other findings than"),
+        ("RMT301=1\t-", "RMT301=2\t-", "table.tsv:2: does not match the findings"),
     ],
 )
-def test_what_is_wrong_in_a_table_is_told_with_its_place(old, new, message, tmp_path):
+def test_table_errors_have_a_location(old, new, message, tmp_path):
     file = tmp_path / "table.tsv"
     write_table(Table({("one", "2"): RECORD}), file)
     file.write_text(file.read_text().replace(old, new))
@@ -286,7 +284,7 @@ def test_what_is_wrong_in_a_table_is_told_with_its_place(old, new, message, tmp_
         read_table(file)
 
 
-def test_what_differs_is_told_by_what_it_is():
+def test_differences_are_named():
     moved = (Place("a.py", 3, "RMT000"), Place("b.py", 9, "RMT301"))
     changed = replace(RECORD, sites=6, unread=0, fixed={"RMT101": 2}, places=moved)
     assert list(differences(RECORD, changed)) == [

@@ -1,12 +1,12 @@
-"""The rules' examples under several releases of JAX: does each do what its rule says of it?
+"""Run the rules' examples under several releases of JAX and compare with what each rule says.
 
-    python tests/version_matrix.py                        # the newest JAX of each Python there is
+    python tests/version_matrix.py                        # the newest JAX of each available Python
     python tests/version_matrix.py --jax 0.4.38 --jax 0.8.2
 
-Makes a virtual environment for each below `build/matrix` (kept for the next time), runs every
-example that says how it is used, and prints for each rule how many of its programs fail, run with a
-silent fault, or work, as the rule says of that release; then those that do not do what is said. It
-exits with 1 if there are such.
+Creates a virtual environment for each below `build/matrix` (reused by later runs) and runs every
+example that has code to run. Prints, for each rule, how many programs fail, are silently wrong, or
+work, as the rule says for that release, and then the programs with another outcome. Exits with 1 if
+there are any.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIBRARIES = ("flax", "dm-haiku", "equinox")
 
 
 def main() -> int:
-    """Run the examples under each release; 1 if one does not do what its rule says."""
+    """Run the examples under each release; return 1 if an outcome is not the expected one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--python", action="append", metavar="3.X", help="with its newest JAX")
     parser.add_argument("--jax", action="append", default=[], metavar="VERSION")
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def _show(interpreter: str, jax: str, listed: Sequence[Program], ended: dict[str, str]) -> int:
-    """Print what one release does; how many programs do not do what is said of them."""
+    """Print the outcomes under one release; return the number of unexpected ones."""
     python = subprocess.run(
         [interpreter, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
         capture_output=True,
@@ -83,7 +83,7 @@ def _show(interpreter: str, jax: str, listed: Sequence[Program], ended: dict[str
 
 
 def _python(version: str) -> str | None:
-    """An interpreter of a version of Python, from PATH or from pyenv."""
+    """Return the path of a Python version, from PATH or from pyenv."""
     candidates = [f"python{version}"]
     if pyenv := shutil.which("pyenv"):
         prefix = subprocess.run([pyenv, "prefix", version], capture_output=True, text=True)
@@ -96,12 +96,12 @@ def _python(version: str) -> str | None:
             continue
         if said.returncode == 0 and said.stdout.split()[0] == version:
             return said.stdout.split()[1]
-    print(f"Python {version}: not found, left out", file=sys.stderr)
+    print(f"Python {version}: not found, skipped", file=sys.stderr)
     return None
 
 
 def _environment(name: str, python: str, packages: Sequence[str]) -> str:
-    """The interpreter of a virtual environment with some packages, made where there is none."""
+    """Return the interpreter of a virtual environment with some packages, creating it if needed."""
     folder = FOLDER / name
     interpreter = folder / "bin" / "python"
     if not (folder / "complete").exists():

@@ -1,4 +1,4 @@
-"""The worker package under the name that it has in a worker process."""
+"""The worker package, under the name it has in a worker process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running programs under JAX, and the command line, each in a process of its own."""
+"""Fixtures that run programs under JAX and the command line in separate processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Outcome = Arrays | str
 
 @pytest.fixture(scope="session")
 def jax_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment variables of a JAX process: on the CPU, sharing compiled functions."""
+    """Environment variables of a JAX process: CPU only, with a shared compilation cache."""
     return {
         **os.environ,
         "JAX_PLATFORMS": "cpu",
@@ -35,10 +35,11 @@ def jax_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def run_programs(
     jax_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., dict[str, Outcome]]:
-    """Run `targets` ("module:function") in `folder`: arrays by name, or a traceback, for each.
+    """Run `targets` ("module:function") in `folder`; return the arrays by name, or a traceback, for
+    each.
 
-    With `plain`, every checkpoint is replaced by the plain function; with `lenient`, those that
-    today's JAX refuses.
+    With `plain`, every checkpoint is replaced by the plain function; with `lenient`, only those
+    that current JAX rejects.
     """
 
     def run(
@@ -81,10 +82,10 @@ def remat_migrate() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture(scope="session")
 def assert_equal_arrays() -> Callable[[Arrays, Arrays, float], None]:
-    """Same names, shapes and types, and values that differ by at most `rtol` of the largest entry.
+    """Check that names, shapes and types are equal, and values up to `rtol` of the largest entry.
 
-    Measured against the largest entry of its array, a sum whose terms cancel is not held to more
-    digits than it has.
+    The tolerance is relative to the largest entry of the array, so that sums with cancelling terms
+    pass.
     """
 
     def check(expected: Arrays, actual: Arrays, rtol: float) -> None:

@@ -16,15 +16,15 @@ OLD_FLAG = "jax_new_checkpoint"
 
 
 def plain(fun: Callable[..., Any], *args: Any, **options: Any) -> Callable[..., Any]:
-    """`fun`, whatever the options, `concrete` included, by position or keyword."""
+    """Return `fun`, whatever the options, including `concrete`, by position or keyword."""
     return fun
 
 
 def plain_module(prefix: str) -> Callable[..., Any]:
-    """A plain form of a Flax lifted transform.
+    """Return the plain form of a Flax lifted transform.
 
-    Flax calls an unnamed submodule after its class, and its transforms put their own name before
-    it (`CheckpointDense_0`): a wrapped class becomes a subclass with that name.
+    Flax names an unnamed submodule after its class, and its transforms prefix the name
+    (`CheckpointDense_0`), so a wrapped class becomes a subclass with that name.
     """
 
     def wrap(target: Any, *args: Any, **options: Any) -> Any:
@@ -36,7 +36,7 @@ def plain_module(prefix: str) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Put the plain functions in place of those of jax, and of flax and haiku if installed."""
+    """Replace the functions of jax, and of flax and haiku if installed, by plain ones."""
     import jax
     import jax.ad_checkpoint
 
@@ -57,7 +57,7 @@ def _replace(module: str, function: Callable[..., Any], *names: str) -> None:
 
 
 def _accept_old_flag(config: Any) -> None:
-    """`jax_new_checkpoint` may be set to anything and reads as True, as the migration assumes."""
+    """Accept any value for `jax_new_checkpoint`, which reads as True, as the migration assumes."""
     update = config.update
 
     def update_unless_old(self: Any, name: str, value: Any) -> None:

@@ -1,10 +1,11 @@
-"""Run the programs of a JSON file under JAX, each by itself; say for each whether it failed.
+"""Run each program of a JSON file under JAX and record whether it failed.
 
     python run_examples.py programs.json outcomes.json
 
 A program is `{"name", "files": {path: text}, "main": path, "then": [code, ...]}`: the file `main`
-is executed among its other files, and then each code in the same names. Its outcome is "" or
-`TypeName: message`. Kept to the syntax of Python 3.8: old releases of JAX need old interpreters.
+is executed with the other files importable, and then each code in the same namespace. Its outcome
+is "" or `TypeName: message`. Compatible with Python 3.8, because old releases of JAX need old
+interpreters.
 """
 
 import importlib
@@ -16,7 +17,7 @@ import warnings
 
 
 def outcome(program):
-    """How a program ends: "" or `TypeName: message`."""
+    """Return how a program ends: "" or `TypeName: message`."""
     before = set(sys.modules)
     with tempfile.TemporaryDirectory() as folder:
         for path, text in program["files"].items():
@@ -45,7 +46,7 @@ def outcome(program):
 
 
 def main(programs, outcomes):
-    """Run all programs of the file `programs`; write what became of them to `outcomes`."""
+    """Run all programs of the file `programs` and write the outcomes to `outcomes`."""
     import jax
 
     with open(programs, encoding="utf-8") as file:
@@ -55,7 +56,7 @@ def main(programs, outcomes):
         warnings.simplefilter("ignore")
         for program in listed:
             found["outcomes"][program["name"]] = outcome(program)
-            # A flag that one of them sets must not be there for the next.
+            # A flag set by one program must not affect the next.
             if getattr(jax.config, "jax_remat3", False):
                 jax.config.update("jax_remat3", False)
     with open(outcomes, "w", encoding="utf-8") as file:

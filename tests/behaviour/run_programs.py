@@ -1,11 +1,11 @@
-"""Run programs and save what they return; a script, so that JAX's state stays in one process.
+"""Run programs and save their results, in a process of its own.
 
     python run_programs.py {plain,real,lenient} OUTPUT_FOLDER MODULE:FUNCTION...
 
-Each FUNCTION takes nothing and returns a pytree of arrays; modules are found in the current folder.
-`plain` replaces checkpoints by the plain function first, `lenient` only those that today's JAX
-refuses. Writes OUTPUT_FOLDER/MODULE.FUNCTION.npz,
-one array per leaf under its path, or MODULE.FUNCTION.txt with the traceback of one that failed.
+Each FUNCTION has no parameters and returns a pytree of arrays; modules are imported from the
+current folder. `plain` replaces all checkpoints by the plain function, `lenient` only those that
+current JAX rejects. Writes OUTPUT_FOLDER/MODULE.FUNCTION.npz, one array per leaf named by its path,
+or MODULE.FUNCTION.txt with the traceback.
 """
 
 from __future__ import annotations

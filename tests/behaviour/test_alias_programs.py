@@ -10,7 +10,7 @@ import pytest
 from alias_programs import programs
 
 RTOL = 2e-5
-# Each transformation and each way to keep an alias; all of them run as they are.
+# Every transformation and every way to store an alias; all of these programs run unchanged.
 FEW = (
     "mode_jit_first_attribute_omitted",
     "mode_jit_name_decorator_omitted",
@@ -37,7 +37,7 @@ FEW = (
 def problems(
     names: Sequence[str], folder: Path, remat_migrate, run_programs, assert_equal_arrays
 ) -> dict[str, str]:
-    """What is wrong with the migrated programs; those that do not run before are left out."""
+    """Return the problems of the migrated programs, except those that do not run before."""
     every = programs()
     targets = [f"{name}:main" for name in names]
     for name in names:
@@ -66,14 +66,14 @@ def problems(
     return found
 
 
-def test_a_few(tmp_path, remat_migrate, run_programs, assert_equal_arrays) -> None:
+def test_subset(tmp_path, remat_migrate, run_programs, assert_equal_arrays) -> None:
     found = problems(FEW, tmp_path, remat_migrate, run_programs, assert_equal_arrays)
     assert found == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(8))
-def test_many(start: int, tmp_path, remat_migrate, run_programs, assert_equal_arrays) -> None:
+def test_all(start: int, tmp_path, remat_migrate, run_programs, assert_equal_arrays) -> None:
     names = sorted(programs())[start::40]
     found = problems(names, tmp_path, remat_migrate, run_programs, assert_equal_arrays)
     assert found == {}

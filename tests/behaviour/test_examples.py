@@ -1,4 +1,4 @@
-"""The rules' examples under JAX: wrong ones fail or are ignored, as they say; the rest works."""
+"""The rules' examples under JAX: wrong ones fail or are ignored, as documented; the others work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from more_examples import wrong_examples
 from remat_migrate.engine.rules import load_rules
 
 PROGRAMS = list(programs())
-# Their claims are about what JAX does with values and options, not only with names.
+# The claims of these rules are about how JAX handles values and options, not only about names.
 EXECUTED = ("RMT2", "RMT4", "RMT5", "RMT6")
 
 
@@ -21,9 +21,7 @@ def outcomes(jax_environment: dict[str, str]) -> tuple[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_an_example_does_what_it_says(
-    program: Program, outcomes: tuple[str, dict[str, str]]
-) -> None:
+def test_example(program: Program, outcomes: tuple[str, dict[str, str]]) -> None:
     jax, ended = outcomes
     assert program.is_right(jax, ended[program.name]), (jax, ended[program.name], program)
 
@@ -31,7 +29,7 @@ def test_an_example_does_what_it_says(
 @pytest.mark.parametrize(
     "rule", [r for r in load_rules() if r.code.startswith(EXECUTED)], ids=lambda rule: rule.code
 )
-def test_wrong_examples_are_executed(rule) -> None:
+def test_examples_cover_wrong_code(rule) -> None:
     assert all(is_run(e) for e in wrong_examples(rule)), (
         "say how each example is used, and what that shows"
     )

@@ -1,4 +1,4 @@
-"""Generated programs, migrated and executed before and after: a slice of them in every run."""
+"""Generated programs compute the same before and after migration; a subset runs by default."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ RTOL = 2e-5
 
 @pytest.fixture
 def check(tmp_path: Path, run_programs: Any, assert_equal_arrays: Any) -> Callable[..., None]:
-    """Migrate programs: they must compute the same.
+    """Check that migrated programs compute the same.
 
-    Operations on an array of JAX may be traced inside a checkpoint: some of them are left by hand.
+    Operations on a JAX array may be traced inside a checkpoint: some programs have no automatic
+    fix.
     """
 
     def run(programs: list[Program]) -> None:
@@ -59,7 +60,7 @@ def check(tmp_path: Path, run_programs: Any, assert_equal_arrays: Any) -> Callab
 
 
 def _migrated(folder: Path, text: str) -> str | None:
-    """The text after all safe fixes; None where `concrete=` is left."""
+    """Return the text after all safe fixes, or None if `concrete=` remains."""
     write_files(folder, {"pyproject.toml": "", "m.py": text})
     outcome = fix_in_memory(prepare([folder], Options()), unsafe=False)
     if any(finding.code == "RMT101" for finding in outcome.analysis.findings):
@@ -68,12 +69,12 @@ def _migrated(folder: Path, text: str) -> str | None:
     return change.after.text
 
 
-def test_a_slice(check: Callable[..., None]) -> None:
+def test_subset(check: Callable[..., None]) -> None:
     slices = zip(GENERATORS, (67, 101, 97, 29, 71), strict=True)
     check([program for generator, every in slices for program in generator(every, every // 3)])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda g: g.__name__)
-def test_many(generator: Generator, check: Callable[..., None]) -> None:
+def test_all(generator: Generator, check: Callable[..., None]) -> None:
     check(list(generator(5, 0)))

@@ -1,4 +1,4 @@
-"""A whole project in the old API: fails today, runs after one `--fix`, and computes the same."""
+"""A whole project in the old API: fails under current JAX, and works after one `--fix`."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ import pytest
 PROJECT = Path(__file__).parents[2] / "fixtures" / "old_trainer"
 TARGETS = ("trainer.train:main", "scripts.memory_probe:probe")
 
-# float32; the training step is compiled once with and once without checkpoints. jax 0.10 gives
-# equal bits, jax 0.12 differences of up to 3e-6 of an array's largest entry.
+# float32; the training step is compiled with and without checkpoints. The results are equal bit by
+# bit in
+# jax 0.10 and differ by up to 3e-6 of the largest entry in jax 0.12.
 RTOL = 1e-5
 
 
 @pytest.fixture(scope="module")
 def migrated(tmp_path_factory, remat_migrate):
-    """A copy of the project after one `remat-migrate --fix .`, and what that said."""
+    """Copy the project and run `remat-migrate --fix .` once; return the copy and the output."""
     folder = tmp_path_factory.mktemp("migrated") / "old_trainer"
     shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"))
     return folder, remat_migrate(folder, "--fix", ".")
 
 
-def test_fails_today(run_programs):
+def test_original_code_fails(run_programs):
     for target, failure in run_programs(PROJECT, *TARGETS).items():
         assert isinstance(failure, str), f"{target} runs as it is"
         assert "Error" in failure
 
 
-def test_nothing_is_left(migrated, remat_migrate):
+def test_no_findings_remain(migrated, remat_migrate):
     folder, fixing = migrated
-    # Two checkpoints in the wrong place are advice.
+    # Two misplaced checkpoints are advice.
     assert fixing.returncode == 0, fixing.stdout + fixing.stderr
     assert "Fixed" in fixing.stdout + fixing.stderr
     checking = remat_migrate(folder, "--select", "RMT0,RMT1", "--output-format", "json", ".")
     assert (checking.returncode, json.loads(checking.stdout)["findings"]) == (0, [])
 
 
-def test_computes_the_same(migrated, run_programs, assert_equal_arrays):
+def test_values_are_unchanged(migrated, run_programs, assert_equal_arrays):
     folder, _ = migrated
     expected = run_programs(PROJECT, *TARGETS, plain=True)
     actual = run_programs(folder, *TARGETS)
@@ -56,7 +57,7 @@ def test_computes_the_same(migrated, run_programs, assert_equal_arrays):
 
 
 @pytest.mark.slow
-def test_launcher_and_own_tests_pass(migrated, jax_environment):
+def test_launcher_and_test_suite_pass(migrated, jax_environment):
     folder, _ = migrated
     launched = subprocess.run(
         ["bash", "scripts/train.sh"],
@@ -78,7 +79,7 @@ def test_launcher_and_own_tests_pass(migrated, jax_environment):
     assert tests.returncode == 0, tests.stdout
 
 
-def test_flag_is_gone_but_prose_stays(migrated):
+def test_flag_is_removed_but_prose_is_kept(migrated):
     folder, _ = migrated
     mentions = {
         path.relative_to(folder).as_posix()
@@ -88,8 +89,8 @@ def test_flag_is_gone_but_prose_stays(migrated):
     assert mentions == {"README.md"}
 
 
-def test_checkpoints_stay(migrated):
-    """Removing every checkpoint would compute the same, too."""
+def test_checkpoints_are_kept(migrated):
+    """Removing every checkpoint would preserve the values, too."""
     folder, _ = migrated
     for name in ("trainer/blocks.py", "trainer/losses.py", "trainer/flax_model.py"):
         pattern = r"\b(?:jax\.checkpoint|nn\.remat)\b(?!_policies)"

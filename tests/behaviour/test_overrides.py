@@ -1,4 +1,4 @@
-"""Overridden hooks below a checkpoint: values and gradients before and after the migration."""
+"""Overridden methods called by a checkpointed one: the migration preserves values and gradients."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def check(folder, names: list[str]) -> None:
     assert not wrong, "\n".join(f"{r.outcome} {r.name}: {r.detail}\n{r.diff}" for r in wrong)
 
 
-def test_a_slice_of_the_programs(tmp_path):
+def test_subset(tmp_path):
     check(tmp_path, NAMES[::13])
 
 
 @pytest.mark.slow
-def test_all_programs(tmp_path):
+def test_all(tmp_path):
     check(tmp_path, NAMES)

@@ -1,12 +1,12 @@
 """Small programs in the old API, one for each form: values and gradients before and after.
 
 `fixtures/behaviour/migrated`: modules and packages, each with a function `main()` that returns a
-pytree of values and gradients. Those of the program under the plain function are what its fixed
-form must have under JAX itself.
+pytree of values and gradients. Run with the plain function, they give the results that their fixed
+form must have under JAX.
 
-`fixtures/behaviour/untouched`: programs that no fix can mend, or that need none. Lines that a
-finding must be on end in `# expect CODE: words`, and one of the words, separated by `|`, must be in
-what the tool says about the file.
+`fixtures/behaviour/untouched`: programs without an automatic fix, or that need none. A line with an
+expected finding ends in `# expect CODE: words`, and one of the words, separated by `|`, must be in
+the output for the file.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ MIGRATED = sorted(
     if path.suffix == ".py" or (path / "__init__.py").exists()
 )
 UNTOUCHED = sorted(path.stem for path in (PROGRAMS / "untouched").glob("*.py"))
-# float32. JAX compiles what it traces: a division by a constant becomes a product, and the last bit
-# may differ from that of the same operations one by one.
+# float32. In code that JAX compiles, a division by a constant becomes a product, and the last bit
+# may
+# differ from that of the operations one by one.
 RTOL = 1e-6
 
-# Where a checkpoint stands is another matter: small programs often have it on all.
+# Placement is not tested here: small programs often checkpoint everything.
 CODES = ("--select", "RMT0,RMT1")
 EXPECT = re.compile(r"# expect (RMT\d{3}): (.*)")
 
@@ -59,7 +60,7 @@ def comments(path: Path) -> collections.Counter[str]:
 
 @pytest.fixture(scope="module")
 def fixed(tmp_path_factory, remat_migrate):
-    """All programs after one `--fix`, and what it said."""
+    """Return all programs after one `--fix`, and its output."""
     folder = tmp_path_factory.mktemp("programs") / "behaviour"
     shutil.copytree(PROGRAMS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     return folder, remat_migrate(folder, "--fix", "migrated", "untouched")
@@ -116,8 +117,8 @@ def line_endings(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("program", MIGRATED)
-def test_checkpoints_stay(program, fixed):
-    """Removing every checkpoint would compute the same, too."""
+def test_checkpoints_are_kept(program, fixed):
+    """Removing every checkpoint would preserve the values, too."""
     folder, _ = fixed
     names = re.compile(r"\b(?:checkpoint|remat)(?:ed)?\b")
     for before in files_of(PROGRAMS / "migrated", program):
@@ -126,7 +127,7 @@ def test_checkpoints_stay(program, fixed):
             assert names.search(after.read_text()), after
 
 
-def test_nothing_is_left_in_migrated(fixed, remat_migrate):
+def test_migrated_programs_have_no_findings(fixed, remat_migrate):
     folder, _ = fixed
     checking = remat_migrate(folder, *CODES, "--output-format", "json", "migrated")
     left = findings(folder, checking)
@@ -134,7 +135,7 @@ def test_nothing_is_left_in_migrated(fixed, remat_migrate):
     assert checking.returncode == 0
 
 
-def test_second_fix_changes_nothing(fixed, remat_migrate):
+def test_fix_is_idempotent(fixed, remat_migrate):
     folder, fixing = fixed
     assert fixing.returncode == 1, fixing.stderr  # what is left in `untouched`
     before = {path: path.read_bytes() for path in folder.rglob("*.py")}
@@ -143,8 +144,8 @@ def test_second_fix_changes_nothing(fixed, remat_migrate):
 
 
 @pytest.mark.slow
-def test_each_fix_alone_keeps_values(tmp_path, expected, run_programs, assert_equal_arrays):
-    """What the other fixes would mend has its old meaning."""
+def test_each_fix_alone_preserves_values(tmp_path, expected, run_programs, assert_equal_arrays):
+    """Code that other fixes would change has its old meaning."""
     for path in (PROGRAMS / "migrated").glob("*.py"):
         shutil.copy(path, tmp_path)
     analysis = check_run(prepare([tmp_path.resolve()], Options(select=("RMT0", "RMT1"))))
@@ -164,7 +165,7 @@ def test_each_fix_alone_keeps_values(tmp_path, expected, run_programs, assert_eq
 
 
 @pytest.mark.slow
-def test_second_unsafe_fix_changes_nothing(fixed, remat_migrate, tmp_path):
+def test_unsafe_fix_is_idempotent(fixed, remat_migrate, tmp_path):
     folder = tmp_path / "programs"
     shutil.copytree(fixed[0], folder)
     safe = {path: path.read_bytes() for path in folder.rglob("*.py")}
@@ -176,7 +177,7 @@ def test_second_unsafe_fix_changes_nothing(fixed, remat_migrate, tmp_path):
 
 
 @pytest.mark.parametrize("program", UNTOUCHED)
-def test_untouched_with_a_reason(program, fixed, remat_migrate):
+def test_unfixable_programs_have_a_reason(program, fixed, remat_migrate):
     folder, _ = fixed
     path = f"untouched/{program}.py"
     assert (folder / path).read_bytes() == (PROGRAMS / path).read_bytes()
@@ -196,12 +197,12 @@ def test_untouched_with_a_reason(program, fixed, remat_migrate):
 
 
 def without_source(report: str) -> str:
-    """What the tool says itself: the report without the lines of code that it shows."""
+    """Return the report without the quoted lines of code."""
     return "\n".join(line for line in report.splitlines() if not re.match(r"\s*\d+ \|", line))
 
 
 def test_untouched_programs_run_under_the_plain_function(run_programs):
-    """The reason given must be about code that used to work."""
+    """The reported reason must be about code that used to work."""
     programs = ["branch_on_differentiated", "number_from_differentiated", "chosen_by_settings"]
     outcomes = run_programs(PROGRAMS / "untouched", *[f"{p}:main" for p in programs], plain=True)
     assert [name for name, outcome in outcomes.items() if isinstance(outcome, str)] == []

@@ -50,7 +50,7 @@ def test_same_values_and_gradients(name, expected, actual, today, assert_equal_a
     assert_equal_arrays(before, after, 1e-6)
 
 
-def test_nothing_is_left_and_a_second_fix_changes_nothing(fixed, remat_migrate):
+def test_fix_is_complete_and_idempotent(fixed, remat_migrate):
     assert remat_migrate(fixed, *SELECT, ".").returncode == 0
     before = {path: path.read_bytes() for path in fixed.glob("*.py")}
     remat_migrate(fixed, "--fix", *SELECT, ".")
@@ -58,7 +58,7 @@ def test_nothing_is_left_and_a_second_fix_changes_nothing(fixed, remat_migrate):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_checkpoint_and_the_comments_stay(name, fixed):
+def test_checkpoints_and_comments_are_kept(name, fixed):
     before, after = (folder / f"{name}.py" for folder in (PROGRAMS, fixed))
     for word in ("checkpoint", "remat"):
         assert (word in before.read_text()) == (word in after.read_text())

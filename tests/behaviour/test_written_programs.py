@@ -1,6 +1,6 @@
-"""The programs of `fixtures/programs`: a slice in every run, all of them with `-m slow`.
+"""The programs of `fixtures/programs`: a subset by default, all with `-m slow`.
 
-Those of `fixtures/training` may be left to be migrated by hand, but must not break.
+Those of `fixtures/training` need not have an automatic fix, but must not break.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def check(names: list[str], folder: Path = PROGRAMS, *, left: bool = False) -> N
     assert not wrong, "\n".join(f"{r.outcome} {r.name}: {r.detail}\n{r.diff}" for r in wrong)
 
 
-def test_a_slice_of_the_programs():
+def test_subset():
     check(NAMES[::10])
 
 
 @pytest.mark.slow
-def test_all_programs():
+def test_all():
     check(NAMES)
 
 

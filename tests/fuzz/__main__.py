@@ -1,9 +1,9 @@
 """Fuzz the tool: `python -m tests.fuzz --examples 10000` in a checkout.
 
-Three sources of programs, `--examples` of each: arbitrary Python with checkpoints in it, functions
-with a checkpoint around them, and training code in several files. Those of the last two are run
-under JAX before and after. Exit status 1 if anything failed; each
-failure is shown as a small program, with the command that makes it again.
+There are three sources of programs, with `--examples` programs each: arbitrary Python with
+checkpoints in it, functions with a checkpoint around them, and training code in several files.
+Programs of the last two are run under JAX before and after. The exit status is 1 if anything
+failed; each failure is shown as a minimised program, with the command that reproduces it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for failure in done.failures:
                 print(f"\n{failure}", flush=True)
                 again = f"python -m tests.fuzz --seed {given.seed} --only {source}"
-                print(f"again: {again} --program N", flush=True)
+                print(f"reproduce with: {again} --program N", flush=True)
             total.failures += done.failures
             if source in programs:
                 programs[source] += done.programs
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"python: {total.python}")
     for source, counts in programs.items():
         print(f"{source}: {counts}")
-    print(f"{total.batches} batches by the command line, {len(total.failures)} failures")
+    print(f"{total.batches} batches on the command line, {len(total.failures)} failures")
     return 1 if total.failures else 0
 
 

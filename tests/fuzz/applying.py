@@ -1,4 +1,4 @@
-"""How a function comes to be checkpointed: the forms that the old API was used in."""
+"""Ways to checkpoint a function in the old API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textwrap import indent
 from .drawing import Draw
 from .functions import HASHABLE, VALUES, Function
 
-# How a module may spell the function: what it imports, and the name.
+# How a module may refer to the function: its import, and the name.
 SPELLINGS = (
     ("", "jax.checkpoint"),
     ("", "jax.remat"),
@@ -31,13 +31,13 @@ OTHER_OPTIONS = (
 
 @dataclass(frozen=True)
 class Callee:
-    """A checkpointed function as other code reaches it.
+    """A checkpointed function as other code calls it.
 
     Attributes:
-        expression: what stands before the parentheses of a call.
-        function: what is called.
-        exported: the name that another module would import for it.
-        inline: whether each use makes it anew.
+        expression: the expression before the parentheses of a call.
+        function: the function that it calls.
+        exported: the name that another module would import.
+        inline: whether each use creates a new checkpoint.
     """
 
     expression: str
@@ -55,7 +55,7 @@ class Applied:
 
 
 def options(draw: Draw, function: Function) -> str:
-    """The options of an application."""
+    """Return the options of a checkpoint."""
     written = [
         draw.pick(
             (
@@ -75,7 +75,7 @@ def options(draw: Draw, function: Function) -> str:
 
 
 def _numbers(draw: Draw, function: Function) -> str:
-    """The places of parameters that can be static; with some chance not of all."""
+    """Return the positions of parameters that can be static; sometimes only some of them."""
     places = [
         number
         for number, one in enumerate(function.parameters)
@@ -87,7 +87,7 @@ def _numbers(draw: Draw, function: Function) -> str:
 
 
 def applied(draw: Draw, function: Function, spelling: str) -> Applied:
-    """One form of application, with the function's definition."""
+    """Return one way to checkpoint a function, with its definition."""
     form = draw.pick(FORMS)
     return form(draw, function, spelling)
 
@@ -189,7 +189,7 @@ def _through_lambda(draw: Draw, function: Function, spelling: str) -> Applied:
 
 
 def _of_partial(draw: Draw, function: Function, spelling: str) -> Applied:
-    """The checkpoint of a partial that binds one Python value by keyword."""
+    """Return the checkpoint of a partial that binds one Python value by keyword."""
     places = [n for n, p in enumerate(function.parameters) if not p.is_array and p.style != "first"]
     if not places or function.rest:
         return _renamed(draw, function, spelling)
@@ -260,7 +260,7 @@ FORMS: Sequence[Form] = (
 
 
 def as_class(draw: Draw, function: Function, spelling: str) -> Applied:
-    """A class with the function as a method; `function` has been made as one."""
+    """Return a class with the function, defined with `self`, as a method."""
     name = function.name.capitalize()
     base, fields = draw.pick(CLASSES)
     method = [*function.lines]

@@ -1,9 +1,9 @@
-"""Arbitrary Python with checkpoints in it: pieces of Hypothesmith, words put in, layout changed.
+"""Arbitrary Python with checkpoints in it: combined fragments with changed names and layout.
 
-Hypothesmith knows the grammar but no name. So its texts are one source of pieces, programs around
-checkpoints and the examples of the rules are others; they are put together, names are replaced by
-those that the tool looks for, and the layout becomes what no editor would write. About a third does
-not parse any more: that must be said, too, and not be a crash.
+Hypothesmith generates grammatical code without meaningful names, so its texts are only one source
+of fragments; programs around checkpoints and the rules' examples are others. Fragments are
+combined, names are replaced by those that the tool looks for, and the layout is made unusual. About
+a third of the files does not parse: the tool must report that and not crash.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ WRAPPERS = (
     "[w := jax.remat({0}, concrete=True)][0]",
     "jax.grad(jax.checkpoint({0}, static_argnums=(0,)))",
 )
-# Code with a checkpoint where few write one, apart from each other by blank lines.
+# Unusual places for a checkpoint, separated by blank lines.
 SNIPPETS = tuple(
     r"""
 jax.config.update('jax_new_checkpoint', True)
@@ -142,7 +142,9 @@ _DEFINITION = re.compile(r"^([ \t]*)(?=(?:async )?def |class )", re.MULTILINE)
 
 @cache
 def pieces(number: int, size: int) -> tuple[str, ...]:
-    """Texts of Hypothesmith: `size` of the whole grammar, and half as many of single statements."""
+    """Return texts of Hypothesmith: `size` for the whole grammar, and half as many single
+    statements.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import hypothesmith
@@ -176,7 +178,7 @@ def pieces(number: int, size: int) -> tuple[str, ...]:
 
 @cache
 def examples() -> tuple[str, ...]:
-    """The Python examples of all rules."""
+    """Return the Python examples of all rules."""
     texts = []
     for rule in rules():
         texts += [e.before for e in rule.wrong if e.filename.endswith(".py")]
@@ -185,7 +187,7 @@ def examples() -> tuple[str, ...]:
 
 
 def arbitrary(draw: Draw, texts: tuple[str, ...]) -> bytes:
-    """A file: pieces of `texts` and others, changed."""
+    """Return a file: changed fragments of `texts` and other sources."""
     text = _put_together(draw, texts)
     for _ in range(draw.count(0, 6)):
         text = draw.pick(CHANGES)(draw, text)
@@ -301,7 +303,7 @@ def _encoded(draw: Draw, text: str) -> bytes:
 
 
 def parses(data: bytes) -> bool:
-    """Whether this interpreter takes the file."""
+    """Return whether this interpreter parses the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,5 +1,6 @@
-"""A folder of generated files, checked by the command line in processes that differ in what must
-not matter: the seed of hashes, the number of jobs, the order of the files named."""
+"""Check a folder of generated files on the command line, in processes that vary what must not
+matter.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +13,16 @@ from pathlib import Path
 
 from .subject import Files, Wrong
 
-# PYTHONHASHSEED, --jobs, and whether the files are named one by one, in another order.
+# PYTHONHASHSEED, --jobs, and whether to name the files one by one, in another order.
 WAYS = (("0", "1", False), ("1", "2", True), ("77", "0", True), ("random", "1", False))
 
 
 def check_batch(files: Files, folder: Path, ways: int = len(WAYS)) -> None:
-    """Report and fix the same files in several ways; `--diff` as a patch makes what `--fix` does.
+    """Report and fix the same files in several ways; `--diff` must be a patch with the result of
+    `--fix`.
 
     Raises:
-        Wrong: two reports, two results, or a difference and its result are not the same.
+        Wrong: two reports or two results differ, or a diff does not match the result.
     """
     reports, results = [], []
     for number, (seed, jobs, named) in enumerate(WAYS[:ways]):
@@ -37,17 +39,17 @@ def check_batch(files: Files, folder: Path, ways: int = len(WAYS)) -> None:
         _run(tree, seed, "--fix", *options)
         results.append({name: (tree / name).read_bytes() for name in files})
         if reports[-1] != reports[0]:
-            raise Wrong(f"way {number} reports something else than way 0: see {folder}")
+            raise Wrong(f"way {number} reports other findings than way 0: see {folder}")
         for name in files:
             if results[-1][name] != results[0][name]:
-                raise Wrong(f"way {number} fixes {name} in another way than way 0")
+                raise Wrong(f"way {number} fixes {name} differently from way 0")
     patched = folder / "patched"
     _write(patched, files)
     if difference:
         _apply(patched, difference)
     for name in files:
         if (patched / name).read_bytes() != results[0][name]:
-            raise Wrong(f"the difference of {name} is not what --fix makes")
+            raise Wrong(f"the diff of {name} is not what --fix writes")
 
 
 def _write(folder: Path, files: Files) -> None:
@@ -72,7 +74,7 @@ def _run(folder: Path, seed: str, *arguments: str) -> bytes:
 
 
 def _apply(folder: Path, difference: bytes) -> None:
-    """As a user does it."""
+    """Apply the diff with `git apply`."""
     ran = subprocess.run(
         ["git", "apply", "--whitespace=nowarn", "-p1", "-"],
         input=difference,

@@ -1,9 +1,9 @@
-"""What functions of checkpoint programs do: lines that change the vector `y`, as templates.
+"""Templates for the bodies of checkpointed functions: lines that change the vector `y`.
 
-In a template `{n}` is a value of the kind that it is listed under, `{v}` a new name, `{other}` the
-condition of some other flag, `{step}` a step without conditions, `{ret}` what is returned.
-Everything keeps `y` a float32 vector of three entries, of a moderate size, so that any order of
-steps can be run and differentiated.
+In a template `{n}` is a value of the kind under which it is listed, `{v}` a new name, `{other}` the
+condition of another flag, `{step}` a step without conditions, `{ret}` the returned expression.
+Every template keeps `y` a float32 vector of three entries of moderate size, so that steps can be
+combined in any order and differentiated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STEPS = (
     "y += 0.5",
 )
 
-# By kind: what can be done with a value. Those for which Python must know it come first.
+# By kind: uses of a value. Uses that need a concrete value come first.
 TEMPLATES: dict[str, tuple[str, ...]] = {
     "flag": (
         "if {n}:\n    {step}",
@@ -58,7 +58,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "{v} = dict(on={n})\ny = bend(y, **{v})",
         "{v} = [{n}, {other}]\nif all({v}):\n    {step}",
         "y = scan_with(y, {n})",
-        # Not needed by Python.
+        # May be traced.
         "y = jnp.where({n}, y, -y)",
         "y = y * {n}",
         "y = jax.lax.cond({n}, jnp.sin, jnp.cos, y)",
@@ -90,7 +90,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "y = jnp.stack([y * i for i in range(1, {n} + 1)]).sum(0)",
         "y = y * np.arange(3.0)[-{n}:].sum()",
         "y = jnp.concatenate([y, y])[:: {n}][:1] * y",
-        # Not needed by Python.
+        # May be traced.
         "y = y ** {n}",
         "y = y * {n}",
         "y = y / ({n} + 1)",
@@ -116,7 +116,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "y = y + round({n})",
         "y = y * float({n})",
         "y = bend(y, {n} > 0)",
-        # Not needed by Python.
+        # May be traced.
         "y = y * {n}",
         "y = y + jnp.sqrt({n})",
         "y = y - (1.0 - {n})",
@@ -169,7 +169,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# By kind: other values that come of one, with their kinds.
+# By kind: values derived from one of this kind, with their kinds.
 DERIVED: dict[str, tuple[tuple[str, str], ...]] = {
     "flag": (
         ("{v} = not {n}", "flag"),
@@ -196,7 +196,7 @@ DERIVED: dict[str, tuple[tuple[str, str], ...]] = {
     "settings": (("{v} = {n}['deep']", "flag"), ("{v} = {n}.get('times')", "count")),
 }
 
-# Functions and values that templates read, with what these read in turn.
+# Functions and values that templates read, with their own dependencies.
 SHARED = {
     "np": "import numpy as np",
     "math": "import math",
@@ -219,7 +219,7 @@ _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
 def shared_by(text: str) -> list[str]:
-    """The shared definitions that a text reads, imports first, each after those that it reads."""
+    """Return the shared definitions that a text reads, imports and dependencies first."""
     wanted: list[str] = []
     met: set[str] = set()
 
@@ -248,7 +248,7 @@ class Scope:
         return [name for name, kind in self.values.items() if kind in wanted]
 
     def fresh(self) -> str:
-        """A name that is not used yet."""
+        """Return an unused name."""
         names = ("k", "value", "on", "inner", "t", "again", "that", "local", "q", "z1", "z2")
         taken = {*self.values, *self.taken}
         extra = (f"v{number}" for number in range(1000))
@@ -258,11 +258,12 @@ class Scope:
 
 
 def body(draw: Draw, scope: Scope, most: int, ret: str) -> list[str]:
-    """Lines of a function's body, before its `return`."""
+    """Return the lines of a function's body before its `return`."""
     lines: list[str] = []
     known = [name for name, kind in scope.values.items() if kind in TEMPLATES]
-    # What is no value of JAX at all is there because something needs it. An object of which only
-    # numbers are read might as well be one that holds arrays.
+    # A value that is not a JAX type must be needed by something. An object of which only numbers
+    # are read
+    # could as well hold arrays.
     for name in scope.of(["mode", "options", "activation"]):
         first = draw.pick(TEMPLATES[scope.values[name]][:4])
         lines += filled(draw, first, name, scope, ret, scope.fresh())
@@ -289,7 +290,7 @@ def body(draw: Draw, scope: Scope, most: int, ret: str) -> list[str]:
 
 
 def filled(draw: Draw, template: str, name: str, scope: Scope, ret: str, new: str) -> list[str]:
-    """The lines of a template."""
+    """Return the lines of a template."""
     flags: Sequence[str] = [n for n in scope.of(["flag"]) if n != name] or ["DEEP"]
     text = template
     while "{step}" in text:

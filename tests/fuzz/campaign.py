@@ -1,4 +1,4 @@
-"""Many programs, one after the other, each from its seed; what fails is made smaller and shown."""
+"""Try many programs, each generated from its seed; minimise and show those that fail."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .subject import Files, Subject, Wrong
 from .trainers import trainer
 from .trial import Counts, Trial
 
-# How often a program that fails is tried in smaller forms.
+# How many smaller forms of a failing program to try.
 ATTEMPTS = 150
-# Programs that are run, by their source.
+# Programs to run, by source.
 PROGRAMS = {"checkpoints": program, "trainers": trainer}
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A program that shows something wrong, as small as it became."""
+    """A minimised program that fails."""
 
     source: str
     number: int
@@ -40,7 +40,7 @@ class Failure:
 
 @dataclass
 class PythonCounts:
-    """What became of arbitrary files."""
+    """Counters for arbitrary files."""
 
     generated: int = 0
     parsed: int = 0
@@ -61,7 +61,7 @@ def try_checkpoints(
     *,
     needless: bool = False,
 ) -> Iterator[Failure]:
-    """Programs around checkpoints: checked, run before and after, compared."""
+    """Try checkpoint programs: check them, run them before and after, and compare."""
     program = PROGRAMS[source]
     trial = Trial(subject, workers, counts, needless=needless)
     again = Trial(subject, workers, Counts(), needless=needless)
@@ -91,7 +91,7 @@ def try_python(
     counts: PythonCounts,
     attempts: int = ATTEMPTS,
 ) -> Iterator[Failure]:
-    """Arbitrary files: checked, with and without unsafe fixes by turns."""
+    """Try arbitrary files: fix them, alternately with and without unsafe fixes."""
 
     def attempt(draw: Draw, number: int) -> tuple[Files, str]:
         files = {"example.py": arbitrary(draw, texts)}
@@ -117,7 +117,7 @@ def try_python(
 
 
 def _problem(check: Callable[[], object]) -> str:
-    """What is wrong; "" if nothing is."""
+    """Describe a problem; "" if there is none."""
     try:
         check()
     except Wrong as error:
@@ -149,6 +149,6 @@ def _smallest(
 
 
 def _kind(problem: str) -> str:
-    """What a failure has in common with others of its cause."""
+    """Return what a failure has in common with others of the same cause."""
     first = re.sub(r"use_\d+|\d+|'[^']*'|`[^`]*`", "", problem.split("\n")[0])
     return first[:60]

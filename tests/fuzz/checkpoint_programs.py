@@ -1,4 +1,4 @@
-"""Whole programs around checkpoints: one module or several, each use a function `use_*`."""
+"""Whole programs around checkpoints: one or more modules, whose uses are functions `use_*`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Module:
 
 
 def program(draw: Draw) -> Texts:
-    """Modules by path; `main.py` has the uses."""
+    """Return the modules by path; `main.py` has the uses."""
     main = Module([], [])
     split = draw.flip(25)
     home = Module([], []) if split else main
@@ -78,7 +78,7 @@ def _made(draw: Draw, name: str, spelling: str, before: list[Callee]) -> Applied
 
 
 def _calling(callee: Callee, draw: Draw, scope: Scope) -> list[str]:
-    """A line that calls one checkpointed function from another, with its values."""
+    """Return a line that calls one checkpointed function from another, with its values."""
     given = {callee.function.parameters[0].name: "y"}
     for one in callee.function.parameters[1:]:
         names = scope.of([one.kind])
@@ -91,7 +91,7 @@ def _calling(callee: Callee, draw: Draw, scope: Scope) -> list[str]:
 def _imported(
     draw: Draw, main: Module, where: str, callee: Callee, imported: str, spelling: str
 ) -> Callee:
-    """The same callee as the main module reaches it."""
+    """Return the same callee as the main module accesses it."""
     module = where.replace("/", ".")
     name = callee.exported
     if callee.inline:
@@ -131,7 +131,7 @@ def _uses(draw: Draw, main: Module, callees: list[Callee]) -> None:
 
 
 def _restyled(draw: Draw, files: Texts) -> Texts:
-    """Other indentation, and comments."""
+    """Change the indentation, and add comments."""
     if draw.flip(10):
         width = draw.pick(("  ", "\t"))
         files = {name: _indented(text, width) for name, text in files.items()}

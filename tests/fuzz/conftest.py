@@ -1,4 +1,4 @@
-"""The processes that programs are run in, which take seconds to start."""
+"""The processes that run programs, shared by all tests because starting them takes seconds."""
 
 from __future__ import annotations
 

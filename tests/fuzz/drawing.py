@@ -1,4 +1,4 @@
-"""Choices that a program is made with: drawn from a seed, written down, and made smaller."""
+"""The random choices that generate a program: drawn from a seed, recorded, and minimised."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ T = TypeVar("T")
 
 
 class Draw:
-    """Numbers from zero on, each below a limit; the smaller, the simpler what is made of it."""
+    """Draw non-negative integers below a limit; smaller ones generate simpler programs."""
 
     def __init__(self, seed: str, given: Sequence[int] | None = None) -> None:
-        """With `given` choices these are taken; where there are no more, the simplest one."""
+        """With `given` choices, use these and then the simplest ones."""
         self._random = random.Random(seed)
         self._given = given
         self.made: list[int] = []
 
     def count(self, least: int, most: int) -> int:
-        """A number of a range, both ends included."""
+        """Return an integer from an inclusive range."""
         limit = max(1, most - least + 1)
         if self._given is None:
             choice = self._random.randrange(limit)
@@ -30,15 +30,15 @@ class Draw:
         return least + choice
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of the options; simple ones come first."""
+        """Return one of the options; simple ones come first."""
         return options[self.count(0, len(options) - 1)]
 
     def flip(self, percent: int = 50) -> bool:
-        """True in so many of a hundred cases."""
+        """Return True with a probability in percent."""
         return self.count(0, 99) >= 100 - percent
 
     def some(self, options: Sequence[T], most: int) -> list[T]:
-        """Up to `most` of the options, none twice."""
+        """Return up to `most` distinct options."""
         left, chosen = list(options), []
         for _ in range(min(self.count(0, most), len(left))):
             chosen.append(left.pop(self.count(0, len(left) - 1)))
@@ -48,12 +48,12 @@ class Draw:
 def smallest(
     choices: Sequence[int], still: Callable[[Sequence[int]], list[int] | None], attempts: int
 ) -> list[int]:
-    """Choices of which less, or less of each, would not do.
+    """Minimise choices.
 
     Args:
-        choices: those that do.
-        still: tries some; gives those that were really made if these do, too, else None.
-        attempts: how often to try at most.
+        choices: choices that fail.
+        still: tries choices; returns those that were used if they still fail, else None.
+        attempts: the maximum number of tries.
     """
     best = list(choices)
     size = max(1, len(best) // 2)
@@ -75,7 +75,7 @@ def smallest(
 
 
 def _smaller(choices: list[int], place: int, size: int) -> list[list[int]]:
-    """Choices without some of them, or with some made simpler."""
+    """Yield choices without some of them, or with simpler ones."""
     head, part, tail = choices[:place], choices[place : place + size], choices[place + size :]
     found = [head + tail]
     if any(part):

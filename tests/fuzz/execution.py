@@ -1,4 +1,4 @@
-"""Programs before and after, run under JAX side by side, and compared."""
+"""Run programs before and after under JAX side by side, and compare the results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import numpy as np
 from remat_migrate.verify.copies.sides import shim_table
 
 WORKER = Path(__file__).with_name("jax_worker.py")
-# float32: a checkpointed function is computed in another order where XLA compiles it as a whole.
+# float32: XLA may reorder the operations of a checkpointed function, which it compiles as a whole.
 RTOL = 2e-5
-# JAX keeps what it has compiled; a process that has run many programs is better begun anew.
+# JAX keeps compiled code in memory, so a process is replaced after many programs.
 PROGRAMS_A_PROCESS = 1500
 KEEP_ALL = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -30,7 +30,7 @@ Results = dict[str, Any]
 
 
 class Worker:
-    """A process in which programs are run; started when it is first asked."""
+    """A process that runs programs; started by the first request."""
 
     def __init__(self, *arguments: str, cache: Path | None = None) -> None:
         self._arguments = arguments
@@ -39,7 +39,7 @@ class Worker:
         self._asked = 0
 
     def ask(self, files: Texts) -> None:
-        """Have a program run; `answer` waits for it."""
+        """Start running a program; `answer` waits for its results."""
         if self._process is None or self._asked >= PROGRAMS_A_PROCESS:
             self.close()
             self._process = self._started()
@@ -50,7 +50,7 @@ class Worker:
         self._process.stdin.flush()
 
     def answer(self) -> Results:
-        """What the program gave that was asked for last."""
+        """Return the results of the last program."""
         assert self._process is not None
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -79,17 +79,18 @@ class Worker:
 
 
 class Workers:
-    """Meanings of a checkpoint.
+    """Workers with different meanings of a checkpoint.
 
     Attributes:
-        old: each means the function that it wraps, as `concrete=True` did.
-        new: today's JAX as it is.
-        mixed: those with `concrete=True` as in `old`, others as in `new`: what really was before.
-        dropped: as in `new`, as if there were no `concrete=`.
+        old: each checkpoint is the function that it wraps, as with `concrete=True`.
+        new: current JAX.
+        mixed: checkpoints with `concrete=True` as in `old`, others as in `new`: the original
+            behaviour.
+        dropped: as in `new`, but ignoring `concrete=`.
     """
 
     def __init__(self, cache: Path | None = None) -> None:
-        """What they compile goes to the folder `cache`, where one finds what another compiled."""
+        """Use the folder `cache` as a shared compilation cache."""
         self.old = Worker("old", shim_table(), cache=cache)
         self.new = Worker("new", cache=cache)
         self.mixed = Worker("mixed", shim_table(everywhere=False), cache=cache)
@@ -109,9 +110,9 @@ class Workers:
 
 
 def difference(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> str | None:
-    """How what a function returned differs from what it should; None if it does not.
+    """Describe how a function's result differs from the expected one; None if it does not.
 
-    Both are `{"leaves": ...}` as `jax_worker` gives them.
+    Both are `{"leaves": ...}` as returned by `jax_worker`.
     """
     before, after = expected["leaves"], actual["leaves"]
     names = [leaf[0] for leaf in before]

@@ -1,4 +1,4 @@
-"""Functions to be checkpointed: signatures with values of several kinds, and bodies."""
+"""Functions to checkpoint: signatures with values of several kinds, and bodies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from textwrap import indent
 from .bodies import Scope, body
 from .drawing import Draw
 
-# By kind: names of parameters, what calls pass, and defaults.
+# By kind: names of parameters, arguments, and defaults.
 NAMES = {
     "vector": ("x", "h", "inputs"),
     "matrix": ("m", "weight"),
@@ -43,11 +43,11 @@ VALUES = {
     "activation": ("jnp.sin", "jnp.tanh", "jax.nn.relu", "abs_plus"),
 }
 ARRAYS = frozenset({"vector", "matrix", "params", "pair"})
-# What `jax.jit` takes as a static argument.
+# What `jax.jit` accepts as a static argument.
 HASHABLE = frozenset({"flag", "count", "mode", "rate", "axis", "shape", "activation"})
 ANNOTATIONS = {"vector": "jax.Array", "flag": "bool", "count": "int", "mode": "str"}
 
-# Module-level values that calls pass, in every program.
+# Module-level values used as arguments, in every program.
 PREAMBLE = """\
 X = jnp.arange(3.0) / 3.0 + 0.1
 M = jnp.arange(9.0).reshape(3, 3) / 9.0
@@ -79,13 +79,13 @@ RARE_PREAMBLE = {
     ),
 }
 
-# Lines that call another function with what is in scope.
+# Lines that call another function with values in scope.
 Inner = Callable[[Draw, Scope], list[str]]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its kind of value, how it is passed, and its default."""
+    """One parameter: the kind of its value, how it is passed, and its default."""
 
     name: str
     kind: str
@@ -105,15 +105,15 @@ class Parameter:
 
 @dataclass
 class Function:
-    """A function's source, with what calls must know of it.
+    """A function's source, and what its callers need to know.
 
     Attributes:
-        name: as defined.
+        name: the name.
         parameters: in order, without `self`.
         lines: from `def` on, without decorators.
         returns: "vector", "scalar" or "tree".
-        rest: the parameter for further vectors by position, if any.
-        more: the parameter for further keyword arguments, if any: it takes `scale=`.
+        rest: the variadic parameter for vectors by position, if any.
+        more: the variadic parameter for keyword arguments, if any: it accepts `scale=`.
     """
 
     name: str
@@ -127,7 +127,7 @@ class Function:
 def function(
     draw: Draw, name: str, *, method: bool = False, inner: Inner | None = None
 ) -> Function:
-    """A function with a body; `inner` is one that it may call."""
+    """Return a function with a body; it may call `inner`."""
     parameters = _parameters(draw)
     rest = "rest" if draw.flip(6) and not any(p.style == "keyword" for p in parameters) else ""
     more = "extra" if draw.flip(5) else ""
@@ -168,7 +168,7 @@ def function(
 
 
 def _parameters(draw: Draw) -> list[Parameter]:
-    """The first is a vector; at least one is a Python value, mostly."""
+    """Return parameters: the first is a vector; usually at least one is a Python value."""
     kinds = ["vector"]
     for _ in range(draw.count(0, 2)):
         kinds.append(draw.pick(("vector", "matrix", "params", "pair", "maybe")))
@@ -204,7 +204,7 @@ def _parameters(draw: Draw) -> list[Parameter]:
 
 
 def _with_later_defaults(draw: Draw, parameters: list[Parameter]) -> list[Parameter]:
-    """Python wants a default for each parameter by position that follows one with a default."""
+    """Give a default to every positional parameter that follows one with a default."""
     found, needed = [], False
     for one in parameters:
         if one.style != "keyword":
@@ -241,14 +241,14 @@ def arguments(
     positional: bool = False,
     constant: bool = False,
 ) -> list[str] | None:
-    """The arguments of a call; None if it cannot be `positional`.
+    """Return the arguments of a call; None if they cannot be `positional`.
 
     Args:
-        draw: choices.
-        callee: what is called.
+        draw: the choices.
+        callee: the function to call.
         given: expressions for parameters by name.
-        positional: whether all must stand by position.
-        constant: whether no value with an effect may be passed.
+        positional: whether to pass all by position.
+        constant: whether to exclude values with side effects.
     """
     given = given or {}
     by_position, by_keyword, keywords = [], [], False

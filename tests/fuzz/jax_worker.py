@@ -1,16 +1,16 @@
-"""Run programs under JAX, one after the other; a script, so that JAX stays in a process of its own.
+"""Run programs under JAX, one after the other, in a process of its own.
 
     python jax_worker.py MEANING [TABLE]
 
-MEANING is `new`: checkpoints are JAX's own; `old`: each is what it wraps; `mixed`: those with
-`concrete=True` are, others are JAX's own, so that what failed long ago does so here; or `dropped`:
-they are JAX's own, without that option. TABLE is the
-one of `remat_migrate.verify.worker.shim.install`.
+MEANING is `new`: checkpoints are those of JAX; `old`: each is the function that it wraps; `mixed`:
+those with `concrete=True` are, others are those of JAX, so that code that has always failed does so
+here; or `dropped`: they are those of JAX, ignoring that option. TABLE is the one of
+`remat_migrate.verify.worker.shim.install`.
 
-Asked by lines of JSON on standard input, `{"files": {path: text}}`: the modules of one program, of
-which `main.py` is run, and `outside.py` if there is one. Each of their functions `use_*` takes
-nothing and returns a pytree. The answer is a line of JSON: for each function its leaves, or how it
-failed, or for the program how importing it failed, `{"failed": text}`.
+Requests are lines of JSON on stdin, `{"files": {path: text}}`: the modules of one program.
+`main.py` is run, and `outside.py` if there is one. Each of their functions `use_*` has no
+parameters and returns a pytree. The response is a line of JSON: for each function its leaves or its
+error, or, if importing the program failed, `{"failed": text}`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-# A program of the grammar takes some hundredths of a second; one that hangs must not stop the rest.
+# A program takes some hundredths of a second; one that hangs must not block the others.
 SECONDS = 60
 
 
@@ -55,7 +55,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
     @contextlib.contextmanager
     def importable(self) -> Iterator[None]:
-        """While this lasts the program's modules can be imported."""
+        """Make the program's modules importable in this context."""
         sys.meta_path.insert(0, self)
         try:
             yield
@@ -66,7 +66,7 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def ran(files: Mapping[str, str]) -> dict[str, Any]:
-    """What the functions of a program return, each as `{"leaves": ...}` or `{"failed": ...}`."""
+    """Return the result of each function, as `{"leaves": ...}` or `{"failed": ...}`."""
     modules = Modules(files)
     with modules.importable(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,7 +96,7 @@ def _used(function: Any) -> dict[str, Any]:
 
 
 def _leaf(value: Any) -> tuple[str, list[int], bool, list[Any]]:
-    """Dtype, shape, whether the dtype may give way to another one, and the entries."""
+    """Return the dtype, the shape, whether the type is weak, and the entries."""
     import numpy as np
 
     array = np.asarray(value)
@@ -112,7 +112,7 @@ def _told(error: Exception) -> str:
 
 
 def _mix(real: Any) -> None:
-    """Let `concrete=False` mean what it did: nothing, where the shim takes any `concrete=`."""
+    """Make `concrete=False` have no effect where the shim accepts any `concrete=`."""
     import jax
     import jax.ad_checkpoint
 
@@ -135,7 +135,7 @@ def _mix(real: Any) -> None:
 
 
 def _drop(real: Any) -> None:
-    """Have `concrete=` mean nothing, in JAX and in the frameworks that are installed."""
+    """Make `concrete=` have no effect, in JAX and in the installed frameworks."""
     import flax.linen
     import haiku
     import jax
@@ -155,7 +155,7 @@ def _drop(real: Any) -> None:
 
 
 def _counting(function: Any, numbers: Any) -> Any:
-    """`function`, which refuses calls that do not pass its static arguments by position."""
+    """Wrap `function` to reject calls that do not pass its static arguments by position."""
     highest = max([numbers] if isinstance(numbers, int) else [*numbers, -1])
 
     def counted(*args: Any, **options: Any) -> Any:
@@ -167,12 +167,12 @@ def _counting(function: Any, numbers: Any) -> Any:
 
 
 def main(meaning: str, table: str = "") -> None:
-    """Answer requests until there are none."""
+    """Answer requests until stdin is closed."""
     answers = sys.stdout
     sys.stdout = sys.stderr
     import jax
 
-    # What is computed takes no time: what is compiled need not be fast.
+    # Programs are small: compile time dominates, so optimisations are off.
     jax.config.update("jax_disable_most_optimizations", True)
     real = jax.checkpoint
     if table:

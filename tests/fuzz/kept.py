@@ -1,9 +1,8 @@
-"""What edits must leave as it was, found without the tool's own comparison.
+"""Check that edits leave the rest of a file unchanged, independently of the tool's own comparison.
 
-The tool walks the trees before and after together and follows what the edits move about
-(`remat_migrate.engine.integrity`). Here the question is put the other way round: each node of the
-old tree that no edit touches has a place in the new text, by counting characters. There it must
-stand again.
+The tool walks the trees before and after together and follows moved nodes
+(`remat_migrate.engine.integrity`). Here, each node of the old tree outside the edits has a position
+in the new text, computed from the edits' lengths, where an equal node must be.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from collections.abc import Iterator, Sequence
 
 from remat_migrate.text import Edit, SourceFile
 
-from .subject import Mended, Wrong
+from .subject import FixedFiles, Wrong
 
 
-def check_edits(mended: Mended) -> None:
-    """Each fix alone is its edits and nothing else, and what it does not touch is read as before.
+def check_edits(fixed: FixedFiles) -> None:
+    """Check that each fix makes exactly its edits, and that the rest parses as before.
 
     Raises:
-        Wrong: it is not so.
+        Wrong: the fix changes more.
     """
-    for applied in mended.outcome.applied:
+    for applied in fixed.outcome.applied:
         fix = applied.finding.fix
         assert fix is not None
         for path, (before, after) in applied.texts.items():
@@ -37,14 +36,14 @@ def check_edits(mended: Mended) -> None:
 
 
 def spliced(text: str, edits: Sequence[Edit]) -> str:
-    """A text with its edits made, from the last to the first."""
+    """Apply edits to a text, from the last to the first."""
     for edit in reversed(edits):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
 
 
 def lost(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) -> Iterator[str]:
-    """The nodes that no edit touches and that are not to be found in their new place."""
+    """Yield the nodes outside the edits that are not at their new position."""
     old, new = _tree(before.text), _tree(after.text)
     there: dict[tuple[type[ast.AST], int], list[ast.AST]] = {}
     for node in ast.walk(new):
@@ -64,7 +63,7 @@ def lost(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) -> Iterat
         )
         if next(candidates, None) is None:
             line, column = before.position(start)
-            yield f"what stood at {line}:{column} is read in another way: {text[:60]!r}"
+            yield f"what stood at {line}:{column} is parsed differently: {text[:60]!r}"
 
 
 def _tree(text: str) -> ast.Module:
@@ -76,7 +75,7 @@ def _tree(text: str) -> ast.Module:
 def _untouched(
     source: SourceFile, tree: ast.AST, edits: Sequence[Edit], starts: Sequence[int]
 ) -> Iterator[ast.expr | ast.stmt]:
-    """The outermost nodes with a place that no edit overlaps, and in which none inserts."""
+    """Yield the outermost nodes with a position that no edit overlaps or inserts into."""
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
@@ -92,17 +91,17 @@ def _untouched(
             start = source.span(decorators[0]).start
         first = bisect.bisect_left(starts, start)
         around = edits[max(0, first - 1) : bisect.bisect_right(starts, end)]
-        # A name may be put behind those that are imported.
+        # An import may be extended by a name.
         last = end + isinstance(node, ast.ImportFrom)
         if any(edit.start < last and edit.end > start for edit in around):
-            # An edit that holds all of it, or that takes a part: its other parts may be left.
+            # An edit of the whole node or a part: its other parts may be outside the edits.
             stack += inner
         else:
             yield node
 
 
 def _moved(offset: int, edits: Sequence[Edit]) -> tuple[int, int]:
-    """Where a character stands after the edits: behind what is inserted before it, or in front."""
+    """Return the position of a character after the edits: after or before an insertion there."""
     behind = sum(len(e.text) - (e.end - e.start) for e in edits if e.end <= offset)
     inserted = sum(len(e.text) for e in edits if e.start == e.end == offset)
     return offset + behind, offset + behind - inserted

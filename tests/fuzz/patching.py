@@ -1,4 +1,4 @@
-"""A unified difference applied, as `patch` does it, but without any leniency."""
+"""Apply a unified diff as `patch` does, but strictly."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _NO_NEWLINE = b"\\ No newline at end of file\n"
 
 
 def patched(old: bytes, difference: bytes) -> bytes:
-    """A file's bytes with the difference applied.
+    """Return a file's bytes with the diff applied.
 
     Raises:
-        ValueError: the difference does not fit the file, or is none.
+        ValueError: the diff is malformed or does not match the file.
     """
     before = _lines(old)
     after: list[bytes] = []
@@ -21,7 +21,7 @@ def patched(old: bytes, difference: bytes) -> bytes:
     while at < len(lines):
         header = _HUNK.match(lines[at])
         if header is None:
-            raise ValueError(f"no hunk begins with {lines[at]!r}")
+            raise ValueError(f"not a hunk header: {lines[at]!r}")
         first, count = int(header[1]), int(header[2] or 1)
         start = first - 1 if count else first
         if start < place:
@@ -45,6 +45,6 @@ def patched(old: bytes, difference: bytes) -> bytes:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """Lines with their feeds; a carriage return alone ends none."""
+    """Split lines, keeping line feeds; a single carriage return does not end a line."""
     pieces = data.split(b"\n")
     return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])

@@ -1,4 +1,4 @@
-"""What must hold of any files, whatever they do: checked in this process, without JAX."""
+"""Properties that hold for any files, checked in this process without JAX."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from remat_migrate.report.output import write_diff
 
 from .kept import check_edits
 from .patching import patched
-from .subject import Files, Mended, Subject, Wrong
+from .subject import Files, FixedFiles, Subject, Wrong
 
 
-def check_fixing(subject: Subject, files: Files, *, unsafe: bool = False) -> Mended:
-    """Mend files and check all that can be told without running them.
+def check_fixing(subject: Subject, files: Files, *, unsafe: bool = False) -> FixedFiles:
+    """Fix files and check everything that can be checked without running them.
 
     Returns:
         the files after all fixes.
 
     Raises:
-        Wrong: a rule failed; a fix was wrong, without an end or changed what it does not edit; the
-            new text does not parse; fixing again changes something or finds something else; the
-            difference shown is not the one made.
+        Wrong: a rule failed; a fix was wrong, oscillated or changed more than its edits; the new
+            text
+        does not parse; a second fix changes something or finds something else; the diff shown is
+        not the change made.
     """
-    mended = subject.mended(files, unsafe=unsafe)
-    check_edits(mended)
-    for name, data in mended.files.items():
+    fixed = subject.fixed(files, unsafe=unsafe)
+    check_edits(fixed)
+    for name, data in fixed.files.items():
         if data != files[name]:
             _parse(name, data)
-    _check_difference(mended, files)
-    again = subject.mended(mended.files, unsafe=unsafe)
-    if again.files != mended.files:
+    _check_difference(fixed, files)
+    again = subject.fixed(fixed.files, unsafe=unsafe)
+    if again.files != fixed.files:
         changed = [f"{a.finding.code}" for a in again.outcome.applied]
-        raise Wrong(f"fixing again changes something: {changed}")
-    if again.findings != mended.findings:
-        differing = set(again.findings) ^ set(mended.findings)
+        raise Wrong(f"a second fix changes something: {changed}")
+    if again.findings != fixed.findings:
+        differing = set(again.findings) ^ set(fixed.findings)
         raise Wrong(f"the findings after fixing are not those of the fixed files: {differing}")
-    return mended
+    return fixed
 
 
 def _parse(name: str, data: bytes) -> None:
@@ -47,12 +48,12 @@ def _parse(name: str, data: bytes) -> None:
             warnings.simplefilter("ignore")
             ast.parse(data)
     except (SyntaxError, ValueError) as error:
-        raise Wrong(f"{name} does not parse any more: {error}") from error
+        raise Wrong(f"{name} no longer parses: {error}") from error
 
 
-def _check_difference(mended: Mended, files: Files) -> None:
-    root = mended.outcome.analysis.project.settings.root
-    for change in mended.outcome.changes:
+def _check_difference(fixed: FixedFiles, files: Files) -> None:
+    root = fixed.outcome.analysis.project.settings.root
+    for change in fixed.outcome.changes:
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
         with patch("remat_migrate.report.output.Path.cwd", lambda: root):
             write_diff(change.before, change.after, stream)
@@ -62,6 +63,6 @@ def _check_difference(mended: Mended, files: Files) -> None:
         try:
             made = patched(files[name], buffer.getvalue())
         except ValueError as error:
-            raise Wrong(f"the difference of {name} cannot be applied: {error}") from error
-        if made != mended.files[name]:
-            raise Wrong(f"the difference of {name} is not what --fix makes")
+            raise Wrong(f"the diff of {name} does not apply: {error}") from error
+        if made != fixed.files[name]:
+            raise Wrong(f"the diff of {name} is not what --fix writes")

@@ -1,4 +1,4 @@
-"""A stretch of programs in one process: each tried, and some of them through the command line."""
+"""Try a slice of the programs in one process, some of them also on the command line."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .execution import Workers
 from .subject import Subject, Wrong
 from .trial import Counts
 
-# Programs of one task of a process, and of them the files that the command line is run over.
+# Programs per task, and how many of them form the folder for the command line.
 SLICE = 500
 BATCH = 60
-# Texts of Hypothesmith for a slice: each takes about a tenth of a second to make.
+# Texts of Hypothesmith per slice: each takes about a tenth of a second to generate.
 PIECES = 24
 
 
 @dataclass
 class Slice:
-    """What became of some programs."""
+    """The results for some programs."""
 
     failures: list[str] = field(default_factory=list)
     python: PythonCounts = field(default_factory=PythonCounts)
@@ -43,7 +43,7 @@ def run_slice(
     needless: bool,
     cache: Path | None,
 ) -> Slice:
-    """Try the programs of these numbers."""
+    """Try the programs with these numbers."""
     warnings.simplefilter("ignore")
     done = Slice()
     began = time.process_time()

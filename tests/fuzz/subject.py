@@ -1,4 +1,4 @@
-"""The tool on a few files in this process, with everything it says about them."""
+"""Run the tool on a few files in this process, with access to its findings."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def rules() -> tuple[Rule, ...]:
 
 
 class Wrong(AssertionError):
-    """A property that does not hold: a defect of the tool, or of this fuzz."""
+    """A violated property: a bug in the tool or in this fuzzer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
-    """Files after `--fix`, and the outcome that says how they came to be."""
+class FixedFiles:
+    """The files after `--fix`, and the outcome that produced them."""
 
     files: dict[str, bytes]
     outcome: FixOutcome[Analysis]
 
     @property
     def findings(self) -> list[str]:
-        return [told(finding) for finding in self.outcome.analysis.findings]
+        return [described(finding) for finding in self.outcome.analysis.findings]
 
 
-def told(finding: Finding) -> str:
-    """A finding as one line: all of it but the edits."""
+def described(finding: Finding) -> str:
+    """Describe a finding in one line, without its edits."""
     safety = finding.fix.safety.value if finding.fix else "-"
     related = [(r.source.path.name, *r.span, r.message) for r in finding.related]
     return (
@@ -52,7 +52,7 @@ def told(finding: Finding) -> str:
 
 
 class Subject:
-    """A folder in which one set of files after the other is looked at."""
+    """A folder in which sets of files are analysed, one after the other."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(os.path.realpath(folder))
@@ -60,31 +60,31 @@ class Subject:
         self.select: tuple[str, ...] = ()
 
     def analysis(self, files: Files) -> Analysis:
-        """What the rules make of the files, which take the place of those before them."""
+        """Analyse the files, replacing the previous ones."""
         found = analyse(self._run(files))
         _no_faults(found)
         return found
 
-    def mended(self, files: Files, *, unsafe: bool = False) -> Mended:
-        """The files after all fixes.
+    def fixed(self, files: Files, *, unsafe: bool = False) -> FixedFiles:
+        """Return the files after all fixes.
 
         Raises:
-            Wrong: a rule failed, a fix was wrong, or fixes had no end.
+            Wrong: a rule failed, a fix was wrong, or fixes oscillate.
         """
         outcome = fix_in_memory(self._run(files), unsafe=unsafe)
         _no_faults(outcome.analysis)
-        # What LibCST cannot parse keeps its finding.
+        # If LibCST cannot parse the code, the finding remains.
         wrong = [d for d in outcome.dropped if not (d.finding.fix and d.finding.fix.is_unreadable)]
         if wrong:
             dropped = wrong[0]
-            raise Wrong(f"a fix was wrong: {told(dropped.finding)}: {dropped.reason}")
+            raise Wrong(f"a fix was wrong: {described(dropped.finding)}: {dropped.reason}")
         if outcome.oscillating:
-            raise Wrong(f"fixes without an end: {[path.name for path in outcome.oscillating]}")
+            raise Wrong(f"fixes that oscillate: {[path.name for path in outcome.oscillating]}")
         after = dict(files)
         for change in outcome.changes:
             name = change.path.relative_to(self.folder).as_posix()
             after[name] = change.after.encode(change.after.text)
-        return Mended(after, outcome)
+        return FixedFiles(after, outcome)
 
     def _run(self, files: Files) -> Run:
         for name in self._there.keys() - files.keys():

@@ -1,4 +1,4 @@
-"""That the fuzz sees what is wrong: each of its checks with something that must not pass."""
+"""Tests that the fuzzer detects errors: each of its checks rejects something."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def problems(text: str, *edits: tuple[int, int, str]) -> list[str]:
     return list(lost(SourceFile(PATH, text), SourceFile(PATH, after), made))
 
 
-def test_what_an_edit_regroups_is_seen() -> None:
+def test_detects_edits_that_change_grouping() -> None:
     assert problems("x = a * d\n", (4, 5, "b")) == []
     assert problems("x = a * d\ny = 1\n", (4, 5, "b"), (10, 10, "z = 2\n")) == []
     assert problems("def f():\n    a()\nb()\n", (17, 17, "    ")) != []
@@ -42,13 +42,13 @@ lines = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "\r", "d"]), max_
 
 
 @given(lines, lines)
-def test_a_difference_applied_is_the_new_file(one: list[str], other: list[str]) -> None:
+def test_diff_applies(one: list[str], other: list[str]) -> None:
     before, after = "".join(one), "".join(other)
     shown = unified_diff(SourceFile(PATH, before), SourceFile(PATH, after), "example.py")
     assert patched(before.encode(), shown.encode()) == (after if shown else before).encode()
 
 
-def test_a_difference_of_another_file_does_not_apply() -> None:
+def test_diff_of_another_file_is_rejected() -> None:
     shown = unified_diff(SourceFile(PATH, "a\nb\n"), SourceFile(PATH, "a\nc\n"), "example.py")
     with pytest.raises(ValueError, match="line 1"):
         patched(b"x\nb\n", shown.encode())
@@ -68,7 +68,7 @@ def test_results_are_compared() -> None:
     assert difference(leaf(1, dtype="int32"), leaf(2, dtype="int32")) is not None
 
 
-def test_choices_become_smaller() -> None:
+def test_choices_are_minimised() -> None:
     def still(given: object) -> list[int] | None:
         draw = Draw("", given)  # type: ignore[arg-type]
         numbers = [draw.count(0, 9) for _ in range(draw.count(0, 20))]
@@ -82,7 +82,7 @@ def test_choices_become_smaller() -> None:
     assert sum(small[1:]) == 12
 
 
-def test_a_program_comes_again_from_its_seed_and_from_its_choices() -> None:
+def test_programs_are_reproducible() -> None:
     draw = Draw("1/2")
     made = program(draw)
     assert program(Draw("1/2")) == made == program(Draw("", draw.made))
@@ -110,11 +110,11 @@ def use_0():
     ("old", "new", "problem"),
     [
         ("", "", None),
-        ("jnp.sin(x) if", "jnp.cos(x) if", "gives something else"),
-        ("static_argnums=(1,)", "", "fails now: TracerBoolConversionError"),
+        ("jnp.sin(x) if", "jnp.cos(x) if", "result differs"),
+        ("static_argnums=(1,)", "", "fails after the fix: TracerBoolConversionError"),
     ],
 )
-def test_a_wrong_fix_is_seen(
+def test_detects_wrong_fixes(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     workers: Workers,
@@ -122,19 +122,19 @@ def test_a_wrong_fix_is_seen(
     new: str,
     problem: str | None,
 ) -> None:
-    """The fix is made, and then spoilt."""
+    """Apply the fix and then break it."""
     from fuzz import trial
 
     checked = trial.check_fixing
 
-    def spoilt(*arguments: object, **options: object) -> object:
-        mended = checked(*arguments, **options)  # type: ignore[arg-type]
-        text = mended.files["main.py"].decode()
+    def broken(*arguments: object, **options: object) -> object:
+        fixed = checked(*arguments, **options)  # type: ignore[arg-type]
+        text = fixed.files["main.py"].decode()
         assert old in text
-        mended.files["main.py"] = text.replace(old, new).encode()
-        return mended
+        fixed.files["main.py"] = text.replace(old, new).encode()
+        return fixed
 
-    monkeypatch.setattr(trial, "check_fixing", spoilt)
+    monkeypatch.setattr(trial, "check_fixing", broken)
     counts = Counts()
     attempt = Trial(Subject(tmp_path), workers, counts)
     if problem is None:

@@ -1,4 +1,4 @@
-"""One checkpoint program: checked, mended, run before and after, compared; and what is counted."""
+"""One checkpoint program: checked, fixed, run before and after, compared; and what is counted."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from remat_migrate.rule import Finding
 
 from .execution import Results, Texts, Workers, difference
 from .properties import check_fixing
-from .subject import Mended, Subject, Wrong, told
+from .subject import FixedFiles, Subject, Wrong, described
 
-# What these rules find fails under JAX, or means another thing; others are about memory and time.
+# Rules for code that fails under JAX or has another meaning; other rules are about memory and time.
 BREAKING = ("RMT000", "RMT1", "RMT2", "RMT4", "RMT5")
-# The module of those whose code the tool does not see.
+# The module with callers whose code the tool does not see.
 OUTSIDE = "outside.py"
-# What a fix writes where a value is needed.
+# What a fix writes where a concrete value is needed.
 STEPS = ("static_argnums", "ensure_compile_time_eval", "def checkpointed")
 
 
 @dataclass
 class Counts:
-    """What became of checkpoint programs.
+    """Counters for checkpoint programs.
 
     Attributes:
-        generated: all of them.
-        with_site: those in which a checkpoint was seen.
-        with_finding: those of which a rule says that they fail, or mean another thing.
-        fixed: those whose text the safe fixes changed.
-        refused: those in which such a finding was left.
-        discarded: those of which nothing can be run before.
-        executed: those of which something was run before and after.
-        equal: those of them that gave the same.
+        generated: all programs.
+        with_site: programs with a detected checkpoint.
+        with_finding: programs with a finding for code that fails or has another meaning.
+        fixed: programs that the safe fixes changed.
+        refused: programs in which such a finding remains.
+        discarded: programs of which nothing runs before.
+        executed: programs of which something ran before and after.
+        equal: executed programs with equal results.
         uses: functions run before and after.
-        unseen: uses that fail or differ as they did before, under what was no `concrete=True`, and
-            of which nothing is said.
-        unsafe: those that the unsafe fixes changed further, and that were run again.
-        unsafe_equal: those of them that gave the same.
+        unseen: uses that fail or differ as they did before, without `concrete=True` and without a
+        finding.
+        unsafe: programs that the unsafe fixes changed further, and that were run again.
+        unsafe_equal: those of them with equal results.
     """
 
     generated: int = 0
@@ -64,12 +64,12 @@ class Counts:
 
 
 class Trial:
-    """The tool and the workers that programs are tried with."""
+    """The tool and the workers to try programs with."""
 
     def __init__(
         self, subject: Subject, workers: Workers, counts: Counts, *, needless: bool = False
     ) -> None:
-        """With `needless`, it is wrong to fix more than these runs need."""
+        """With `needless`, fixing more than these runs need is wrong."""
         self.needless = needless
         self.subject = subject
         self.workers = workers
@@ -79,12 +79,13 @@ class Trial:
         """Try one program.
 
         Args:
-            texts: its modules; `main.py` and `outside.py`, of which the tool is not told, have
-                the functions to run.
-            unsafe: whether the unsafe fixes are tried, too.
+            texts: its modules; the functions to run are in `main.py` and in `outside.py`, which the
+                tool
+            does not see.
+            unsafe: whether to try the unsafe fixes, too.
 
         Raises:
-            Wrong: something does not hold.
+            Wrong: a property is violated.
         """
         counts = self.counts
         files = {n: text.encode() for n, text in texts.items() if n != OUTSIDE}
@@ -111,21 +112,20 @@ class Trial:
             self._check_needed(texts, safe, expected)
         if unsafely is not None and unsafely.files != safe.files:
             counts.unsafe += 1
-            # Public parameters may be gone: nobody outside the project can be told.
+            # Public parameters may be removed, and code outside the project cannot be updated.
             outside = texts.get(OUTSIDE, "")
             inside = {n: found for n, found in expected.items() if f"def {n}(" not in outside}
             self._compare(texts, unsafely, inside)
             counts.unsafe_equal += 1
 
-    def _compare(self, texts: Texts, mended: Mended, expected: dict[str, Any]) -> None:
-        """Run what was mended, and compare.
+    def _compare(self, texts: Texts, fixed: FixedFiles, expected: dict[str, Any]) -> None:
+        """Run the fixed program and compare.
 
-        Where a finding is left, `concrete=True` keeps its old meaning. A use may fail, or give
-        something else, only where it does the same without the fixes and with that meaning: it was
-        wrong all along.
+        If a finding remains, `concrete=True` keeps its old meaning. A use may fail or differ only
+        if it does the same without the fixes and with that meaning: then it was wrong before.
         """
-        after = {**texts, **{name: data.decode() for name, data in mended.files.items()}}
-        left = breaking(mended)
+        after = {**texts, **{name: data.decode() for name, data in fixed.files.items()}}
+        left = breaking(fixed)
         worker = self.workers.mixed if left else self.workers.new
         worker.ask(after)
         found = worker.answer()
@@ -141,17 +141,17 @@ class Trial:
                 raise Wrong(f"{name} {problem}\nleft: {left}\n{shown(after)}")
             self.counts.unseen += not left
 
-    def _check_needed(self, texts: Texts, mended: Mended, expected: dict[str, Any]) -> None:
+    def _check_needed(self, texts: Texts, fixed: FixedFiles, expected: dict[str, Any]) -> None:
         before = "".join(texts.values())
-        after = "".join(data.decode() for data in mended.files.values())
+        after = "".join(data.decode() for data in fixed.files.values())
         more = [word for word in STEPS if after.count(word) > before.count(word)]
-        left = breaking(mended)
+        left = breaking(fixed)
         if not more and not left:
             return
         self.workers.dropped.ask(texts)
         found = self.workers.dropped.answer()
         if all(_problem(before, _result(found, name)) is None for name, before in expected.items()):
-            after = shown({name: data.decode() for name, data in mended.files.items()})
+            after = shown({name: data.decode() for name, data in fixed.files.items()})
             raise Wrong(f"runs without {more or 'a finding'}\nleft: {left}\n{after}")
 
 
@@ -163,14 +163,14 @@ def _result(found: Results, name: str) -> Results:
 
 def _problem(expected: Results, actual: Results) -> str | None:
     if not _ran(actual):
-        return f"fails now: {actual['failed']}"
+        return f"fails after the fix: {actual['failed']}"
     differs = difference(expected, actual)
-    return f"gives something else: {differs}" if differs else None
+    return f"result differs: {differs}" if differs else None
 
 
-def breaking(mended: Mended) -> list[str]:
-    """The findings that are left of those that say that the code fails or means another thing."""
-    return [told(finding) for finding in mended.outcome.analysis.findings if _breaks(finding)]
+def breaking(fixed: FixedFiles) -> list[str]:
+    """Return the remaining findings of code that fails or has another meaning."""
+    return [described(finding) for finding in fixed.outcome.analysis.findings if _breaks(finding)]
 
 
 def _breaks(finding: Finding) -> bool:
@@ -182,5 +182,5 @@ def _ran(result: Results) -> bool:
 
 
 def shown(texts: Texts) -> str:
-    """A program for a reader."""
+    """Format a program for display."""
     return "\n".join(f"---- {name}\n{text}" for name, text in texts.items() if text)

@@ -1,4 +1,4 @@
-"""What programs do with a checkpointed function: calls, gradients, loops and transformations."""
+"""Uses of a checkpointed function: calls, gradients, loops and transformations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Lines = list[str]
 
 
 def use(draw: Draw, callee: Callee) -> Lines:
-    """The body of a function without parameters that returns values and gradients."""
+    """Return the body of a function without parameters that returns values and gradients."""
     for _ in range(4):
         if lines := draw.pick(USES)(draw, callee):
             return lines
@@ -21,7 +21,7 @@ def use(draw: Draw, callee: Callee) -> Lines:
 
 
 def forwarder(draw: Draw, callee: Callee, name: str) -> tuple[Lines, Sequence[Parameter]]:
-    """A function of the program that passes its own arguments on to a checkpointed one."""
+    """Return a function that passes its own arguments on to a checkpointed one."""
     parameters = [
         Parameter(f"{p.name}_" if draw.flip(15) else p.name, p.kind)
         for p in callee.function.parameters
@@ -47,7 +47,8 @@ def _call(draw: Draw, callee: Callee, given: dict[str, str] | None = None) -> st
         if keywords and draw.flip():
             spread = ", ".join(f"'{k}': {v}" for k, _, v in (p.partition("=") for p in keywords))
             return f"{callee.expression}({', '.join([*rest, f'**{{{spread}}}'])})"
-        # Which argument a star passes is not followed, so that a function cannot be told there.
+        # The tool does not track which argument a star passes, so it cannot recognise a function
+        # there.
         if rest and all(p.kind != "activation" for p in callee.function.parameters):
             tail = "".join(f", {k}" for k in keywords)
             return f"{callee.expression}(*({', '.join(rest)},){tail})"
@@ -59,7 +60,7 @@ def _is_keyword(part: str) -> bool:
 
 
 def _of_first(draw: Draw, callee: Callee, **more: str) -> str:
-    """A call whose first argument is a local `x`."""
+    """Call with a local `x` as the first argument."""
     return _call(draw, callee, {callee.function.parameters[0].name: "x", **more})
 
 
@@ -81,7 +82,7 @@ def _gradient(draw: Draw, callee: Callee) -> Lines:
 
 
 def _gradient_of_it(draw: Draw, callee: Callee) -> Lines:
-    """The function itself goes to `jax.grad`."""
+    """Pass the function itself to `jax.grad`."""
     if callee.function.returns != "scalar":
         return []
     found = arguments(draw, callee.function, constant=True, given={}) or []
@@ -146,7 +147,7 @@ def _scanned(draw: Draw, callee: Callee) -> Lines:
 
 
 def _layers(draw: Draw, callee: Callee) -> Lines:
-    """A Python loop over layers, as models have it."""
+    """Call in a Python loop over layers, as in models."""
     if callee.function.returns != "vector":
         return []
     loop = draw.pick(("for i in range(LAYERS)", "for i, w in enumerate((W, X))"))
@@ -157,8 +158,8 @@ def _layers(draw: Draw, callee: Callee) -> Lines:
 
 
 def _each(draw: Draw, callee: Callee) -> Lines:
-    """Once for each of several values."""
-    # That a function or an object comes out of a loop cannot be told.
+    """Call once for each of several values."""
+    # The tool does not know the types of loop variables, so functions and objects are excluded.
     unseen = ("activation", "options")
     python = [p for p in callee.function.parameters if not p.is_array and p.kind not in unseen]
     if not python:
@@ -185,7 +186,7 @@ def _each(draw: Draw, callee: Callee) -> Lines:
 
 
 def _bound(draw: Draw, callee: Callee) -> Lines:
-    """With some Python values bound by `partial`."""
+    """Bind some Python values by `partial`."""
     python = [p for p in callee.function.parameters if not p.is_array and p.style != "first"]
     if not python or callee.function.rest:
         return []
@@ -208,7 +209,7 @@ def _bound(draw: Draw, callee: Callee) -> Lines:
 
 
 def _passed_on(draw: Draw, callee: Callee) -> Lines:
-    """Given to a function that calls it: whether that passes a function cannot be told."""
+    """Pass it to a function that calls it; the tool does not track functions passed there."""
     if any(p.kind == "activation" for p in callee.function.parameters):
         return []
     found = arguments(draw, callee.function, {callee.function.parameters[0].name: "x"})
@@ -218,7 +219,7 @@ def _passed_on(draw: Draw, callee: Callee) -> Lines:
 
 
 def _local(draw: Draw, callee: Callee) -> Lines:
-    """Under a local name first."""
+    """Call through a local name."""
     local = Callee("f", callee.function, "f")
     lines = [f"f = {callee.expression}"]
     return [*lines, *_gradient(draw, local)]

@@ -53,7 +53,7 @@ PLACEMENTS = Path(__file__).parents[2] / "fixtures" / "placement" / "before"
         ("chain", {"chain"}, "RMT301 pays off: chain:loss, peak "),
     ],
 )
-def test_only_fixes_that_pay_are_applied(tmp_path, target, fixed, said):
+def test_applies_only_beneficial_fixes(tmp_path, target, fixed, said):
     for name in ("layers", "chain"):
         shutil.copy(PLACEMENTS / f"{name}.py", tmp_path)
     named = f'target = "{target}:loss"\nargs = "{target}:arguments"\n'
@@ -75,7 +75,7 @@ def test_only_fixes_that_pay_are_applied(tmp_path, target, fixed, said):
 
 
 @pytest.mark.slow
-def test_a_target_that_cannot_be_measured(tmp_path):
+def test_unmeasurable_target(tmp_path):
     shutil.copy(PLACEMENTS / "layers.py", tmp_path)
     settings = '[tool.remat-migrate.measure]\ntarget = "layers:loss"\n'
     (tmp_path / "pyproject.toml").write_text(settings)

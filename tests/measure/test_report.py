@@ -75,7 +75,7 @@ def test_sites_have_measurements(as_json):
     assert applied["verdict"] in ("saves", "costs-more-than-it-saves")
 
 
-def test_a_target_that_fails_is_a_note(as_json):
+def test_failing_target_is_a_note(as_json):
     summary = json.loads(as_json.out)["summary"]
     reason = "model:los: model has no los; did you mean loss?"
     assert summary["measured"] == {
@@ -85,7 +85,7 @@ def test_a_target_that_fails_is_a_note(as_json):
     assert as_json.err == f"note: not measured: {reason}\n"
 
 
-def test_the_table_has_columns(project):
+def test_table_columns(project):
     ran = cli(project, "report")
     head, *rows = ran.out.splitlines()
     assert head.split()[-3:] == ["saves", "costs", "verdict"]
@@ -110,7 +110,7 @@ def test_no_measure_option(project):
     assert ran.err == ""
 
 
-def test_the_report_is_written_if_no_target_can_be_measured(tmp_path):
+def test_report_is_written_without_measurements(tmp_path):
     settings = TABLE + 'target = "model:loss"\nargs = "model:nothing"\n'
     write_files(tmp_path, {"pyproject.toml": settings, "model.py": MODEL})
     ran = cli(tmp_path, "report")
@@ -140,7 +140,7 @@ def args():
 """
 
 
-def test_advice_about_a_wasteful_checkpoint_is_a_warning(tmp_path):
+def test_wasteful_checkpoint_is_a_warning(tmp_path):
     settings = TABLE + 'target = "model:loss"\nargs = "model:args"\n'
     write_files(tmp_path, {"pyproject.toml": settings, "model.py": WASTEFUL})
     assert cli(tmp_path).code == 0

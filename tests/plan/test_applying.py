@@ -168,7 +168,7 @@ def results(project: Path, function: str) -> list[Any]:
         ("remembered", "50%"),
     ],
 )
-def test_rewritten_as_planned(function, budget, project):
+def test_applied_plan_matches_prediction(function, budget, project):
     values = results(project, function)
     ran = cli(project, *words(function, budget), "--apply", "--output-format", "json")
     assert ran.code == 0, ran.err
@@ -198,7 +198,7 @@ def test_rewritten_as_planned(function, budget, project):
         ("chain", "1kB", "the budget cannot be met"),
     ],
 )
-def test_nothing_is_written_if_a_stage_cannot_be(function, budget, reason, unchanged):
+def test_writes_nothing_if_a_stage_cannot_be_rewritten(function, budget, reason, unchanged):
     files = read_files(unchanged)
     ran = cli(unchanged, *words(function, budget), "--apply")
     assert ran.code == 1
@@ -208,7 +208,7 @@ def test_nothing_is_written_if_a_stage_cannot_be(function, budget, reason, uncha
     assert cli(unchanged, "undo").code == 2
 
 
-def test_nothing_to_write(unchanged):
+def test_no_checkpoint_needed(unchanged):
     ran = cli(unchanged, *words("chain", "100%"), "--apply")
     assert (ran.code, ran.err) == (0, "No files changed: the source already follows the plan.\n")
     assert (unchanged / "model.py").read_text() == MODEL

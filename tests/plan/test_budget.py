@@ -28,7 +28,7 @@ PEAK = 10_000
         ("900B", 900),
     ],
 )
-def test_right(text, expected):
+def test_valid(text, expected):
     assert parse_budget(text).bytes_of(PEAK) == expected
 
 
@@ -49,6 +49,6 @@ def test_right(text, expected):
         ("100.5%", "more than the peak without checkpoints"),
     ],
 )
-def test_wrong(text, message):
+def test_invalid(text, message):
     with pytest.raises(UsageError, match=message):
         parse_budget(text)

@@ -103,7 +103,7 @@ MODELS = {
         ),
     ],
 )
-def test_within_the_budget_and_as_promised(model, budget):
+def test_plan_stays_within_budget_when_traced(model, budget):
     if model == "flax":
         pytest.importorskip("flax")
     code, plan = planned(*MODELS[model], budget)
@@ -118,7 +118,7 @@ def test_within_the_budget_and_as_promised(model, budget):
     assert bare["flops"] <= measured["flops"] < 1.34 * bare["flops"]
 
 
-def test_what_the_plan_says_is_what_measure_finds(project):
+def test_measured_plan_matches_prediction(project):
     """The plan written by hand, all but the last block, is measured as planned."""
     words = ("--args", "model:args", "--output-format", "json")
     plan = json.loads(cli(project, "plan", "model:loss", "--budget", "45%", *words).out)
@@ -150,7 +150,7 @@ def test_text(project):
     assert "No checkpoint is needed." in ran.out
 
 
-def test_checkpoints_that_there_are_do_not_count(project):
+def test_existing_checkpoints_are_ignored(project):
     words = ("--args", "model:args", "--budget", "45%", "--output-format", "json")
     bare = json.loads(cli(project, "plan", "model:loss", *words).out)
     own = json.loads(cli(project, "plan", "model:remembered", *words).out)
@@ -159,7 +159,7 @@ def test_checkpoints_that_there_are_do_not_count(project):
     assert own["measured"] == bare["measured"]
 
 
-def test_lower_than_any_plan(project):
+def test_unreachable_budget(project):
     words = ("plan", "model:loss", "--args", "model:args", "--budget", "1kB")
     ran = cli(project, *words)
     assert ran.code == 1
@@ -207,7 +207,7 @@ def test_bad_input(words, message, project):
     assert ran.code == 2
 
 
-def test_target_of_the_settings(tmp_path):
+def test_target_from_settings(tmp_path):
     settings = '[tool.remat-migrate.measure]\ntarget = "model:loss"\nargs = "model:args"\n'
     write_files(tmp_path, {"pyproject.toml": settings, "model.py": MODEL})
     ran = cli(tmp_path, "plan", "--budget", "45%", "--output-format", "json")

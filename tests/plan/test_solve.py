@@ -35,7 +35,7 @@ def cheapest(found: list[list[Arc]], budget: int) -> int | None:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("light", [0.0, 0.3])
-def test_as_cheap_as_the_cheapest_of_all_paths(shape, seed, light):
+def test_cost_is_near_optimal(shape, seed, light):
     lines = SHAPES[shape]
     chain = random_chain(seed, len(lines) if lines else 5, lines, light)
     solver = Solver(chain)
@@ -54,7 +54,7 @@ def test_as_cheap_as_the_cheapest_of_all_paths(shape, seed, light):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_lowest_peak_of_all_paths(shape):
+def test_lowest_peak(shape):
     lines = SHAPES[shape]
     chain = random_chain(7, len(lines) if lines else 5, lines)
     solver = Solver(chain)
@@ -63,7 +63,7 @@ def test_the_lowest_peak_of_all_paths(shape):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_path_leads_over_all_stages(seed):
+def test_path_covers_all_stages(seed):
     chain = random_chain(seed, 30)
     solver = Solver(chain)
     path = solver.solve(promise(solver.lowest()).peak_bytes * 2)
@@ -74,7 +74,7 @@ def test_a_path_leads_over_all_stages(seed):
 
 @pytest.mark.parametrize("shape", [name for name, lines in SHAPES.items() if lines])
 @pytest.mark.parametrize("share", BUDGETS)
-def test_one_line_has_one_decision(shape, share):
+def test_repeated_line_has_one_decision(shape, share):
     """All times, or all but the last; the rest of a loop may be a shorter group."""
     lines = SHAPES[shape]
     assert lines
@@ -93,7 +93,7 @@ def test_one_line_has_one_decision(shape, share):
 
 @pytest.mark.parametrize("share", [0.4, 0.6, 0.8])
 @pytest.mark.parametrize("seed", range(5))
-def test_what_calls_can_say(seed, share):
+def test_decisions_at_calls(seed, share):
     """No group, and one decision for all times that a line runs."""
     lines = [1, 2] * 4
     solver = Solver(random_chain(seed, 8, lines), as_calls=True)
@@ -109,7 +109,7 @@ def test_what_calls_can_say(seed, share):
         assert promise(cheapest).flops <= promise(path).flops
 
 
-def test_a_line_is_not_decided_twice():
+def test_line_is_not_decided_twice():
     chain = random_chain(0, 6, [1, 2] * 3)
     ties = Ties(chain, Solver(chain).arcs)
 
@@ -128,7 +128,7 @@ def test_a_line_is_not_decided_twice():
     assert kinds(last, 4) == [PLAIN, WRAPPED]
 
 
-def test_many_labels_are_followed_with_few(monkeypatch):
+def test_label_limit_keeps_budget_reachable(monkeypatch):
     """Where lines that alternate have very many decisions, a budget that can be met is met."""
     from remat_migrate.plan import solve
 

@@ -1,1 +1,1 @@
-"""The tool on real repositories: what it promises of any, and what was recorded of each."""
+"""Running the tool on real repositories: properties that always hold, and recorded results."""

@@ -1,4 +1,4 @@
-"""Whether a file that was rewritten can still be read by what reads files of its kind."""
+"""Checks that rewritten files still parse."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pathlib import PurePath
 
 import yaml
 
-# What a notebook's cell may hold besides Python: magics, commands of the shell, questions.
+# What a notebook cell may contain besides Python: magics, shell commands, help requests.
 _NOT_PYTHON = re.compile(r"^(\s*)(?:[%!].*|.*\?)$", re.MULTILINE)
 
 
 def broken_syntax(name: str, old: bytes, new: bytes) -> str | None:
-    """What of a file's new text cannot be read, where it could be in the old one; None if all can.
+    """Return the syntax error in a file's new text if the old text had none.
 
-    Of a kind of file that nothing here reads, nothing is said.
+    Files of unknown kinds are not checked.
     """
     problems = _problems_of(name, new)
     if problems is None:
@@ -50,7 +50,7 @@ def _python(data: bytes | str) -> Iterator[str]:
 
 
 def _notebook(data: bytes) -> Iterator[str]:
-    """What is wrong with the document, or with each of its cells."""
+    """Yield the syntax errors of a notebook or its cells."""
     try:
         cells = json.loads(data)["cells"]
         texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]

@@ -1,7 +1,7 @@
-"""What was recorded of each repository, as two tables of tab-separated values.
+"""The recorded results of repositories, as two files of tab-separated values.
 
-One has a row of counts for each repository and version; the other, beside it, the place of every
-finding, so that what is new and what is gone can be shown.
+One has a row of counts for each repository and version; the other has the location of every
+finding, so that new and missing findings can be shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TableError(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where there is a finding."""
+    """The location of a finding."""
 
     path: str
     line: int
@@ -37,16 +37,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a run found in a repository.
+    """The results of a run on one repository.
 
     Attributes:
-        files: how many files were looked at.
-        unread: how many of them could not be read.
-        sites: how many applications of checkpoints there are.
-        findings: how many findings, by rule.
-        fixed: how many of them `--fix` mended, by rule.
-        unsafe: how many `--fix --unsafe-fixes` did.
-        places: of each finding, sorted.
+        files: the number of files checked.
+        unread: the number of files that could not be read.
+        sites: the number of checkpoint applications.
+        findings: the number of findings by rule.
+        fixed: the number of findings fixed by `--fix`, by rule.
+        unsafe: the number of findings fixed by `--fix --unsafe-fixes`, by rule.
+        places: the location of each finding, sorted.
     """
 
     files: int
@@ -60,14 +60,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A count that is not as it was recorded.
+    """A count that differs from the recorded one.
 
     Attributes:
         what: `sites`, `findings RMT301`.
-        expected: what was recorded.
-        found: what there is now.
-        new: places of findings that were not recorded.
-        gone: recorded places of findings that are no more.
+        expected: the recorded count.
+        found: the current count.
+        new: locations of findings that were not recorded.
+        gone: recorded locations without a finding.
     """
 
     what: str
@@ -84,12 +84,12 @@ class Table:
     records: dict[Key, Record] = field(default_factory=dict)
 
     def versions(self, name: str) -> list[str]:
-        """The versions of a repository that were recorded, sorted."""
+        """Return the recorded versions of a repository, sorted."""
         return sorted(version for known, version in self.records if known == name)
 
 
 def differences(expected: Record, found: Record) -> Iterator[Difference]:
-    """What differs between two records, in the order of the table's columns."""
+    """Yield the differences between two records, in the order of the table's columns."""
     for what, before, now in (
         ("files", expected.files, found.files),
         ("unread", expected.unread, found.unread),
@@ -114,15 +114,15 @@ def differences(expected: Record, found: Record) -> Iterator[Difference]:
 
 
 def places_file(file: Path) -> Path:
-    """Where the places of findings stand that a table counts."""
+    """Return the file with the locations of the findings that a table counts."""
     return file.with_name(f"{file.stem}_places{file.suffix}")
 
 
 def read_table(file: Path) -> Table:
-    """A table and its places; an empty one where there is no file.
+    """Read a table and its locations; a missing file is an empty table.
 
     Raises:
-        TableError: it is none.
+        TableError: the file is not a valid table.
     """
     if not file.exists():
         return Table()
@@ -137,16 +137,16 @@ def read_table(file: Path) -> Table:
         found = tuple(sorted(places.get((name, version), [])))
         record = Record(files, unread, sites, findings, fixed, unsafe, found)
         if found and Counter(place.code for place in found) != findings:
-            raise TableError(f"{file}:{number}: counts other findings than {places_file(file)} has")
+            raise TableError(f"{file}:{number}: does not match the findings in {places_file(file)}")
         table.records[name, version] = record
     return table
 
 
 def write_table(table: Table, file: Path) -> None:
-    """Write a table and its places, sorted.
+    """Write a table and its locations, sorted.
 
     Raises:
-        OSError: they cannot be written.
+        OSError: a file cannot be written.
     """
     counts: list[Sequence[str]] = [_COUNTS]
     places: list[Sequence[str]] = [_PLACES]
@@ -161,7 +161,7 @@ def write_table(table: Table, file: Path) -> None:
 
 
 def _rows(file: Path, heading: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """The rows below a heading, with the numbers of their lines."""
+    """Return the rows below a heading, with their line numbers."""
     try:
         lines = file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -178,7 +178,7 @@ def _rows(file: Path, heading: Sequence[str]) -> Iterator[tuple[int, list[str]]]
 
 def _number(cell: str, file: Path, line: int) -> int:
     if not cell.isdecimal():
-        raise TableError(f"{file}:{line}: {cell!r} is no number")
+        raise TableError(f"{file}:{line}: {cell!r} is not a number")
     return int(cell)
 
 

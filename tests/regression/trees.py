@@ -1,4 +1,4 @@
-"""Repositories in a folder: what they are called, copies of them, and what a folder holds."""
+"""Repositories in a folder: their names, copies and content."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from remat_migrate.discovery.file_kinds import can_matter
 from remat_migrate.discovery.listing import run_git
 
 _OURS = frozenset({".git", ".remat_migrate"})
-# `https://host/owner/name.git`, `git@host:owner/name`; not a path of some machine.
+# `https://host/owner/name.git`, `git@host:owner/name`; not a local path.
 _REMOTE = re.compile(
     r"(?:https?://|ssh://|git://|\w+@)[^/:]+[/:](?:.*/)?([^/]+/[^/]+?)(?:\.git)?/?"
 )
-# So many digits of a commit tell it from every other one.
+# Enough digits to identify a commit.
 SHOWN_DIGITS = 12
 _CHANGED = "+changes"
 
@@ -28,12 +28,12 @@ State = dict[str, tuple[int, str]]
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository as it stands in a folder.
+    """A repository in a folder.
 
     Attributes:
-        folder: where it is; nothing is written there.
-        name: `owner/name` of where it was cloned from, else what its folder is called.
-        version: the commit; of what is no git repository, a digest of its files.
+        folder: its path; nothing is written there.
+        name: `owner/name` of its origin, else the name of the folder.
+        version: the commit, or a digest of the files if it is not a git repository.
         files: relative paths, sorted: those that git tracks, or all.
     """
 
@@ -44,24 +44,24 @@ class Repository:
 
     @property
     def label(self) -> str:
-        """Its name and version for a reader, on one line."""
+        """The name and version on one line."""
         version = self.version if self.version.startswith("tree-") else self.short_version
         return printable(f"{self.name} {version}")
 
     @property
     def is_changed(self) -> bool:
-        """Whether the files are not those of the commit."""
+        """Whether the files differ from the commit."""
         return self.version.endswith(_CHANGED)
 
     @property
     def short_version(self) -> str:
-        """The beginning of the commit, and what comes after it."""
+        """The abbreviated version."""
         commit, mark, more = self.version.partition("+")
         return commit[:SHOWN_DIGITS] + mark + more
 
 
 def find_repositories(folder: Path) -> list[Repository]:
-    """The sub-folders of a folder, sorted by name and version."""
+    """Return the subfolders of a folder, sorted by name and version."""
     found = [
         read_repository(below)
         for below in folder.iterdir()
@@ -71,7 +71,7 @@ def find_repositories(folder: Path) -> list[Repository]:
 
 
 def read_repository(folder: Path) -> Repository:
-    """What a folder holds, by git where it is the top of a git repository."""
+    """Read a folder, with git if it is the top of a git repository."""
     listed = _git(folder, "ls-files", "-z") if (folder / ".git").exists() else None
     commit = _git(folder, "rev-parse", "--verify", "HEAD") if listed is not None else None
     if listed is None or commit is None:
@@ -88,13 +88,13 @@ def read_repository(folder: Path) -> Repository:
 
 
 def copy_repository(repository: Repository, to: Path) -> None:
-    """Copy the files; the copy is a git repository that tracks them all."""
+    """Copy the files to a git repository that tracks all of them."""
     to.mkdir(parents=True)
     for name in repository.files:
         path = to / name
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(repository.folder / name, path, follow_symlinks=False)
-    # That a file is tracked is enough: what it holds need not be stored.
+    # The files only have to be tracked, so their content need not be stored.
     for arguments in (("init", "-q"), ("add", "--all", "--force", "--intent-to-add")):
         ended = run_git(to, *arguments)
         if ended is None or ended.returncode:
@@ -103,36 +103,38 @@ def copy_repository(repository: Repository, to: Path) -> None:
 
 
 def state_of(folder: Path) -> State:
-    """Mode and content of every file below a folder, but for git's and the journal."""
+    """Return the mode and content of every file below a folder, without the data of git and the
+    journal.
+    """
     return {name: _content(folder / name) for name in _below(folder)}
 
 
 def changed_files(before: State, after: State) -> list[str]:
-    """The files that one of two states lacks or has otherwise, sorted."""
+    """Return the files that are missing from one of two states or differ, sorted."""
     return sorted(
         name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
     )
 
 
 def printable(text: str) -> str:
-    """A text on one line, without what steers a terminal."""
+    """Escape line breaks and control characters."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _git(folder: Path, *arguments: str) -> bytes | None:
-    """What a git command prints; None where it fails."""
+    """Return the output of a git command, or None if it fails."""
     ended = run_git(folder, *arguments)
     return ended.stdout if ended is not None and ended.returncode == 0 else None
 
 
 def _is_changed(folder: Path) -> bool:
-    """Whether a file that a run looks at differs from the commit, or is not there."""
+    """Return whether a checked file differs from the commit or is missing."""
     names = (_git(folder, "diff", "--name-only", "-z", "HEAD") or b"").split(b"\0")
     return any(can_matter(folder / os.fsdecode(name)) for name in names if name)
 
 
 def _is_file(path: Path) -> bool:
-    """Whether there is a file or a link: not a submodule, nor what was deleted."""
+    """Return whether a path is a file or a link, not a submodule or a deleted file."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:

@@ -1,8 +1,8 @@
-"""One repository through the tool: what it finds, and whether it keeps what it promises.
+"""Run the tool on one repository: record its findings and check general properties.
 
-The promises hold of any code, recorded or not: a run ends well, finds the same whatever the order
-of the files and the current folder, what `--fix` writes is what `--diff` shows and can be parsed, a
-second `--fix` changes nothing, and `undo` gives the old bytes back.
+The properties hold for any code: no run crashes; the order of the files and the working folder make
+no difference; `--fix` writes what `--diff` shows, and the result parses; a second `--fix` changes
+nothing; `undo` restores the old bytes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from .trees import (
     state_of,
 )
 
-# A name that no message holds by chance: in what a run from elsewhere says it is taken away.
+# A name that no message contains by chance; it is removed from the output of runs in other folders.
 _COPY = "copy-that-is-tried"
 _UNREAD = "RMT000"
-# Without -P a repository's own `click.py` would be imported.
+# Without -P, a repository's own `click.py` would be imported.
 _INSTALLED = (sys.executable, "-P", "-m", "remat_migrate")
 _UNSAFE = "--unsafe-fixes"
-# So many of the last lines that a run says are shown.
+# How many of a run's last lines to show.
 _MOST_LINES = 8
 
 Finding = dict[str, Any]
@@ -50,7 +50,7 @@ Finding = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A promise that was not kept: which one, and how that shows."""
+    """A violated property, with details."""
 
     promise: str
     detail: str
@@ -58,13 +58,13 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What became of a repository.
+    """The result for one repository.
 
     Attributes:
-        repository: which one.
-        record: what was found; None if the first run did not end well.
-        findings: what was found, as the format `json` has it.
-        broken: the promises that were not kept.
+        repository: the repository.
+        record: the results, or None if the first run failed.
+        findings: the findings, in the `json` format.
+        broken: the violated properties.
     """
 
     repository: Repository
@@ -75,7 +75,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """A run that ended: its exit code and what it printed."""
+    """The exit code and output of a finished run."""
 
     code: int
     output: bytes
@@ -88,9 +88,9 @@ def try_repository(
     """Try the tool on a copy of a repository.
 
     Args:
-        repository: it is only read.
-        timeout: how many seconds each run may take.
-        tool: the beginning of its command line.
+        repository: the repository; it is only read.
+        timeout: the time limit of each run in seconds.
+        tool: the command line without options.
 
     Raises:
         OSError: it cannot be copied.
@@ -103,7 +103,7 @@ def try_repository(
 
 @dataclass(slots=True)
 class _Trial:
-    """The runs over one copy, which is in its first state again after each group of them."""
+    """The runs on one copy, which is restored after each group of runs."""
 
     repository: Repository
     copy: Path
@@ -112,7 +112,7 @@ class _Trial:
     broken: list[Broken] = field(default_factory=list)
 
     def run(self) -> Found:
-        """Every run; what they show."""
+        """Do every run and return the results."""
         first = self._report("report", ".", "--no-measure", in_folder=self.copy)
         if first is None:
             return Found(self.repository, None, (), tuple(self.broken))
@@ -138,7 +138,7 @@ class _Trial:
         return Found(self.repository, record, tuple(findings), tuple(self.broken))
 
     def _compare_elsewhere(self, first: Mapping[str, Any]) -> None:
-        """Look at the same files in another order, from another folder, with another hash seed."""
+        """Check the same files in another order, from another folder, with another hash seed."""
         settings = load_settings(find_root([self.copy]), self.copy)
         targets = discover([self.copy], settings)
         real = Path(os.path.realpath(self.copy)).parent
@@ -159,13 +159,13 @@ class _Trial:
             self._miss("order and folder", f"{files[0]} files, but {files[1]} if they are named")
 
     def _fixed(self, *options: str, expected: bool) -> Mapping[str, int]:
-        """What `--fix` mends, by rule; the copy is as it was afterwards."""
+        """Return how many findings `--fix` fixes, by rule, and restore the copy."""
         old = state_of(self.copy)
-        mended = self._fix_and_undo(old, options, expected)
+        fixed = self._fix_and_undo(old, options, expected)
         if changed_files(old, state_of(self.copy)):  # what went wrong must not go on from here
             shutil.rmtree(self.copy)
             copy_repository(self.repository, self.copy)
-        return mended
+        return fixed
 
     def _fix_and_undo(
         self, old: State, options: tuple[str, ...], expected: bool
@@ -176,7 +176,7 @@ class _Trial:
                 "check", "--no-cache", "--diff", *options, ".", in_folder=self.copy, seed=2
             )
             self._expect_same("diff", old)
-        mended = self._fix(*options)
+        fixed = self._fix(*options)
         new = state_of(self.copy)
         changed = changed_files(old, new)
         self._check_written(changed, old, new)
@@ -184,20 +184,20 @@ class _Trial:
             files = ", ".join(changed) or "no file"
             self._miss("fix", f"{files} changed, with{'' if expected else 'out'} a finding to fix")
         if not changed:
-            return mended
+            return fixed
         again = self._fix(*options)
         if again:
-            self._miss("second fix", f"mends {dict(again)}")
+            self._miss("second fix", f"fixes {dict(again)}")
         self._expect_same("second fix", new)
         self._undo(old, rounds=1 + bool(changed_files(new, state_of(self.copy))))
         if shown is not None:
             self._compare_with_patch(shown.output, old, new)
-        return mended
+        return fixed
 
     def _check_written(self, changed: list[str], old: State, new: State) -> None:
         for name in changed:
             if name not in old or name not in new:
-                self._miss("fix", f"{name}: a file that came or went")
+                self._miss("fix", f"{name}: file created or deleted")
                 continue
             before = (self.repository.folder / name).read_bytes()
             after = (self.copy / name).read_bytes()
@@ -210,7 +210,7 @@ class _Trial:
         self._expect_same("undo", old)
 
     def _compare_with_patch(self, patch: bytes, old: State, new: State) -> None:
-        """Whether `git apply` makes of what `--diff` prints what `--fix` wrote."""
+        """Check that `git apply` turns the output of `--diff` into what `--fix` writes."""
         for direction, state in (((), new), (("--reverse",), old)):
             options = ("--whitespace=nowarn", *direction)
             ended = run_git(self.copy, "apply", *options, "-", data=patch)
@@ -222,10 +222,10 @@ class _Trial:
 
     def _expect_same(self, promise: str, state: State) -> None:
         for name in changed_files(state, state_of(self.copy)):
-            self._miss(promise, f"{name} is another than it should be")
+            self._miss(promise, f"{name} differs")
 
     def _fix(self, *options: str) -> Mapping[str, int]:
-        """Run `--fix`; how many findings it mended, by rule."""
+        """Run `--fix` and return how many findings it fixed, by rule."""
         with tempfile.TemporaryDirectory(dir=self.copy.parent) as folder:
             log = Path(folder, "fixed.sarif")
             written = ("--output-format", f"sarif={log}")
@@ -237,7 +237,7 @@ class _Trial:
     def _report(
         self, command: str, *arguments: str, in_folder: Path, seed: int = 0
     ) -> dict[str, Any] | None:
-        """What a run reports as JSON; None if it did not end well."""
+        """Return the JSON report of a run, or None if it failed."""
         formats = ("--no-cache", "--output-format", "json")
         ended = self._tool(command, *formats, *arguments, in_folder=in_folder, seed=seed)
         if ended is None:
@@ -245,12 +245,12 @@ class _Trial:
         try:
             document: dict[str, Any] = json.loads(ended.output)
         except ValueError as error:
-            self._miss("crash", f"{command}: standard output is no JSON: {error}")
+            self._miss("crash", f"{command}: stdout is not JSON: {error}")
             return None
         return document
 
     def _tool(self, command: str, *arguments: str, in_folder: Path, seed: int = 0) -> _Ended | None:
-        """Run the tool; None if it did not end well."""
+        """Run the tool; return None if it failed."""
         line = [*self.tool, command, *arguments]
         environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
         environment |= {"PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -267,7 +267,7 @@ class _Trial:
                 timeout=self.timeout,
             )
         except subprocess.TimeoutExpired:
-            self._miss("crash", f"{shown}: not done after {self.timeout:g} s")
+            self._miss("crash", f"{shown}: timed out after {self.timeout:g} s")
             return None
         ended = _Ended(run.returncode, run.stdout, run.stderr.decode(errors="backslashreplace"))
         lines = ended.errors.splitlines()

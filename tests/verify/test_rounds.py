@@ -66,7 +66,7 @@ def test_verdicts_of_every_round_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert "concrete" in (tmp_path / "b.py").read_text()
 
 
-def test_a_command_runs_again_as_a_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_command_is_rerun_as_a_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_files(tmp_path, FILES)
     ran = rounds(monkeypatch, tmp_path, "b.g", ("--command", "true"))
     assert ran == [["a.f", "b.g", "c.h"], ["a.f", "c.h"]]

@@ -104,7 +104,7 @@ def test_no_checkpoint_at_all(tmp_path: Path) -> None:
     assert (ran.code, verdicts(ran)) == (0, {})
 
 
-def test_without_a_flag_the_base_is_the_last_commit(tmp_path: Path) -> None:
+def test_default_base_is_the_last_commit(tmp_path: Path) -> None:
     write_files(tmp_path, {"model.py": MODEL})
     ran = cli(tmp_path, "verify")
     assert ran.code == 2

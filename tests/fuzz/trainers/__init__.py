@@ -1,8 +1,8 @@
-"""Programs in the style of training code, over several files; `main.py` and `outside.py` are run.
+"""Programs in the style of training code in several files; `main.py` and `outside.py` are run.
 
-Class hierarchies with hooks that are overridden, parameters that eager loops change in place,
-transformed aliases, values in containers, library functions, registries, re-exports and modules
-of Flax, Haiku and Equinox.
+They contain class hierarchies with overridden methods, parameters that eager loops change in place,
+transformed aliases, values in containers, library functions, registries, re-exports and modules of
+Flax, Haiku and Equinox.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MODULES = (linen, linen, equinox, haiku, nnx)
 
 
 def trainer(draw: Draw) -> Texts:
-    """A program."""
+    """Return a program."""
     project = Project(draw)
     if draw.flip(20):
         draw.pick(_MODULES)(draw, project)

@@ -14,15 +14,15 @@ from .values import Argument, consumed, some_arguments, step
 
 @dataclass(frozen=True)
 class Callee:
-    """Something that is called as `expression(params, x, ...)`.
+    """A callee with calls of the form `expression(params, x, ...)`.
 
     Attributes:
-        expression: how main code reaches it.
+        expression: how the main module accesses it.
         parameters: its first argument.
-        arguments: those behind `x`.
-        setup: lines that main code runs before.
+        arguments: the arguments after `x`.
+        setup: lines to run first in the main module.
         is_function: whether the expression names a function of the project.
-        state: an attribute that main code may assign between calls, as an expression.
+        state: an attribute that the main module may assign between calls, as an expression.
     """
 
     expression: str
@@ -39,7 +39,7 @@ class Callee:
         x: str = "x",
         given: Mapping[str, str] | None = None,
     ) -> str:
-        """A call, with some defaults omitted and some arguments passed by keyword."""
+        """Return a call, with some defaults omitted and some arguments passed by keyword."""
         parts = [params, x]
         by_keyword = False
         for one in self.arguments:
@@ -57,13 +57,15 @@ def signature(arguments: Sequence[Argument]) -> str:
 
 
 def passed(draw: Draw, arguments: Sequence[Argument]) -> str:
-    """The parameters of a function as arguments of another, in the same order."""
+    """Return the parameters of a function as arguments of another, in the same order."""
     by_keyword = draw.flip(25)
     return "".join(f", {a.name}={a.name}" if by_keyword else f", {a.name}" for a in arguments)
 
 
 def function(draw: Draw, project: Project) -> Callee:
-    """A function, applied where it is defined, under another name, or where it is called."""
+    """Return a function, checkpointed where it is defined, under another name, or where it is
+    called.
+    """
     arguments, parameters = some_arguments(draw), some_parameters(draw)
     reach = some_reach(draw, project)
     lines = _definition(draw, project, name := project.name("cell"), parameters, arguments)
@@ -89,7 +91,7 @@ def function(draw: Draw, project: Project) -> Callee:
 
 
 def registry(draw: Draw, project: Project) -> Callee:
-    """Functions in a dictionary, of which one or all are applied; not all read what they take."""
+    """Return functions in a dictionary, some checkpointed; not all use all their parameters."""
     arguments, parameters = some_arguments(draw), some_parameters(draw)
     reach = some_reach(draw, project)
     names = [project.name("cell") for _ in range(2)]
@@ -136,7 +138,7 @@ def _definition(
 
 
 def hierarchy(draw: Draw, project: Project) -> Callee:
-    """A base class whose method calls a hook, and subclasses and mixins that override it."""
+    """Return a base class whose method calls a hook, and subclasses and mixins that override it."""
     arguments, parameters = some_arguments(draw), some_parameters(draw)
     reach = some_reach(draw, project)
     family = Family(draw, project, arguments)
@@ -184,7 +186,7 @@ def hierarchy(draw: Draw, project: Project) -> Callee:
 
 
 class Family:
-    """Classes of which one defines the hook `mix`, and others override it."""
+    """Classes of which one defines the method `mix` and others override it."""
 
     def __init__(
         self,
@@ -195,7 +197,7 @@ class Family:
         of: str = "",
         init: str = "def __init__(self, scale):\n    self.scale = scale",
     ) -> None:
-        """`of` is the base class of all, `init` makes an instance or declares its fields."""
+        """`of` is the base class, and `init` creates an instance or declares its fields."""
         self._draw = draw
         self._project = project
         self._arguments = arguments
@@ -205,7 +207,7 @@ class Family:
         self._hook_of_base = draw.pick(("idle", "abstract", "reads", "none"))
 
     def _hook(self, *, reads: bool = True, base: str = "") -> Lines:
-        """The hook as a method."""
+        """Return the hook as a method."""
         draw, project = self._draw, self._project
         lines: Lines = []
         for one in self._arguments:
@@ -216,7 +218,7 @@ class Family:
         return [header, *indented([*(lines or [step(draw)]), "return y"])]
 
     def define(self, methods: Sequence[str], init: Sequence[str] = ()) -> str:
-        """Define the classes; the name of one that has all that is called."""
+        """Define the classes; return the name of one that has all required methods."""
         draw, project, base = self._draw, self._project, self.base
         header = f"class {base}({self._of}):" if self._of else f"class {base}:"
         lines = [header, *indented([self._init, *indented(init)] if self._init else [])]

@@ -1,8 +1,8 @@
 """Calls of library functions with a Python value `{n}` as one of their arguments.
 
-Each is an expression of the vector `y` of three entries, with the values that it may be given.
-Functions that take the value traced as well are in it: that need is none. `CALLS` are those of
-common use, `probed` those that `benchmarks.library_needs` has found.
+Each is an expression of the vector `y` of three entries, with possible values of `{n}`. Functions
+that also accept a traced value are included: these values need not be concrete. `CALLS` are
+commonly used functions, `probed` those that `benchmarks.library_needs` has found.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ CALLS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @cache
 def probed() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Calls of the probed functions of JAX and Flax, where the value is no array."""
+    """Return calls of the probed functions of JAX and Flax whose value is not an array."""
     found = []
     text = Path(__file__).parents[1].joinpath("library_calls.txt").read_text(encoding="utf-8")
     for line in text.splitlines()[1:]:

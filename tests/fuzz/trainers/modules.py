@@ -12,7 +12,7 @@ from .values import Argument, some_arguments
 
 
 def linen(draw: Draw, project: Project) -> None:
-    """`flax.linen`: a class or method under `nn.remat`, in a model that makes blocks of it."""
+    """Return a `flax.linen` model with a class or method under `nn.remat`."""
     arguments = some_arguments(draw)
     reach = some_reach(draw, project, draw.pick(("nn.remat", "nn.remat", "nn.checkpoint")))
     family = Family(draw, project, arguments, of="nn.Module", init="")
@@ -88,7 +88,7 @@ def linen(draw: Draw, project: Project) -> None:
 
 
 def _values(draw: Draw, arguments: Sequence[Argument]) -> str:
-    """What is passed for the arguments; by keyword from some place on."""
+    """Return the arguments of a call, by keyword from some position on."""
     given, by_keyword = "", False
     for one in arguments:
         by_keyword = by_keyword or draw.flip(30)
@@ -98,7 +98,7 @@ def _values(draw: Draw, arguments: Sequence[Argument]) -> str:
 
 
 def equinox(draw: Draw, project: Project) -> None:
-    """Equinox modules, which are pytrees; checkpoints are those of jax."""
+    """Return Equinox modules, which are pytrees; checkpoints are those of jax."""
     arguments = some_arguments(draw)
     reach = some_reach(draw, project)
     family = Family(draw, project, arguments, of="eqx.Module", init="weight: jax.Array")
@@ -126,7 +126,7 @@ def equinox(draw: Draw, project: Project) -> None:
 
 
 def haiku(draw: Draw, project: Project) -> None:
-    """Haiku modules under `hk.remat`, applied to an instance or to a method."""
+    """Return Haiku modules under `hk.remat`, applied to an instance or to a method."""
     arguments = some_arguments(draw)
     reach = some_reach(draw, project, "hk.remat")
     family = Family(draw, project, arguments, of="hk.Module", init="")
@@ -152,7 +152,7 @@ def haiku(draw: Draw, project: Project) -> None:
 
 
 def nnx(draw: Draw, project: Project) -> None:
-    """`flax.nnx`: a model split in its structure and its state."""
+    """Return a `flax.nnx` model, split into its graph and its state."""
     arguments = some_arguments(draw)
     reach = some_reach(draw, project)
     init = "def __init__(self):\n    self.w = nnx.Param(jnp.ones(3) * 0.5)"

@@ -1,4 +1,4 @@
-"""Parameters of a model: a dictionary with keys that may be missing, and what bodies do with it."""
+"""Parameters of a model: a dictionary with optional keys, and the code that reads it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ..drawing import Draw
 from .project import OPS, Lines, Project, indented
 
-# Lines that read a dictionary of arrays, of which only `w` is sure to be there. None of them needs
-# the value of an array.
+# Lines that read a dictionary of arrays, of which only `w` is always there. None of them needs a
+# concrete array.
 _READS = (
     "if 'b' in params:\n    y = y + params['b']",
     "if 'b' in params.keys():\n    y = y + params['b']",
@@ -41,17 +41,17 @@ _READS = (
     "params = dict(params)\nbias = params.pop('b', None)\nif bias is not None:\n    y = y + bias",
     "if any(name == 'b' for name in params):\n    y = y + params['b']",
 )
-# In the order of their names, which is that of a dictionary that JAX has made anew.
+# In the order of their names, because JAX rebuilds dictionaries in sorted order.
 _KEYS = ("{'b': X - 0.5, 'w': X}", "{'w': X}", "dict(b=X * 0.5, w=X)", "{'c': X, 'w': X}")
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """How a model keeps its parameters: as a dictionary, or one array.
+    """How a model stores its parameters: as a dictionary or one array.
 
     Attributes:
-        value: what makes them.
-        is_dictionary: what they are.
+        value: the expression that creates them.
+        is_dictionary: whether they are a dictionary.
     """
 
     value: str
@@ -62,7 +62,7 @@ class Parameters:
         return "params['w']" if self.is_dictionary else "params"
 
     def read(self, draw: Draw, project: Project) -> Lines:
-        """Lines that make `y` of `x`."""
+        """Return lines that compute `y` from `x`."""
         lines = [f"y = {draw.pick(('x * ', 'x + ', 'jnp.sin(x) * '))}{self.weight}"]
         if not self.is_dictionary:
             return lines
@@ -77,7 +77,7 @@ class Parameters:
         return lines
 
     def update(self, draw: Draw, target: str, gradient: str = "") -> Lines:
-        """Lines that change them in place, where they can be."""
+        """Return lines that change the parameters, in place if possible."""
         if not self.is_dictionary:
             return [f"{target} = {target} - 0.1 * {gradient or target}"]
         step = f"0.1 * {gradient}[name]" if gradient else f"0.25 * {target}[name]"

@@ -1,7 +1,7 @@
 """The modules of a generated project: definitions on levels, levels in files, imports between them.
 
-A definition may use those of its own level and of lower ones, so that imports never form a cycle.
-Names are unique in a program: an import is written wherever a module mentions a name of another.
+A definition may use those of its own level and lower ones, so that imports never form a cycle.
+Names are unique in a program: a module imports each name of another module that it mentions.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ..drawing import Draw
 Lines = list[str]
 Texts = dict[str, str]
 
-# From the lowest level to the highest; a file is named after the highest level in it.
+# From the lowest level to the highest; a file is named after its highest level.
 COMPAT, OPS, BASE, BLOCKS, MAIN = range(5)
 LEVELS = ("compat", "ops", "base", "blocks", "main")
-# Users of the project whose code the tool does not see.
+# Callers whose code the tool does not see.
 OUTSIDE = "outside"
 
 _IMPORTS = {
@@ -56,7 +56,7 @@ _CONSTANTS = {
 
 
 class Project:
-    """Definitions of a program, and where they are."""
+    """The definitions of a program and their places."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
@@ -71,23 +71,23 @@ class Project:
         self._numbers = 0
 
     def name(self, stem: str) -> str:
-        """A name that nothing has yet."""
+        """Return an unused name."""
         self._numbers += 1
         return f"{stem}{self._numbers}"
 
     def define(self, level: int, name: str, lines: Sequence[str]) -> str:
-        """Add a definition; its name."""
+        """Add a definition and return its name."""
         self._definitions[name] = level, list(lines)
         return name
 
     def use(self, lines: Sequence[str], *, outside: bool = False) -> None:
-        """Add a function that is run."""
+        """Add a function to run."""
         name = self.name("use_")
         level = len(LEVELS) if outside else MAIN
         self.define(level, name, [f"def {name}():", *indented(lines)])
 
     def texts(self) -> Texts:
-        """The program's files."""
+        """Return the program's files."""
         homes: dict[str, str] = {}
         lines: dict[str, Lines] = {}
         for name, (level, text) in self._definitions.items():
@@ -151,11 +151,11 @@ class Project:
 
 
 def mentions(text: str, name: str) -> bool:
-    """Whether a text reads a name; an attribute of that name does not count."""
+    """Return whether a text reads a name, other than as an attribute."""
     return re.search(rf"(?<![\w.'\"]){name}\b", text) is not None
 
 
 def indented(lines: Sequence[str], levels: int = 1) -> Lines:
-    """Lines, each of which may be several, further to the right."""
+    """Indent lines, which may contain line breaks."""
     each = [one for line in lines for one in line.split("\n")]
     return ["    " * levels + one if one else "" for one in each]

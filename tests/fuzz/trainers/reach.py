@@ -1,4 +1,4 @@
-"""How a project reaches `jax.checkpoint`: by its names, names of its own, and wrappers."""
+"""How a project refers to `jax.checkpoint`: directly, by aliases, or through wrappers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from .project import COMPAT, OPS, Project
 
 @dataclass(frozen=True)
 class Reach:
-    """A way to apply a checkpoint: before and after what is wrapped, and as a decorator."""
+    """A way to apply a checkpoint: the text before and after the wrapped function, and as a
+    decorator.
+    """
 
     before: str
     after: str
@@ -22,7 +24,7 @@ class Reach:
 
 
 def some_reach(draw: Draw, project: Project, name: str = "jax.checkpoint") -> Reach:
-    """A way to apply `name`, which takes what it wraps and options."""
+    """Return a way to apply `name`, which takes the wrapped function and options."""
     return draw.pick(_FORMS)(draw, project, name)
 
 
@@ -53,7 +55,7 @@ def _other_name(draw: Draw, project: Project, name: str) -> Reach:
 
 
 def _own_name(draw: Draw, project: Project, name: str) -> Reach:
-    """A name without a hint, perhaps of a name."""
+    """Return an alias with an uninformative name, perhaps of another alias."""
     for level in (COMPAT, *draw.pick(((), (OPS,)))):
         own = project.name(draw.pick(("ck", "recompute", "lean")))
         name = project.define(level, own, [f"{own} = {name}"])
@@ -67,7 +69,7 @@ def _partial(draw: Draw, project: Project, name: str) -> Reach:
 
 
 def _wrapper(draw: Draw, project: Project, name: str) -> Reach:
-    """One's own function that takes `concrete` and passes it on."""
+    """Return a wrapper function that takes `concrete` and passes it on."""
     own = project.name("wrapped")
     star = draw.pick(("", "*, "))
     header = f"def {own}(fn, {star}concrete=False, prevent_cse=True, static_argnums=()):"
@@ -83,7 +85,7 @@ def _wrapper(draw: Draw, project: Project, name: str) -> Reach:
 
 
 def _factory(draw: Draw, project: Project, name: str) -> Reach:
-    """A function that gives the decorator, or none."""
+    """Return a function that returns the decorator or an identity."""
     own = project.name("maybe")
     options = "concrete=True"
     result = _called(name, options).of("f")

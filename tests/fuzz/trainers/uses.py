@@ -1,4 +1,4 @@
-"""What training code does with a checkpointed function: loops, transformations, state."""
+"""Uses of a checkpointed function in training code: loops, transformations, state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .values import Argument
 
 
 def use(draw: Draw, project: Project, callee: Callee) -> None:
-    """Add a function that is run."""
+    """Add a function to run."""
     lines = draw.pick(_USES)(draw, project, callee)
     if lines is None:
         lines = _gradient(draw, project, callee)
@@ -20,7 +20,7 @@ def use(draw: Draw, project: Project, callee: Callee) -> None:
 
 
 def _gradient(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """With respect to one or both."""
+    """Take the gradient with respect to one or both."""
     call = callee.call(draw)
     names = draw.pick(("params", "x", "params, x"))
     numbers = ", argnums=(0, 1)" if names == "params, x" else ""
@@ -35,7 +35,7 @@ def _gradient(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _frozen(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """An eager loop that changes parameters in place which the gradient is not taken of."""
+    """Change parameters that are not differentiated in place, in an eager loop."""
     given = {one.name: value for one in callee.arguments if (value := _of_step(draw, one))}
     gradient = f"jax.value_and_grad(lambda x: total({callee.call(draw, given=given)}))(x)"
     moved = ["x = x - 0.1 * grads"] if draw.flip() else []
@@ -58,7 +58,7 @@ def _of_step(draw: Draw, argument: Argument) -> str:
 
 
 def _training(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """A training loop over parameters."""
+    """Train the parameters in a loop."""
     given = {one.name: value for one in callee.arguments if (value := _of_step(draw, one))}
     call = callee.call(draw, given=given)
     update = callee.parameters.update(draw, "params", "grads")
@@ -76,7 +76,7 @@ def _training(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _two_models(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Two sets of parameters, updated in turn."""
+    """Update two sets of parameters in turn."""
     first, second = callee.call(draw, "one"), callee.call(draw, "two")
     update = callee.parameters.update
     return [
@@ -96,7 +96,7 @@ def _two_models(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _trainer(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """An object that keeps the parameters and changes them."""
+    """Update parameters that are attributes of an object."""
     update = callee.parameters.update(draw, "self.params", "grads")
     if any("jax.tree.map" in line for line in update) or not callee.parameters.is_dictionary:
         update = ["self.params = jax.tree.map(lambda p, g: p - 0.1 * g, self.params, grads)"]
@@ -125,7 +125,7 @@ def _trainer(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _state(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """An attribute of the model changes between gradients."""
+    """Change an attribute of the model between gradients."""
     if not callee.state:
         return None
     change = draw.pick((" = 0.5", " *= 2.0", f" = {callee.state} + X[0]"))
@@ -139,7 +139,7 @@ def _state(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _positional(draw: Draw, callee: Callee) -> list[str]:
-    """Values by position, up to some default."""
+    """Pass values by position, up to some default."""
     values = []
     for one in callee.arguments:
         if one.default and draw.flip():
@@ -149,7 +149,7 @@ def _positional(draw: Draw, callee: Callee) -> list[str]:
 
 
 def _compiled(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """A compiled alias with static arguments; as a name of the module, or where it is used."""
+    """Compile an alias with static arguments, as a name of the module or where it is used."""
     values = _positional(draw, callee)
     if any(value.startswith("[") for value in values):
         return None
@@ -174,7 +174,7 @@ def _compiled(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _alias(draw: Draw, project: Project, callee: Callee, made: str) -> Lines:
-    """`fast`, a local name of what is made; or a name of a module that it comes from."""
+    """Call through a local alias `fast`, or through a name of a module."""
     if callee.is_function and draw.flip():
         name = project.name("fast")
         project.define(BLOCKS, name, [f"{name} = {made}"])
@@ -183,7 +183,7 @@ def _alias(draw: Draw, project: Project, callee: Callee, made: str) -> Lines:
 
 
 def _mapped(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Under `vmap` with `in_axes`, alone or with another around it."""
+    """Call under one or two `vmap` with `in_axes`."""
     values = _positional(draw, callee)
     axes = f"(None, 0{', None' * len(values)})"
     made = f"jax.vmap({callee.expression}, in_axes={axes})"
@@ -198,7 +198,7 @@ def _mapped(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _on_devices(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Under `pmap` or `shard_map`, on one device; other arguments are left to their defaults."""
+    """Call under `pmap` or `shard_map` on one device, with defaults for the other arguments."""
     values = _positional(draw, callee)
     if draw.flip():
         if any(value.startswith("[") for value in values):
@@ -219,7 +219,7 @@ def _on_devices(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _bound(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Bound by `partial`, mapped over rows or scanned."""
+    """Call bound by `partial`, mapped over rows or scanned."""
     values = {one.name: draw.pick(one.values) for one in callee.arguments}
     kept = [n for n, one in zip(values, callee.arguments, strict=True) if not one.default]
     keywords = "".join(f", {n}={values[n]}" for n in kept)
@@ -235,7 +235,7 @@ def _bound(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _each(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Once for each value of the first argument."""
+    """Call once for each value of the first argument."""
     if not callee.arguments:
         return None
     first = callee.arguments[0]
@@ -245,7 +245,7 @@ def _each(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _depth(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """A loop over layers, whose number may be an argument."""
+    """Loop over layers, whose number may be an argument."""
     given = {}
     for one in callee.arguments:
         if one.kind == "index":
@@ -265,7 +265,7 @@ def _depth(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _counted(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """A compiled loop, which traces its counter."""
+    """Call in a compiled loop with a traced counter."""
     indices = [one.name for one in callee.arguments if one.kind == "index"]
     if not indices:
         return _depth(draw, project, callee)
@@ -280,7 +280,7 @@ def _counted(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _config(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Values from a settings object that may change between gradients."""
+    """Read values from a settings object that may change between gradients."""
     flags = [one for one in callee.arguments if one.values]
     if not flags:
         return None
@@ -298,7 +298,7 @@ def _config(draw: Draw, project: Project, callee: Callee) -> Lines | None:
 
 
 def _forwarded(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Through a function of the project, with its own parameters or with stars."""
+    """Call through a function of the project, with its own parameters or with `*args`."""
     if not callee.is_function:
         return None
     name = project.name("apply")

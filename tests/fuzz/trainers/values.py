@@ -1,6 +1,6 @@
-"""What a checkpointed function takes besides arrays, and how its body comes to read it.
+"""Non-array arguments of a checkpointed function, and how its body reads them.
 
-A value is read at once, or goes on to a helper first: by itself, in a container, bound, or spread.
+A value is read directly, or first passed to a helper: alone, in a container, bound, or unpacked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ VALUES = {
     "mode": ("'sin'", "'cos'"),
     "index": ("0", "1", "2"),
 }
-# What is done with a counter, which may be traced.
+# Uses of a counter, which may be traced.
 _INDEX = (
     "y = y * jax.random.bernoulli(jax.random.fold_in(KEY, {n}), 0.9, (3,))",
     "y = y + 0.1 * jax.random.normal(jax.random.fold_in(KEY, {n}), (3,))",
@@ -44,13 +44,13 @@ _KINDS = ("flag", "flag", "flag", "library", "library", "count", "mode", "index"
 
 @dataclass(frozen=True)
 class Argument:
-    """A parameter that is no array.
+    """A parameter that is not an array.
 
     Attributes:
-        name: the parameter's.
-        kind: of its values.
-        values: what calls pass.
-        template: how a body reads it, where that is settled.
+        name: the parameter's name.
+        kind: the kind of its values.
+        values: possible arguments.
+        template: how a body reads it, if that is fixed.
         default: its default, if any.
     """
 
@@ -66,7 +66,7 @@ class Argument:
 
 
 def some_arguments(draw: Draw, least: int = 1) -> list[Argument]:
-    """One or two parameters."""
+    """Return one or two parameters."""
     made: list[Argument] = []
     for _ in range(draw.pick((1, 1, 2)) if least else draw.pick((0, 1))):
         kind = draw.pick(_KINDS)
@@ -90,7 +90,7 @@ def some_arguments(draw: Draw, least: int = 1) -> list[Argument]:
 
 
 def direct(draw: Draw, argument: Argument, read: str = "") -> Lines:
-    """Lines that change `y` by what is `read`: the parameter itself, or an expression."""
+    """Return lines that change `y` by `read`: the parameter itself, or an expression."""
     read = read or argument.name
     if argument.template:
         return [argument.template.replace("{n}", read)]
@@ -101,7 +101,7 @@ def direct(draw: Draw, argument: Argument, read: str = "") -> Lines:
 
 
 def consumed(draw: Draw, project: Project, argument: Argument) -> Lines:
-    """Lines that change `y` by the argument, which may go a long way first."""
+    """Return lines that change `y` by the argument, directly or through helpers."""
     return draw.pick(_WAYS)(draw, project, argument)
 
 
@@ -112,7 +112,7 @@ def _at_once(draw: Draw, project: Project, argument: Argument) -> Lines:
 def _helper(
     draw: Draw, project: Project, argument: Argument, rest: str = "", default: str = ""
 ) -> str:
-    """A function of `y` and the value, with other parameters `rest`."""
+    """Return a function of `y` and the value, with other parameters `rest`."""
     name = project.name("helper")
     own = f"{argument.name}={default}" if default else argument.name
     header = f"def {name}(y, {own}{rest}):"
@@ -131,7 +131,7 @@ def _to_helper(draw: Draw, project: Project, argument: Argument) -> Lines:
 
 
 def _spread(draw: Draw, project: Project, argument: Argument) -> Lines:
-    """In a dictionary that is spread in a call, perhaps by functions between."""
+    """Unpack the value from a dictionary in a call, sometimes through other functions."""
     name = argument.name
     given = draw.pick(
         (
@@ -154,7 +154,7 @@ def _spread(draw: Draw, project: Project, argument: Argument) -> Lines:
         helper = _helper(draw, project, argument, default=default)
     for number in range(draw.pick((0, 0, 1, 1, 2))):
         middle = project.name("helper")
-        # Only the first of them is sure to take the value by position.
+        # Only the first accepts the value by position in every case.
         forms = [
             f"def {middle}(y, **opts):\n    return {helper}(y, **opts)",
             f"def {middle}(y, **opts):\n    opts = dict(opts)\n    return {helper}(y, **opts)",
@@ -171,7 +171,7 @@ def _spread(draw: Draw, project: Project, argument: Argument) -> Lines:
 
 
 def _in_dictionary(draw: Draw, project: Project, argument: Argument) -> Lines:
-    """In a dictionary that a helper reads."""
+    """Pass the value to a helper in a dictionary."""
     name = argument.name
     helper = project.name("helper")
     read = draw.pick((f"opts['{name}']", f"opts.get('{name}')"))
@@ -184,7 +184,7 @@ def _in_dictionary(draw: Draw, project: Project, argument: Argument) -> Lines:
 
 
 def _in_record(draw: Draw, project: Project, argument: Argument) -> Lines:
-    """As an attribute of an object."""
+    """Pass the value as an attribute of an object."""
     name = argument.name
     kind = draw.pick(("frozen", "tuple", "mutable", "namespace"))
     record = "types.SimpleNamespace"
@@ -226,7 +226,7 @@ def _in_sequence(draw: Draw, project: Project, argument: Argument) -> Lines:
 
 
 def _bound(draw: Draw, project: Project, argument: Argument) -> Lines:
-    """By `partial`, a lambda, or a local function."""
+    """Bind the value by `partial`, a lambda, or a local function."""
     name = argument.name
     form = draw.pick(("partial", "lambda", "inner"))
     if form == "inner":
@@ -258,5 +258,5 @@ _WAYS: tuple[_Way, ...] = (
 
 
 def step(draw: Draw) -> str:
-    """A line that needs no value."""
+    """Return a line that needs no value."""
     return draw.pick(STEPS)

@@ -28,7 +28,7 @@ def test_matrix_products() -> None:
     assert counted(jnp.dot, shape(32), shape(32)) == 2 * 32
 
 
-def test_a_contraction_over_two_axes() -> None:
+def test_contraction_over_two_axes() -> None:
     product = counted(lambda a, b: jnp.einsum("ijk,jkl->il", a, b), shape(4, 3, 5), shape(3, 5, 7))
     assert product == 2 * 4 * 7 * 15
 
@@ -69,7 +69,7 @@ def test_data_movement_is_free() -> None:
     assert counted(lambda x: jnp.broadcast_to(x, (3, 4, 8)), shape(4, 8)) == 0
 
 
-def test_a_scan_counts_once_per_iteration() -> None:
+def test_scan_counts_each_iteration() -> None:
     def step(carried: Any, x: Any) -> Any:
         return carried * x + 1, None
 
@@ -83,7 +83,7 @@ def test_a_scan_counts_once_per_iteration() -> None:
     assert nested == 3 * 5 * 2 * 16
 
 
-def test_a_while_counts_once() -> None:
+def test_while_counts_once() -> None:
     def loop(x: Any) -> Any:
         return lax.while_loop(lambda x: x[0] < 3, lambda x: jnp.sin(x) * x, x)
 
@@ -91,14 +91,14 @@ def test_a_while_counts_once() -> None:
     assert counted(loop, shape(16)) == 2 * 16 + 1
 
 
-def test_of_branches_the_dearest() -> None:
+def test_most_expensive_branch_counts() -> None:
     def either(which: Any, x: Any) -> Any:
         return lax.cond(which, lambda x: jnp.sin(jnp.sin(jnp.sin(x))), jnp.cos, x)
 
     assert counted(either, shape(dtype="bool"), shape(16)) == 3 * 16
 
 
-def test_calls_count_their_body() -> None:
+def test_calls_count_their_bodies() -> None:
     def function(x: Any) -> Any:
         return jnp.sin(jnp.cos(x))
 
@@ -107,7 +107,7 @@ def test_calls_count_their_body() -> None:
     assert counted(jax.checkpoint(function), shape(16)) == 2 * 16
 
 
-def test_a_checkpoint_adds_the_forward_pass_to_the_gradient() -> None:
+def test_checkpoint_adds_forward_pass_to_gradient() -> None:
     def layer(weights: Any, x: Any) -> Any:
         return jnp.tanh(x @ weights)
 

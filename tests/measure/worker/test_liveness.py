@@ -23,7 +23,7 @@ def peak_of(function: Any, *args: Any) -> int:
     return peak(jax.make_jaxpr(function)(*(args or (VECTOR,))))
 
 
-def test_an_array_is_live_until_its_last_use() -> None:
+def test_array_is_live_until_last_use() -> None:
     # sin and cos, then cos and tanh, but never all three.
     assert peak_of(lambda x: jnp.tanh(jnp.cos(jnp.sin(x)))) == 2 * ONE
 
@@ -52,7 +52,7 @@ def test_products_and_reductions() -> None:
     assert peak_of(lambda a, b: (a @ b).sum(), left, right) == 8 * 16 * 4 + 4
 
 
-def test_calls_of_jitted_functions_are_inlined() -> None:
+def test_jitted_calls_are_inlined() -> None:
     once = jax.jit(lambda x: jnp.cos(jnp.sin(x)))
     assert peak_of(once) == 2 * ONE
     # The first sine is freed before the second call.
@@ -61,7 +61,7 @@ def test_calls_of_jitted_functions_are_inlined() -> None:
     assert peak_of(lambda x: once(y := jnp.tanh(x)) + y) == 3 * ONE
 
 
-def test_a_checkpoint_needs_its_own_peak() -> None:
+def test_checkpoint_adds_its_own_peak() -> None:
     checkpointed = jax.checkpoint(lambda x: jnp.tanh(jnp.cos(jnp.sin(x))))
     assert peak_of(checkpointed) == 2 * ONE
     # Its two outputs are the outputs of the program.
@@ -69,7 +69,7 @@ def test_a_checkpoint_needs_its_own_peak() -> None:
     assert peak_of(two) == 2 * ONE
 
 
-def test_a_scan_needs_the_peak_of_its_body_in_addition_to_its_outputs() -> None:
+def test_scan_adds_the_peak_of_its_body() -> None:
     def step(carried: Any, _: Any) -> Any:
         carried = jnp.sin(carried)
         return carried, jnp.cos(carried)
@@ -87,7 +87,7 @@ def test_the_largest_branch_counts() -> None:
     assert peak_of(either, which, VECTOR) == 2 * ONE + 4
 
 
-def test_a_checkpoint_on_each_part_lowers_the_peak_of_the_gradient() -> None:
+def test_checkpoints_lower_the_gradient_peak() -> None:
     def part(x: Any) -> Any:
         return jnp.sin(jnp.sin(jnp.sin(jnp.sin(x))))
 
@@ -117,7 +117,7 @@ def test_size_of_other_values() -> None:
     assert size(jax.eval_shape(lambda: jax.random.key(0))) > 0
 
 
-def test_live_bytes_reach_the_peak_and_end_with_the_outputs() -> None:
+def test_live_bytes_per_operation() -> None:
     def chained(x: Any) -> Any:
         return jnp.tanh(jnp.cos(jnp.sin(x)))
 

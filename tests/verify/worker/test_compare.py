@@ -108,7 +108,7 @@ def test_different(compared: Comparing, what: str) -> None:
     assert compared(value(before), value(before)).verdict == "equal"
 
 
-def test_how_far_results_lie_apart(compared: Comparing) -> None:
+def test_distance_of_results(compared: Comparing) -> None:
     found = compared(lambda: np.float32([4.0, 1.0]), lambda: np.float32([4.0, 1.5]))
     assert (found.max_abs, found.max_rel) == (0.5, 0.125)
     same = compared(lambda: ONES, lambda: ONES)
@@ -118,7 +118,7 @@ def test_how_far_results_lie_apart(compared: Comparing) -> None:
 class TestTolerance:
     """What the user allows."""
 
-    def test_of_one_dtype(self, compared: Comparing) -> None:
+    def test_tolerance_of_one_dtype(self, compared: Comparing) -> None:
         sides = (value(np.float32(1.0)), value(np.float32(1.001)))
         assert compared(*sides, tolerances={"float32": 1e-2}).verdict == "equal"
         assert compared(*sides, tolerances={"float64": 1e-2}).verdict == "differs"
@@ -131,7 +131,7 @@ class TestTolerance:
         assert compared(*sides).verdict == "differs"
         assert compared(*sides, tolerances={"*": 100.0}).verdict == "equal"
 
-    def test_a_table_holds_against_the_factor(self, compared: Comparing) -> None:
+    def test_table_overrides_the_factor(self, compared: Comparing) -> None:
         sides = (value(jnp.float16(1.0)), value(jnp.float16(1.01)))
         allowed = {"*": 100.0, "float16": 1e-3}
         assert compared(*sides, tolerances=allowed).verdict == "differs"
@@ -140,14 +140,14 @@ class TestTolerance:
 class TestGradient:
     """Vector-Jacobian products."""
 
-    def test_one_that_is_cut(self, compared: Comparing) -> None:
+    def test_stop_gradient(self, compared: Comparing) -> None:
         found = compared(
             lambda x: x * jnp.exp(x), lambda x: x * jax.lax.stop_gradient(jnp.exp(x)), ONES
         )
         assert found.verdict == "differs"
         assert "in the gradient" in found.detail
 
-    def test_one_that_is_cut_in_one_branch_alone(self, compared: Comparing) -> None:
+    def test_stop_gradient_in_one_branch(self, compared: Comparing) -> None:
         def cut(x: Any, train: bool) -> Any:
             return jnp.sin(jax.lax.stop_gradient(x) if train else x)
 
@@ -157,7 +157,7 @@ class TestGradient:
         assert compared(whole, cut, ONES, False).verdict == "equal"
         assert compared(whole, cut, ONES, True).verdict == "differs"
 
-    def test_one_of_a_custom_rule(self, compared: Comparing) -> None:
+    def test_custom_vjp_rule(self, compared: Comparing) -> None:
         @jax.custom_vjp
         def doubled(x: Any) -> Any:
             return 2.0 * x
@@ -176,8 +176,8 @@ class TestGradient:
         assert found.verdict == "fails-after"
         assert found.detail == "ValueError: there is no gradient in the gradient"
 
-    def test_none_before(self, compared: Comparing) -> None:
-        """What the old code has no gradient of needs none now."""
+    def test_old_code_without_gradient(self, compared: Comparing) -> None:
+        """If the old code has no gradient, the new code needs none."""
 
         @jax.custom_vjp
         def none(x: Any) -> Any:
@@ -186,8 +186,8 @@ class TestGradient:
         none.defvjp(lambda x: (2.0 * x, None), lambda _, g: fail("there is no gradient"))
         assert compared(none, lambda x: 2.0 * x, ONES).verdict == "equal"
 
-    def test_one_that_fails_where_it_is_only_compiled(self, tmp_path: Path) -> None:
-        """As in all cases of a unit but the first."""
+    def test_failure_only_when_compiled(self, tmp_path: Path) -> None:
+        """Only the first case of a unit runs eagerly."""
 
         @jax.custom_vjp
         def none(x: Any) -> Any:
@@ -211,7 +211,7 @@ class TestModes:
         assert found.verdict == "fails-after"
         assert found.failure["type"] == "jax.errors.TracerBoolConversionError"
 
-    def test_it_was_there_before(self, compared: Comparing) -> None:
+    def test_failure_existed_before(self, compared: Comparing) -> None:
         def branches(x: Any) -> Any:
             return 2.0 * x if x.sum() > 0 else x
 
@@ -226,7 +226,7 @@ class TestModes:
         assert found.verdict == "differs"
         assert found.detail.endswith("under jax.jit")
 
-    def test_code_that_does_something_else_when_compiled_allows_no_more(
+    def test_large_differences_by_compilation_do_not_widen_the_tolerance(
         self, compared: Comparing
     ) -> None:
         """What compiling changes in the old code is rounding only as long as it is small."""

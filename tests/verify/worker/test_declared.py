@@ -39,7 +39,7 @@ def test_what_a_function_may_return(tmp_path: Path) -> None:
         assert (case["args"], case["kwargs"], case["context"]) == (args, kwargs, None)
 
 
-def test_one_that_yields_gives_several(tmp_path: Path) -> None:
+def test_generator_fixture(tmp_path: Path) -> None:
     text = "def block():\n    yield (1,)\n    yield {'x': 2}\n"
     assert [case["kwargs"] for case in read(tmp_path, text)["model.block"]] == [{}, {"x": 2}]
 
@@ -70,13 +70,13 @@ def test_names(tmp_path: Path) -> None:
         ("def block(): yield [1]\n", "returned a list"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, text: str, words: str) -> None:
+def test_reports_invalid_cases(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(load.NotFound, match=None) as caught:
         read(tmp_path, text)
     assert words in str(caught.value)
 
 
-def test_what_the_file_raises_is_passed_on(tmp_path: Path) -> None:
+def test_errors_of_the_file_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         read(tmp_path, "def block(): return 1 / 0\n")
 

@@ -78,7 +78,7 @@ def test_arguments_are_the_same_in_every_mode(tmp_path: Path) -> None:
     assert "error" not in result["modes"]["jit"]
 
 
-def test_random_numbers_are_the_same_in_every_run(tmp_path: Path) -> None:
+def test_random_numbers_are_reproducible(tmp_path: Path) -> None:
     def unit() -> Any:
         return random.random() + np.random.rand()
 
@@ -106,7 +106,7 @@ def test_every_kind_of_array_is_written(tmp_path: Path) -> None:
         assert [leaf["dtype"] for leaf in result["modes"][mode]["leaves"]] == list(kinds)
 
 
-def test_an_error_in_one_mode_is_none_in_the_others(tmp_path: Path) -> None:
+def test_error_in_one_mode_does_not_affect_others(tmp_path: Path) -> None:
     result, failure = evaluated(tmp_path, lambda x: x if x.sum() > 0 else -x, np.ones(3))
     assert failure == {}
     assert "error" not in result["modes"]["eager"]
@@ -121,7 +121,7 @@ def test_an_error_in_all_modes_is_a_failure(tmp_path: Path) -> None:
     assert (failure["type"], failure["message"]) == ("KeyError", "'weights'")
 
 
-def test_the_argument_that_python_needed_is_named(tmp_path: Path) -> None:
+def test_names_the_argument_that_must_be_concrete(tmp_path: Path) -> None:
     def inner(x: Any, shape: Any, train: Any) -> Any:
         return x if train else x.reshape(shape[0])
 
@@ -136,7 +136,7 @@ def test_the_argument_that_python_needed_is_named(tmp_path: Path) -> None:
     assert Path(path).read_text().splitlines()[line - 1].strip().startswith("def inner(")
 
 
-def test_without_eager_gradients_there_are_those_under_jit(tmp_path: Path) -> None:
+def test_gradients_under_jit_if_eager_ones_fail(tmp_path: Path) -> None:
     result, _ = evaluated(tmp_path, jnp.sin, jnp.ones(3), eager=False)
     assert list(result["modes"]) == ["eager", "jit"]
     assert [leaf["path"] for leaf in result["modes"]["jit"]["leaves"]] == ["[0][0]", "[1][0]"]

@@ -185,7 +185,7 @@ def test_a_wrong_migration(program, wrong, compare_with_block):
     assert detail in found["detail"]
 
 
-def test_exchanged_entries_are_seen(sides):
+def test_detects_swapped_entries(sides):
     # Most sums are the same, and so are the first and the last entry.
     x = jnp.asarray(np.random.default_rng(0).normal(size=(40, 40)))
     found = sides.run(
@@ -227,7 +227,7 @@ def fails(x, scale=2.0, flag=True):
 
 
 @pytest.mark.parametrize("program", ["jit", "grad of jit", "scan"])
-def test_what_fails_only_when_traced(program, sides):
+def test_failures_only_when_traced(program, sides):
     def tried(unit):
         run = PROGRAMS.get(program) or (lambda unit: jax.grad(jax.jit(lambda x: total(unit(x))))(X))
         with contextlib.suppress(jax.errors.ConcretizationTypeError):
@@ -315,7 +315,7 @@ def test_one_run_alone(sides):
     assert run_comparison.compare_runs(str(sides.folder / "none"), str(sides.folder / "none")) == {}
 
 
-def test_cut_recordings(sides, monkeypatch):
+def test_truncated_recordings(sides, monkeypatch):
     """A run that is cut off earlier than the other is no difference."""
     monkeypatch.setattr(event_log, "MOST_EVENTS", 5)
     order = [range(3, 12), range(8)]
@@ -332,7 +332,7 @@ def test_a_process_that_was_killed(sides):
     assert sides.compared()[NAME]["verdict"] == "equal"
 
 
-def test_low_precision_anywhere_widens_what_is_allowed(sides):
+def test_low_precision_widens_the_tolerance(sides):
     def coarse(x):
         return x * (1 + 4e-3)
 
@@ -357,7 +357,7 @@ def test_integers_are_exact(sides):
     assert found["detail"] == "the result: an entry is 0, was 11"
 
 
-def test_terms_that_cancel(sides):
+def test_cancelling_terms(sides):
     x = jnp.array([1.0, 1e-8, -1.0])
     found = sides.run(lambda unit: unit(x), lambda x: x[0] + x[1] + x[2], lambda x: x.at[1].get())
     assert found["verdict"] == "equal"

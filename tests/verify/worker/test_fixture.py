@@ -47,7 +47,7 @@ def test_function_is_found_and_replaced(kind: str) -> None:
 
 
 @pytest.mark.parametrize("value", [print, 3, None, BeforePytest84])
-def test_other_things_are_none(value: Any) -> None:
+def test_other_objects_are_not_fixtures(value: Any) -> None:
     assert fixture.function_of(value) is None
     assert not fixture.replace_function(value, lambda function: None)
 

@@ -221,7 +221,7 @@ class Holder(nn.Module):
         return x
 
 
-def test_flax_bound_modules_are_saved_free(tmp_path):
+def test_flax_bound_modules_are_saved_unbound(tmp_path):
     variables = WithSetup().init(jax.random.PRNGKey(0), X)
     bound = WithSetup().bind(variables)
     pickling.save([bound, bound.inward], tmp_path / "saved.pkl")
@@ -286,7 +286,7 @@ def test_flax_captured_while_initialising(record):
         exercise(apply)
 
 
-def test_flax_capture_leaves_the_program_as_it_is(record):
+def test_flax_capture_does_not_change_the_program(record):
     parent = Parent(remat=True)
     before = parent.init(jax.random.PRNGKey(0), X)
     RECORDER.on = True
@@ -366,7 +366,7 @@ class CompactOwner(nn.Module):
 
 
 @pytest.mark.parametrize("owner", [Owner, CompactOwner])
-def test_flax_modules_that_others_own(record, owner):
+def test_flax_modules_with_another_parent(record, owner):
     variables = owner().init(jax.random.PRNGKey(0), X)
     cases = record(jax.jit(owner().apply), variables, X)
     case = next(case for case in cases if isinstance(case["args"][0], Sharing))

@@ -40,7 +40,7 @@ def test_changed(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert interpreter_state.changes(before, MOST) == []
 
 
-def test_what_it_takes_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_while_looking_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     before = interpreter_state.snapshot()
     with monkeypatch.context() as patch:
         patch.setattr(os, "getcwd", None)
@@ -84,7 +84,7 @@ def test_memory() -> None:
         ]
 
 
-def test_what_jax_does_by_itself_is_no_change() -> None:
+def test_changes_by_jax_are_ignored() -> None:
     before = interpreter_state.snapshot()
     jax.jit(jax.grad(lambda x: jax.checkpoint(jax.numpy.sin)(x)))(1.0).block_until_ready()
     assert interpreter_state.changes(before, MOST) == []

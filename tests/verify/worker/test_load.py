@@ -120,13 +120,13 @@ def test_values(module: str) -> None:
         ("Net.scale", "Net.scale is not callable: it is a float"),
     ],
 )
-def test_what_cannot_be_called_is_named(module: str, qualname: str, words: str) -> None:
+def test_reports_objects_that_are_not_callable(module: str, qualname: str, words: str) -> None:
     with pytest.raises(load.NotFound) as caught:
         unit(module, qualname)
     assert words in str(caught.value)
 
 
-def test_a_file_whose_name_is_no_module(tmp_path: Path) -> None:
+def test_file_name_that_is_not_a_module_name(tmp_path: Path) -> None:
     file = tmp_path / "01-train.py"
     file.write_text("def run():\n    return 7\n")
     found = load.load_unit(None, str(file), "run")
@@ -135,7 +135,7 @@ def test_a_file_whose_name_is_no_module(tmp_path: Path) -> None:
     del sys.modules[found.module.__name__]
 
 
-def test_one_that_raises_is_imported_anew(tmp_path: Path) -> None:
+def test_failing_module_is_imported_again(tmp_path: Path) -> None:
     file = tmp_path / "02-train.py"
     file.write_text("raise SystemExit(3)\n")
     for _ in range(2):

@@ -177,7 +177,7 @@ def nameless(x, a, b):
     return -x if b else x
 
 
-def test_switches_and_counts_without_telling_names():
+def test_switches_and_counts_with_uninformative_names():
     cases = cases_of(nameless).values()
     assert {type(case["args"][1]) for case in cases} == {int}
     assert {case["args"][2] for case in cases} == {True, False}
@@ -302,7 +302,7 @@ def spread(x, *args, **kwargs):
     return unpacked((args[0], args[1]), x, **kwargs)
 
 
-def test_variadic_that_must_be_given():
+def test_required_variadic():
     assert all(len(case["args"]) >= 3 for case in cases_of(spread).values())
 
 
@@ -547,7 +547,7 @@ def impossible(x):
     raise RuntimeError("needs a file of ours")
 
 
-def test_why_there_are_none():
+def test_reasons_for_no_cases():
     made = make.make_cases(impossible, "m:f", {"class": None})
     assert made.cases == []
     assert "needs a file of ours" in made.detail
@@ -577,13 +577,13 @@ def assigns_global(x):
     return x * 2
 
 
-def test_globals_are_put_back():
+def test_globals_are_restored():
     cases = make.make_cases(assigns_global, "m:f", {"class": None}).cases
     assert cases
     assert CURRENT == 1.0
 
 
-def test_settings_of_jax_are_put_back():
+def test_jax_settings_are_restored():
     before = jax.config.jax_traceback_filtering
     cases_of(nested)
     assert jax.config.jax_traceback_filtering == before

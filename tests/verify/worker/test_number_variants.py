@@ -23,7 +23,7 @@ def others(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tupl
     return [(about, (case["args"], case["kwargs"])) for about, case in found]
 
 
-def test_all_numbers_at_once_each_a_different_one() -> None:
+def test_all_numbers_vary_together() -> None:
     def f(x: Any, n: int, rate: float = 0.1, *, m: int = 1, flag: bool = True) -> Any:
         return x
 

@@ -233,11 +233,11 @@ NAMED = [
 
 
 @pytest.mark.parametrize("value", NAMED, ids=lambda value: getattr(value, "__name__", "MARK"))
-def test_names_are_found_again(through, value):
+def test_named_objects(through, value):
     assert through([value])[0] is value
 
 
-def test_what_a_decorator_wraps(through):
+def test_wrapped_functions(through):
     """In another process the decorator may leave the function unchanged."""
     assert through(decorated.__wrapped__) is decorated.__wrapped__
     assert through(decorated) is decorated
@@ -474,7 +474,7 @@ def test_objects_whose_own_code_raises(through):
         through(Moody())
 
 
-def test_random_generators_go_on(through):
+def test_random_generators_keep_their_state(through):
     generator = np.random.default_rng(3)
     generator.random()
     assert through(generator).random() == generator.random()
@@ -552,7 +552,7 @@ def test_objects_defined_in_the_script(tmp_path, monkeypatch):
     assert work is script.work
 
 
-def test_names_that_are_gone(tmp_path, monkeypatch):
+def test_missing_names(tmp_path, monkeypatch):
     module = types.ModuleType("passing")
     exec("def gone():\n    pass\n", module.__dict__)
     monkeypatch.setitem(sys.modules, "passing", module)

@@ -191,7 +191,7 @@ def test_exporting_leaves_the_callback_out(recorder):
     close(recorder.samples(), of(X, X + 1))
 
 
-def test_others_callbacks_are_as_they_were(recorder):
+def test_other_callbacks_are_unchanged(recorder):
     jax.jit(recorder(f))(X)
     seen = []
     jax.vmap(lambda x: jax.debug.callback(lambda v: seen.append(float(v)), x))(X)
@@ -209,7 +209,7 @@ def test_random_keys(recorder):
     np.testing.assert_array_equal(jax.random.key_data(traced[0]), jax.random.key_data(key))
 
 
-def test_a_case_from_a_trace_is_what_jax_had(recorder):
+def test_traced_case_has_the_values_of_jax(recorder):
     unit = recorder(lambda tree, n, flag: tree["w"] * n)
     jax.jit(unit, static_argnums=2)({"w": X, "b": [1.0, jnp.int8(3)]}, 2.5, True)
     (call,) = recorder.calls()
@@ -222,7 +222,7 @@ def test_a_case_from_a_trace_is_what_jax_had(recorder):
     np.testing.assert_array_equal(tree["w"], X)
 
 
-def test_numbers_of_few_bits(recorder):
+def test_low_precision_numbers(recorder):
     unit = recorder(lambda x, y: x)
     args = (jnp.asarray([1, 2.5], jnp.bfloat16), jnp.asarray([0.5], jnp.float8_e4m3fn))
     unit(*args)
@@ -277,7 +277,7 @@ def test_donated_inputs(recorder):
     assert recorder.samples() == [([1.0, 2.0], [2.0, 3.0])]
 
 
-def test_nan_and_nothing(recorder):
+def test_nan_and_empty(recorder):
     unit = recorder(lambda x: (x, None))
     unit(jnp.array([jnp.nan, jnp.inf, 1.0]))
     unit(jnp.zeros((0, 3)))
@@ -296,7 +296,7 @@ def test_nan_and_nothing(recorder):
 # -- what stands for the unit
 
 
-def test_a_function_stays_one(recorder):
+def test_recorded_function_is_a_function(recorder):
     unit = recorder(f)
     assert inspect.isfunction(unit)
     assert inspect.signature(unit) == inspect.signature(f)
@@ -481,7 +481,7 @@ def test_haiku(current_recorder):
     assert saved[0]["library"] == "haiku"
 
 
-def test_what_is_left_as_it_is(recorder):
+def test_unrecorded_objects_are_unchanged(recorder):
     def numbers():
         yield 1
 
@@ -511,7 +511,7 @@ def test_cases_of_each_kind(recorder):
     ]
 
 
-def test_large_inputs_are_no_cases(recorder, monkeypatch):
+def test_large_inputs_are_not_saved_as_cases(recorder, monkeypatch):
     monkeypatch.setattr(event_log, "MOST_CASE_BYTES", 100)
     unit = recorder(lambda x: x)
     unit(np.zeros(20))
@@ -519,7 +519,7 @@ def test_large_inputs_are_no_cases(recorder, monkeypatch):
     assert [bool(call.case) for call in recorder.calls()] == [False, True]
 
 
-def test_what_cannot_be_saved_is_said(recorder):
+def test_reports_unsaved_values(recorder):
     lock = threading.Lock()
     recorder(lambda x, held: x)(X, lock)
     (call,) = recorder.calls()
@@ -588,7 +588,7 @@ def test_an_error_in_a_callback_is_noted(recorder, monkeypatch):
     assert "ZeroDivisionError" in recorder.run().notes[NAME][0]
 
 
-def test_where_no_callback_can_stand(recorder, monkeypatch):
+def test_transformations_without_callbacks(recorder, monkeypatch):
     def refuse(*args):
         raise NotImplementedError("no effects here")
 

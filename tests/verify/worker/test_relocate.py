@@ -107,7 +107,7 @@ def absolute(argument, folder):
 
 
 @pytest.mark.parametrize(("event", "arguments"), WRITES, ids=str)
-def test_what_is_refused(event, arguments, guard, tmp_path, monkeypatch):
+def test_refused(event, arguments, guard, tmp_path, monkeypatch):
     with pytest.raises(PermissionError, match="copy of the project") as told:
         guard(event, tuple(absolute(each, tmp_path) for each in arguments))
     assert str(tmp_path / "project") in str(told.value)
@@ -117,7 +117,7 @@ def test_what_is_refused(event, arguments, guard, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("event", "arguments"), OTHERS, ids=str)
-def test_what_is_not(event, arguments, guard, tmp_path):
+def test_allowed(event, arguments, guard, tmp_path):
     guard(event, tuple(absolute(each, tmp_path) for each in arguments))
 
 

@@ -95,7 +95,7 @@ def changes_object(scale: float) -> Callable[[Any], Any]:
 @pytest.mark.parametrize(
     "make", [returns_record, yields, awaits, yields_asynchronously, changes_object]
 )
-def test_values_behind_objects_and_coroutines(make: Callable[[float], Any], tmp_path: Path) -> None:
+def test_values_inside_objects_and_coroutines(make: Callable[[float], Any], tmp_path: Path) -> None:
     x = jnp.arange(3.0)
     same = verdict(make(2.0), make(2.0), tmp_path / "same", x)
     assert same.verdict == "equal"
@@ -172,7 +172,7 @@ def test_cases_of_what_a_unit_returns() -> None:
     assert called == {True, False}
 
 
-def test_a_wrapper_may_lose_the_gone_option(tmp_path: Path) -> None:
+def test_wrapper_may_drop_the_removed_option(tmp_path: Path) -> None:
     def old(f: Callable[..., Any], concrete: bool = False, scale: float = 1.0) -> Any:
         return f(scale)
 
@@ -185,7 +185,7 @@ def test_a_wrapper_may_lose_the_gone_option(tmp_path: Path) -> None:
     assert compare.compare(str(tmp_path / "before"), str(tmp_path / "after")).verdict == "equal"
 
 
-def test_what_makes_checkpoints_is_no_unit(tmp_path: Path) -> None:
+def test_functions_that_make_checkpoints_are_not_units(tmp_path: Path) -> None:
     file = tmp_path / "aliases.py"
     file.write_text(
         "import functools\n"

@@ -37,7 +37,7 @@ shim.install({shim_table(everywhere=everywhere)!r})
     return json.loads(ran.stdout)
 
 
-def test_plain_gives_back_what_it_is_given() -> None:
+def test_plain_returns_its_argument() -> None:
     checkpoint = shim.plain("fun")
     assert checkpoint(len) is len
     assert checkpoint(len, True, policy=None, concrete=True, no_such_option=3) is len
@@ -78,7 +78,7 @@ print(json.dumps([
     assert name == "CheckpointNet"
 
 
-def test_what_is_imported_before_is_patched_too(tmp_path: Path) -> None:
+def test_patches_earlier_imports(tmp_path: Path) -> None:
     program = f"""
 import jax
 shim.install({shim_table()!r})
@@ -108,7 +108,7 @@ print(json.dumps([jax.config.jax_new_checkpoint, before, jax.config.jax_enable_x
     assert run(program, tmp_path) == [True, False, True]
 
 
-def test_only_what_is_refused_keeps_the_old_meaning(tmp_path: Path) -> None:
+def test_only_rejected_calls_keep_the_old_meaning(tmp_path: Path) -> None:
     """Of new code in which some applications are still the old ones."""
     program = """
 import jax
