@@ -416,7 +416,7 @@ def _read_by(container: str) -> str:
 
 
 def object_programs(every: int = 1, start: int = 0) -> Iterator[Program]:
-    """Return programs whose flag is an attribute of an object made inside or outside the function."""
+    """Return programs with a flag of an object from inside or outside the function."""
     made = (
         (container, read, depth, use, where)
         for container in BY_OBJECT
