@@ -19,15 +19,15 @@ from .node import ARRAY, KEY, VALUE, Node
 from .probe import Probe
 
 INPUT = re.compile(r"input_(\d+)_")
-_PASSED_THROUGH = LIBRARIES | frozenset(
+_LIBRARIES = LIBRARIES | frozenset(
     ["functools", "contextlib", "dataclasses", "inspect", "typing", "enum", "copy", "collections"]
 )
-_HERE = __name__.partition(".")[0]
+_OWN_PACKAGE = __name__.partition(".")[0]
 _MISSING = object()
 _trees: Dict[str, Optional[ast.Module]] = {}
 
 
-class Fault(NamedTuple):
+class Blame(NamedTuple):
     """An error, the inputs it may be about, and the literals in the statement that raised it."""
 
     error: BaseException
@@ -38,7 +38,7 @@ class Fault(NamedTuple):
     keys: List[Any]  # keys of the dictionaries in the statement
 
 
-def find(error: BaseException, search: Any) -> Fault:
+def find_blame(error: BaseException, search: Any) -> Blame:
     """Return what an error of a pass is about."""
     message = str(error)
     named = _by_number(message, search)
@@ -52,7 +52,7 @@ def find(error: BaseException, search: Any) -> Fault:
             number = getattr(part, "value", getattr(part, "n", None))
             if isinstance(part, ast.Constant) and type(number) in (int, float):
                 numbers.append(number)
-        found = list(_things(statement, frame)) if statement is not None else []
+        found = list(_named_values(statement, frame)) if statement is not None else []
         keys = [key for _, thing in found if type(thing) is dict for key in thing]
         keys += _written_keys(statement)
         for name, thing in found:
@@ -71,7 +71,7 @@ def find(error: BaseException, search: Any) -> Fault:
     nodes = _distinct(nodes + [node.parent for node in nodes if node.parent and node.parent.order])
     nodes.sort(key=lambda node: -node.order)
     depend = any(node.choice is None or node.choice.kind in (ARRAY, KEY) for node in nodes)
-    return Fault(error, nodes, depend, numbers, _place(error), keys)
+    return Blame(error, nodes, depend, numbers, _place(error), keys)
 
 
 def _by_number(message: str, search: Any) -> List[Node]:
@@ -92,10 +92,10 @@ def _frames(
     trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
-        if module not in _PASSED_THROUGH and module != _HERE:
+        if module not in _LIBRARIES and module != _OWN_PACKAGE:
             # A frame continues after the error (in `finally`); use the line of the traceback.
             own, line, callee = trace.tb_frame, trace.tb_lineno, None
-        elif own is not None and callee is None and module != _HERE:
+        elif own is not None and callee is None and module != _OWN_PACKAGE:
             callee = trace.tb_frame
         trace = trace.tb_next
     return own, line, callee
@@ -107,7 +107,7 @@ def _place(error: BaseException) -> Tuple[Tuple[str, str, int], ...]:
     trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
-        if module not in _PASSED_THROUGH and module != _HERE:
+        if module not in _LIBRARIES and module != _OWN_PACKAGE:
             code = trace.tb_frame.f_code
             place.append((code.co_filename, code.co_name, trace.tb_lasti))
         trace = trace.tb_next
@@ -160,7 +160,7 @@ def keys_at(frame: FrameType, known: Any) -> List[Any]:
     if place not in _keys:
         _keys[place] = []
         statement = statement_of(frame, frame.f_lineno)
-        for _, thing in _things(statement, frame) if statement is not None else ():
+        for _, thing in _named_values(statement, frame) if statement is not None else ():
             if type(thing) is dict and any(key == known for key in thing if type(key) is str):
                 _keys[place] += [key for key in thing if type(key) is str]
         written = _written_keys(statement)
@@ -178,7 +178,7 @@ def _written_keys(statement: Optional[ast.AST]) -> List[Any]:
 _keys: Dict[Tuple[str, int], List[Any]] = {}
 
 
-def _things(expression: ast.AST, frame: FrameType) -> Iterator[Tuple[str, Any]]:
+def _named_values(expression: ast.AST, frame: FrameType) -> Iterator[Tuple[str, Any]]:
     """Yield the names in an expression with their values; `params["w"]` counts as one."""
     if isinstance(expression, (ast.Attribute, ast.Subscript)):
         thing = _resolve(expression, frame)
@@ -191,7 +191,7 @@ def _things(expression: ast.AST, frame: FrameType) -> Iterator[Tuple[str, Any]]:
             yield expression.id, thing
         return
     for part in ast.iter_child_nodes(expression):
-        yield from _things(part, frame)
+        yield from _named_values(part, frame)
 
 
 def _resolve(expression: ast.AST, frame: FrameType) -> Any:
@@ -227,7 +227,7 @@ def _nodes(thing: Any, search: Any, depth: int) -> List[Node]:
     if isinstance(thing, (Probe, WatchedStr)):
         ticket = thing._ticket
         return [ticket.node] if ticket is not None else []
-    own = search.handed_out.get(id(thing))
+    own = search.passed_values.get(id(thing))
     nodes = [own[0]] if own is not None and own[1] is thing else []
     if isinstance(thing, jax.core.Tracer):
         return nodes + dependencies(thing, search)

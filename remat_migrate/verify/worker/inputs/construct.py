@@ -33,7 +33,7 @@ _NOT_MADE = ("parent", "name")
 # Added to a variant for a node that has the structure of another, but not its numbers.
 _OTHER_NUMBERS = 100
 
-Handed = Callable[[Node], Any]
+GetValue = Callable[[Node], Any]
 Roots = List[Tuple[inspect.Parameter, Node]]
 
 
@@ -78,7 +78,7 @@ def add_parameters(search: Any, node: Node) -> None:
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
 
 
-def instance(node: Node, handed: Handed) -> Any:
+def instance(node: Node, get_value: GetValue) -> Any:
     """Return an instance, made by its constructor."""
     assert node.choice is not None
     cls = node.choice.value
@@ -89,7 +89,7 @@ def instance(node: Node, handed: Handed) -> Any:
     for parameter in parameters:
         if parameter.name not in node.children:
             continue
-        thing = handed(node.children[parameter.name])
+        thing = get_value(node.children[parameter.name])
         if parameter.kind is parameter.POSITIONAL_ONLY:
             made_so_far.append(thing)
         else:
@@ -99,19 +99,19 @@ def instance(node: Node, handed: Handed) -> Any:
     return cls(*made_so_far, **kwargs)
 
 
-def arguments(pairs: Roots, handed: Handed) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+def arguments(pairs: Roots, get_value: GetValue) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     """Return positional and keyword arguments for parameters and their nodes."""
     args: List[Any] = []
     kwargs: Dict[str, Any] = {}
     for parameter, node in pairs:
         if parameter.kind is parameter.VAR_POSITIONAL:
-            args += handed(node)
+            args += get_value(node)
         elif parameter.kind is parameter.VAR_KEYWORD:
-            kwargs.update(handed(node))
+            kwargs.update(get_value(node))
         elif parameter.kind is parameter.KEYWORD_ONLY:
-            kwargs[parameter.name] = handed(node)
+            kwargs[parameter.name] = get_value(node)
         else:
-            args.append(handed(node))
+            args.append(get_value(node))
     return tuple(args), kwargs
 
 

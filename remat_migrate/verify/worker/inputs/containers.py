@@ -59,7 +59,7 @@ class ProbeDict(Dict[Any, Any]):
 
     def _child(self, key: Any) -> Any:
         child = self._ticket.search.child(self._ticket.node, key)
-        self[key] = self._ticket.search.handed(child)
+        self[key] = self._ticket.search.passed_value(child)
         return self[key]
 
     def _filled(self) -> None:
@@ -123,7 +123,7 @@ class ProbeObject:
             raise AttributeError(name)
         ticket = self.__dict__["_ticket"]
         ticket.node.attributes.add(name)
-        thing = ticket.search.handed(ticket.search.child(ticket.node, name))
+        thing = ticket.search.passed_value(ticket.search.child(ticket.node, name))
         self.__dict__[name] = thing
         return thing
 
@@ -143,7 +143,7 @@ class WatchedStr(str):
 
     def __hash__(self) -> int:
         if self._ticket is not None:
-            self._ticket.search.looked_up(self._ticket.node, sys._getframe(1))
+            self._ticket.search.offer_other_keys(self._ticket.node, sys._getframe(1))
         return str.__hash__(self)
 
 

@@ -7,7 +7,8 @@ from typing import List
 
 import jax
 
-from . import blame, candidates, shapes
+from . import candidates, shapes
+from .blame import Blame
 from .node import ARRAY, CONSTANT, KEY, LIST, TUPLE, Choice, Node, array, value
 
 _VALUE_ERRORS = tuple(
@@ -38,13 +39,13 @@ def needs_value(error: BaseException) -> bool:
     return isinstance(error, _VALUE_ERRORS) or bool(_VALUE_TEXTS.search(str(error)))
 
 
-def python_values(node: Node, found: blame.Fault) -> List[Choice]:
+def python_values(node: Node, blamed: Blame) -> List[Choice]:
     """Return Python values in place of an array, by the error that asks for them."""
     assert node.choice is not None
-    text = type(found.error).__name__ + str(found.error)
+    text = type(blamed.error).__name__ + str(blamed.error)
     constant = [Choice(CONSTANT, node.choice.value)] if node.choice.kind == ARRAY else []
     array_like = constant and node.choice.value[0] and candidates.looks_like_array(node.name)
-    numbers = [choice for number in found.numbers for choice in candidates.around(number)]
+    numbers = [choice for number in blamed.numbers for choice in candidates.around(number)]
     if re.search("[Bb]ool|truth", text):
         if numbers:
             node.offer(numbers[:2])
@@ -59,11 +60,11 @@ def python_values(node: Node, found: blame.Fault) -> List[Choice]:
     return constant + values if array_like else values + constant
 
 
-def by_error(node: Node, found: blame.Fault) -> List[Choice]:
+def by_error(node: Node, blamed: Blame) -> List[Choice]:
     """Return candidates for a probe of which only the error is known."""
-    text = str(found.error)
-    texts = [key for key in found.keys if isinstance(key, (str, int))]
-    if isinstance(found.error, KeyError) and texts:
+    text = str(blamed.error)
+    texts = [key for key in blamed.keys if isinstance(key, (str, int))]
+    if isinstance(blamed.error, KeyError) and texts:
         node.offer([value(key) for key in texts])
         return [value(key) for key in texts] + candidates.strings(node.name)
     if re.search(r"must be (a )?str|expected str|attribute name", text):
@@ -73,17 +74,17 @@ def by_error(node: Node, found: blame.Fault) -> List[Choice]:
     return candidates.leftover(node)
 
 
-def choices(node: Node, found: blame.Fault) -> List[Choice]:
+def choices(node: Node, blamed: Blame) -> List[Choice]:
     """Return everything to try for a node that an error is about, likeliest first."""
     if node.choice is None:
-        first = by_error(node, found)
-    elif needs_value(found.error) and node.choice.kind in (ARRAY, KEY):
-        first = python_values(node, found)
-        if not isinstance(found.error, _VALUE_ERRORS):
+        first = by_error(node, blamed)
+    elif needs_value(blamed.error) and node.choice.kind in (ARRAY, KEY):
+        first = python_values(node, blamed)
+        if not isinstance(blamed.error, _VALUE_ERRORS):
             # "must be an integer" may be about the type of an array.
-            first = types(node.choice, str(found.error)) + first
+            first = types(node.choice, str(blamed.error)) + first
     else:
-        first = repaired(node, found)
+        first = repaired(node, blamed)
     if candidates.is_text(node.name) and not node.inside and node.choice is not None:
         if node.choice.kind == ARRAY:
             first = candidates.strings(node.name) + first
@@ -95,10 +96,10 @@ def choices(node: Node, found: blame.Fault) -> List[Choice]:
     return kept
 
 
-def repaired(node: Node, found: blame.Fault) -> List[Choice]:
+def repaired(node: Node, blamed: Blame) -> List[Choice]:
     """Return the dtypes, shapes, or lengths that a message suggests for a node."""
     choice = node.choice
-    message = str(found.error)
+    message = str(blamed.error)
     parts = re.search(r"not enough values.*expected (\d+)", message) or re.search(
         r"too many values to unpack \(expected (\d+)", message
     )
@@ -113,7 +114,7 @@ def repaired(node: Node, found: blame.Fault) -> List[Choice]:
     if "convolution" in message and "ndim" in message:
         # Images and kernels; the next message is about their sizes.
         return shapes.ranked(node.queue, 4) + shapes.ranked(node.queue, 3)
-    return types(choice, message) + shapes.repairs(choice, message, found.numbers)
+    return types(choice, message) + shapes.repairs(choice, message, blamed.numbers)
 
 
 def types(choice: Choice, message: str) -> List[Choice]:

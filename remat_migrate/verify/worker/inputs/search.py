@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from . import blame, candidates, construct, type_hints
+from .blame import Blame
 from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, watched
 from .node import (
     ABSENT,
@@ -82,9 +83,9 @@ class Search:
     def start(self) -> None:
         """Reset the state of a pass."""
         self.fresh = False
-        self.found: Optional[blame.Fault] = None
+        self.blamed: Optional[Blame] = None
         self.leaves: Dict[str, Any] = {}
-        self.handed_out: Dict[int, Tuple[Node, Any]] = {}
+        self.passed_values: Dict[int, Tuple[Node, Any]] = {}
         self.values: Dict[int, Any] = {}
 
     # Nodes
@@ -142,7 +143,7 @@ class Search:
         fitting = [cls for cls in self.classes if construct.has(cls, node.attributes)]
         return [Choice(INSTANCE, cls) for cls in fitting] + [Choice(OBJECT)]
 
-    def looked_up(self, node: Node, frame: FrameType) -> None:
+    def offer_other_keys(self, node: Node, frame: FrameType) -> None:
         """Offer the other keys of the dictionary in which a string is looked up."""
         module = frame.f_globals.get("__name__", "").partition(".")[0]
         if module in LIBRARIES or node.choice is None:
@@ -150,13 +151,13 @@ class Search:
         for key in blame.keys_at(frame, node.choice.value):
             node.offer([node.choice, value(key)])
 
-    # What is handed out
+    # Values passed to the unit
 
     def arguments(self) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         """Return the arguments of this pass."""
-        return construct.arguments(self.roots, self.handed)
+        return construct.arguments(self.roots, self.passed_value)
 
-    def handed(self, node: Node) -> Any:
+    def passed_value(self, node: Node) -> Any:
         """Return the value of a node in this pass: a probe while it is undecided."""
         if node.choice is None:
             if node.number not in self.values:
@@ -175,7 +176,7 @@ class Search:
         held = self.values.get(node.number, None)
         if held is None or isinstance(held, Probe):
             held = self.values[node.number] = self._build(node, choice)
-            self.handed_out[id(held)] = (node, held)
+            self.passed_values[id(held)] = (node, held)
         return held
 
     def _build(self, node: Node, choice: Choice) -> Any:
@@ -183,18 +184,20 @@ class Search:
             text = type(choice.value) is str
             return watched(node, self, choice.value) if text else choice.value
         if choice.kind == LIKE:
-            return self.handed(self.nodes[choice.value])
+            return self.passed_value(self.nodes[choice.value])
         if choice.kind == CONSTANT:
             return construct.random_array(node, choice, 0)
         if choice.kind == INSTANCE:
             construct.add_parameters(self, node)
-            return construct.instance(node, self.handed)
+            return construct.instance(node, self.passed_value)
         if choice.kind in (LIST, TUPLE):
-            parts = [self.handed(self.child(node, str(at))) for at in range(node.count())]
+            parts = [self.passed_value(self.child(node, str(at))) for at in range(node.count())]
             return parts if choice.kind == LIST else tuple(parts)
         names = list(node.children) if choice.value is None else choice.value
         children = {name: self.child_present(node, name) for name in names}
-        held = {name: self.handed(child) for name, child in children.items() if child is not None}
+        held = {
+            name: self.passed_value(child) for name, child in children.items() if child is not None
+        }
         if choice.kind == OBJECT:
             return ProbeObject(Ticket(node, self), held)
         return held if choice.value is not None else ProbeDict(Ticket(node, self), held.items())
@@ -223,7 +226,7 @@ class Search:
             except Exception as error:
                 # Ask during the trace: afterwards JAX cannot tell what an array depends on.
                 if not self.fresh:
-                    self.found = blame.find(error, self)
+                    self.blamed = blame.find_blame(error, self)
                 raise
             return [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 

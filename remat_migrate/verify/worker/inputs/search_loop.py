@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import blame, candidates, repairs, shapes
+from .blame import Blame
 from .node import LIKE, LIST, Choice, Node
 from .search import Budget, Call, Search
 
@@ -29,16 +30,16 @@ MOST_FRESH = 40
 class Outcome(NamedTuple):
     """The outcome of a pass: an error, the inputs it is about, and whether under `jit`."""
 
-    found: blame.Fault
+    blamed: Blame
     jit: bool
 
     @property
     def mark(self) -> Tuple[object, ...]:
         """A key that is equal for the same error at the same place."""
-        return self.jit, self.found.place, frozenset(self.found.nodes)
+        return self.jit, self.blamed.place, frozenset(self.blamed.nodes)
 
 
-class _Spent(Exception):
+class _BudgetSpent(Exception):
     """No passes or no time left."""
 
 
@@ -49,11 +50,11 @@ def solve(search: Search, call: Call, budget: Budget) -> Optional[str]:
         visited: Set[Tuple[object, ...]] = set()
         while outcome is not None:
             visited.add(outcome.mark)
-            descent = _Descent(search, call, budget, outcome, visited)
-            if not descent.improve():
-                return repairs.describe(outcome.found.error)
-            outcome = descent.reached
-    except _Spent:
+            improvement = _Improvement(search, call, budget, outcome, visited)
+            if not improvement.improve():
+                return repairs.describe(outcome.blamed.error)
+            outcome = improvement.reached
+    except _BudgetSpent:
         error = search.last_error
         return "no time left" if error is None else repairs.describe(error)
     return None
@@ -80,28 +81,28 @@ def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
             fresh += 1
             jit = False
             continue
-        found = search.found or blame.find(error, search)
-        if repairs.needs_value(error) and not search.folding and not found.depend:
+        blamed = search.blamed or blame.find_blame(error, search)
+        if repairs.needs_value(error) and not search.folding and not blamed.depend:
             search.folding = True
             continue
-        return Outcome(found, jit)
-    raise _Spent
+        return Outcome(blamed, jit)
+    raise _BudgetSpent
 
 
-def _further(outcome: Outcome, other: Outcome) -> Optional[bool]:
+def _got_further(outcome: Outcome, other: Outcome) -> Optional[bool]:
     """Return whether a pass got further than another; None if they ended at the same place."""
     if outcome.jit != other.jit:
         return outcome.jit
-    for here, there in zip(outcome.found.place, other.found.place):
+    for here, there in zip(outcome.blamed.place, other.blamed.place):
         if here[:2] != there[:2]:
             return True
         if here[2] != there[2]:
             return here[2] > there[2]
-    depth, before = len(outcome.found.place), len(other.found.place)
+    depth, before = len(outcome.blamed.place), len(other.blamed.place)
     return None if depth == before else depth > before
 
 
-class _Descent:
+class _Improvement:
     """One error, and the changes that it suggests."""
 
     def __init__(
@@ -123,7 +124,7 @@ class _Descent:
         """Change the inputs so that the function gets further; False: put back, nothing helps."""
         base = self.search.save()
         moves = list(_moves(self.search, self.start, MOST_MOVES))
-        message = str(self.start.found.error)
+        message = str(self.start.blamed.error)
         promising: List[Move] = []
         others: List[Move] = []
         for move in moves:
@@ -131,7 +132,7 @@ class _Descent:
             if self._accept(outcome):
                 return True
             # The message changed: part of the problem may be solved.
-            changed = outcome is not None and str(outcome.found.error) != message
+            changed = outcome is not None and str(outcome.blamed.error) != message
             (promising if changed else others).append(move)
         for first in (promising + others)[:MOST_FIRST]:
             outcome = self._try(base, first, True)
@@ -155,10 +156,10 @@ class _Descent:
 
     def _accept(self, outcome: Optional[Outcome]) -> bool:
         if outcome is not None:
-            further = _further(outcome, self.start)
+            further = _got_further(outcome, self.start)
             if further is False or outcome.mark in self.visited:
                 return False
-            if further is None and set(outcome.found.nodes) == set(self.start.found.nodes):
+            if further is None and set(outcome.blamed.nodes) == set(self.start.blamed.nodes):
                 return False
         self.reached = outcome
         return True
@@ -166,41 +167,41 @@ class _Descent:
 
 def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
     """Changes that an error suggests, the likeliest first."""
-    found = outcome.found
+    blamed = outcome.blamed
     count = 0
-    if repairs.STRUCTURE.search(str(found.error)):
-        alike = _alike([node for node in found.nodes if not node.pinned])
-        if alike:
+    if repairs.STRUCTURE.search(str(blamed.error)):
+        matching = _same_structure([node for node in blamed.nodes if not node.pinned])
+        if matching:
             count += 1
-            yield alike
-    fixed = _fixed(search)
-    nodes = [node for node in found.nodes if node not in fixed]
-    if repairs.needs_value(found.error):
+            yield matching
+    fixed = _pinned(search)
+    nodes = [node for node in blamed.nodes if node not in fixed]
+    if repairs.needs_value(blamed.error):
         # A number is likelier than an activation.
         nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.order))
     groups = [nodes]
-    if shapes.shapes_in(str(found.error)):
+    if shapes.shapes_in(str(blamed.error)):
         # Nodes without a shape are not the ones that do not fit.
         groups = [
             [node for node in nodes if node.choice is not None],
             [node for node in nodes if node.choice is None],
         ]
-    about = fixed | set(found.nodes)
+    about = fixed | set(blamed.nodes)
     rest = [node for node in search.in_use() if node.queue and node not in about]
-    rest.sort(key=lambda node: (node.parent is not None or not _starred(node), -node.order))
+    rest.sort(key=lambda node: (node.parent is not None or not _is_variadic(node), -node.order))
     for group in groups:
-        lists = [repairs.choices(node, found)[:MOST_PER_NODE] for node in group]
-        for move in _in_turn(group, lists):
+        lists = [repairs.choices(node, blamed)[:MOST_PER_NODE] for node in group]
+        for move in _interleave(group, lists):
             if count < most:
                 count += 1
                 yield move
-    for move in _in_turn(rest, [node.queue[:MOST_OF_OTHERS] for node in rest]):
+    for move in _interleave(rest, [node.queue[:MOST_OF_OTHERS] for node in rest]):
         if count < most:
             count += 1
             yield move
 
 
-def _fixed(search: Search) -> Set[Node]:
+def _pinned(search: Search) -> Set[Node]:
     """Return the nodes that a case is about, and their ancestors."""
     found: Set[Node] = set()
     for node in search.in_use():
@@ -211,12 +212,12 @@ def _fixed(search: Search) -> Set[Node]:
     return found
 
 
-def _starred(node: Node) -> bool:
+def _is_variadic(node: Node) -> bool:
     """Return whether a node stands for `*arguments`."""
     return node.choice is not None and node.choice.kind == LIST and not node.order
 
 
-def _in_turn(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterator[Move]:
+def _interleave(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterator[Move]:
     """Yield the first choice of each node, then the second of each."""
     for rank in range(max([len(choices) for choices in lists] or [0])):
         for node, choices in zip(nodes, lists):
@@ -225,7 +226,7 @@ def _in_turn(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterat
                 yield [(node, choices[rank], choices if node.choice is None else ())]
 
 
-def _alike(nodes: Sequence[Node]) -> Move:
+def _same_structure(nodes: Sequence[Node]) -> Move:
     """Give undecided nodes the structure of the first of the trees that must match."""
     trees = [node for node in nodes if not candidates.is_number(node.name)]
     trees.sort(key=lambda node: (node.choice is None, node.number))

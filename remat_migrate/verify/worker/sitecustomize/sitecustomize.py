@@ -48,7 +48,7 @@ def _begin() -> None:
     import importlib
 
     _load_worker()
-    importing = importlib.import_module(PACKAGE + ".import_hooks")
+    import_hooks = importlib.import_module(PACKAGE + ".import_hooks")
     relocate = importlib.import_module(PACKAGE + ".relocate")
     original, copy = (os.environ.get("REMAT_MIGRATE_" + name) for name in ("ORIGINAL", "COPY"))
     if original and copy:
@@ -57,7 +57,7 @@ def _begin() -> None:
         importlib.import_module(PACKAGE + ".shim").install(os.environ["REMAT_MIGRATE_SHIM"])
     if os.environ.get("REMAT_MIGRATE_RECORD"):
         builtins.__dict__["__remat_migrate_unit__"] = _unit
-    importing.after_import("numpy.random", _seed)
+    import_hooks.after_import("numpy.random", _seed)
 
 
 def _hidden() -> None:
