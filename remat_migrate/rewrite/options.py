@@ -9,7 +9,6 @@ from functools import partial
 from ..analysis import Module, Project
 from ..analysis.sites.references import is_used_elsewhere
 from ..analysis.sites.site import Option, Site
-from ..analysis.values.values import External
 from ..codemod.changes import Change, Code, Keep, NameArgument, Remove, Replace, SetArgument
 from .refusal import Refused, check_editable
 
@@ -47,7 +46,7 @@ def drop_option(project: Project, option: Option, *, shorten: bool = True) -> li
     if option.keyword is None:
         return remove(project, module, [option.value])
     if shorten and len(call.args) == 1 and len(call.keywords) == 1:
-        if External("functools.partial") in project.values(module, call.func):
+        if project.evaluator.is_partial(module, call):
             return keep(project, module, call, call.args[0])
     return remove(project, module, [option.keyword])
 

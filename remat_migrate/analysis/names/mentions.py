@@ -26,6 +26,10 @@ class Mentions:
     assigned: list[ast.Assign] = field(default_factory=list)
     classes: dict[str, list[ast.ClassDef]] = field(default_factory=dict)
 
+    def reads(self, name: str) -> list[ast.Name | ast.Attribute]:
+        """Return the reads of a name, and of attributes with that name."""
+        return [*self.names.get(name, ()), *self.attributes.get(name, ())]
+
 
 def last_name(node: ast.AST) -> str:
     """Return a name, or the last part of a dotted name; "" for other expressions."""

@@ -130,6 +130,11 @@ class Module:
         self._index()
         return self._parents.get(node)
 
+    def argument_holder(self, node: ast.expr) -> ast.AST | None:
+        """Return the parent of an expression; the call, for the value of a keyword argument."""
+        parent = self.parent(node)
+        return self.parent(parent) if isinstance(parent, ast.keyword) else parent
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the nodes around a node, innermost first."""
         self._index()

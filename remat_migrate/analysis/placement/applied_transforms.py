@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
-from ..names.mentions import Mentions, find_mentions
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
@@ -12,7 +12,14 @@ from ..sites.passed_arguments import Arguments
 from ..values.evaluator import Evaluator
 from .differentiation import Derivative, derivative_rules, find_derivatives
 from .loops import LoopUse, find_loops
-from .transformed_functions import Transformed, find_transformed
+from .transformed_functions import find_transformed
+
+
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    loops: tuple[LoopUse, ...]
+    derivatives: tuple[Derivative, ...]
+    by_node: dict[ast.expr, LoopUse | Derivative]
 
 
 class AppliedTransforms:
@@ -21,11 +28,7 @@ class AppliedTransforms:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.arguments = Arguments(project)
-        self._mentions: dict[Module, Mentions] = {}
-        self._transformed: dict[Module, list[Transformed]] = {}
-        self._uses: dict[Module, dict[ast.expr, LoopUse | Derivative]] = {}
-        self._loops: dict[Module, tuple[LoopUse, ...]] = {}
-        self._derivatives: dict[Module, tuple[Derivative, ...]] = {}
+        self._uses: dict[Module, _Uses] = {}
         self._rules: dict[Module, frozenset[FunctionNode]] = {}
 
     @property
@@ -33,40 +36,28 @@ class AppliedTransforms:
         """The evaluator of the project."""
         return self.project.evaluator
 
-    def mentions(self, module: Module) -> Mentions:
-        """Return the mentions in a module."""
-        if module not in self._mentions:
-            self._mentions[module] = find_mentions(module)
-        return self._mentions[module]
-
-    def _all(self, module: Module) -> list[Transformed]:
-        if module not in self._transformed:
-            mentions = self.mentions(module)
-            self._transformed[module] = find_transformed(
-                module, mentions, self.evaluator, self.arguments
-            )
-        return self._transformed[module]
+    def _uses_in(self, module: Module) -> _Uses:
+        if module not in self._uses:
+            found = find_transformed(module, self.evaluator, self.arguments)
+            loops = tuple(find_loops(found, self.evaluator))
+            derivatives = tuple(find_derivatives(found, self.evaluator))
+            by_node = {one.use.subject or one.node: one for one in (*loops, *derivatives)}
+            self._uses[module] = _Uses(loops, derivatives, by_node)
+        return self._uses[module]
 
     def use_at(self, module: Module, node: ast.expr) -> LoopUse | Derivative | None:
         """Return the transformation of the function that an expression denotes, or that a decorator
         decorates.
         """
-        if module not in self._uses:
-            every: list[LoopUse | Derivative] = [*self.loops(module), *self.derivatives(module)]
-            self._uses[module] = {found.use.subject or found.node: found for found in every}
-        return self._uses[module].get(node)
+        return self._uses_in(module).by_node.get(node)
 
     def loops(self, module: Module) -> tuple[LoopUse, ...]:
         """Return the loops of a module."""
-        if module not in self._loops:
-            self._loops[module] = tuple(find_loops(self._all(module), self.evaluator))
-        return self._loops[module]
+        return self._uses_in(module).loops
 
     def derivatives(self, module: Module) -> tuple[Derivative, ...]:
         """Return the places in a module that differentiate functions."""
-        if module not in self._derivatives:
-            self._derivatives[module] = tuple(find_derivatives(self._all(module), self.evaluator))
-        return self._derivatives[module]
+        return self._uses_in(module).derivatives
 
     def in_derivative_rule(self, module: Module, node: ast.AST) -> bool:
         """Return whether code is part of a custom derivative rule."""

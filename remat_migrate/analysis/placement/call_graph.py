@@ -14,6 +14,7 @@ from ...libraries.apis import SAME_CALL
 from ...libraries.transforms import Gradient
 from ..names.module import Module
 from ..names.scopes import FunctionNode
+from ..values.application import without_partials
 from ..values.callees import layers, targets_of
 from ..values.values import Applied, Class, External, Function, Instance, Partial, Value, Wrapped
 from .applied_transforms import AppliedTransforms
@@ -128,8 +129,7 @@ def _runs_once(transforms: AppliedTransforms, value: Value) -> bool:
     """Return whether a function passed to a value runs outside of any loop: `jax.jit`, a
     gradient.
     """
-    while isinstance(value, Partial):
-        value = value.func
+    value = without_partials(value)
     if not isinstance(value, External):
         return False
     if value.name == "functools.partial" or transforms.project.apis.find(value.name) is not None:

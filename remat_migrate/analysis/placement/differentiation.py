@@ -14,32 +14,20 @@ from ..names.scopes import FunctionNode
 from ..values.callees import layers
 from ..values.evaluator import Evaluator
 from ..values.values import External, Function, Value, Values
-from .transformed_functions import Transformed, subjects
+from .transformed_functions import Transformed, TransformUse, subjects
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Derivative:
+class Derivative(TransformUse):
     """One place where a function is differentiated.
 
     Attributes:
-        use: the application of the transformation.
         gradient: the transformation.
         functions: what the differentiated function may be.
     """
 
-    use: Transformed
     gradient: Gradient
     functions: Values
-
-    @property
-    def module(self) -> Module:
-        """The module that contains it."""
-        return self.use.module
-
-    @property
-    def node(self) -> ast.expr:
-        """The call, or the decorator."""
-        return self.use.node
 
     @property
     def walks_back(self) -> bool:

@@ -16,37 +16,25 @@ from ..names.module import Module
 from ..values.callees import layers
 from ..values.evaluator import Evaluator
 from ..values.values import Applied, Value, Values
-from .transformed_functions import Transformed, subjects
+from .transformed_functions import Transformed, TransformUse, subjects
 
 # Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.
 Real = Literal["yes", "no", "unclear"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class LoopUse:
+class LoopUse(TransformUse):
     """One loop in the source.
 
     Attributes:
-        use: the application of the loop function.
         loop: the kind of loop.
         bodies: what its body may be.
         real: whether the compiler sees a loop.
     """
 
-    use: Transformed
     loop: Loop
     bodies: Values
     real: Real
-
-    @property
-    def module(self) -> Module:
-        """The module that contains it."""
-        return self.use.module
-
-    @property
-    def node(self) -> ast.expr:
-        """The call, or the decorator."""
-        return self.use.node
 
 
 def find_loops(uses: Iterable[Transformed], evaluator: Evaluator) -> Iterator[LoopUse]:

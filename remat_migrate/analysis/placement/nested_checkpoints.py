@@ -8,7 +8,7 @@ from ..names.module import Module
 from ..project import Project
 from ..sites.forms import decorates
 from ..sites.site import Site, sites_in
-from ..values.callees import targets_of
+from ..values.callees import layers, targets_of
 from ..values.values import Applied, Bound, Function, Partial, Value, Values, Wrapped
 from .call_graph import own_nodes
 from .stages import only_call
@@ -62,22 +62,11 @@ def _wrapped(project: Project, site: Site) -> Values:
         if not isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef):
             return frozenset()
         values = project.evaluator.definition(module, holder)
-    found: set[Value] = set()
-    for value in values:
-        inner: Value | None = value
-        while inner is not None:
-            match inner:
-                case Applied(node=at, target=target) if at is node:
-                    if target is not None:
-                        found.add(target)
-                    break
-                case Applied(target=target):
-                    inner = target
-                case Wrapped(func=func) | Partial(func=func) | Bound(func=func):
-                    inner = func
-                case _:
-                    break
-    return frozenset(found)
+    own = (
+        next((v for v in layers(value) if isinstance(v, Applied) and v.node is node), None)
+        for value in values
+    )
+    return frozenset(v.target for v in own if v is not None and v.target is not None)
 
 
 def _only_checkpoint(project: Project, value: Value) -> Applied | None:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...libraries.apis import SAME_CALL
+from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode, Scope
 from ..sites.forms import decorates
 from ..sites.passed_arguments import called_function, parameter_of_default
+from ..values.application import without_partials
 from ..values.bind import bind_call
 from ..values.values import External, Function, Instance, Parameter, Partial
 from .applied_transforms import AppliedTransforms
@@ -92,9 +94,7 @@ class Follow:
 
     def wrapper(self, node: ast.expr) -> Iterator[Occurrence]:
         """Return what happens to the results of a wrapper that is an argument or a default."""
-        holder = self.module.parent(node)
-        if isinstance(holder, ast.keyword):
-            holder = self.module.parent(holder)
+        holder = self.module.argument_holder(node)
         targets: list[tuple[Function, str]] | None = None
         via: frozenset[ast.Call] = frozenset()
         if isinstance(holder, ast.Call):
@@ -139,9 +139,7 @@ class Follow:
         if applied is not None:
             yield applied
             return
-        holder = self.module.parent(node)
-        if isinstance(holder, ast.keyword):
-            holder = self.module.parent(holder)
+        holder = self.module.argument_holder(node)
         match holder:
             case ast.IfExp() if holder.test is not node:
                 yield from self._follow(holder)
@@ -212,8 +210,7 @@ class Follow:
         if call.args[:1] != [node]:
             return False
         for value in self.evaluator.values(self.module, call.func):
-            while isinstance(value, Partial):
-                value = value.func
+            value = without_partials(value)
             if isinstance(value, External):
                 if value.name == "functools.partial" or value.name in SAME_CALL:
                     return True
@@ -276,7 +273,7 @@ class Follow:
 
     def _loads(self, function: FunctionNode, name: str) -> Iterator[ast.Name]:
         """Return where a parameter of a function is read."""
-        for node in self.transforms.mentions(self.module).names.get(name, ()):
+        for node in find_mentions(self.module).names.get(name, ()):
             for binding in self.module.reaching(node):
                 if binding.kind == "parameter" and binding.scope.node is function:
                     yield node
@@ -294,7 +291,7 @@ class Follow:
                 yield Occurrence("elsewhere", self.module, target)
 
     def _attributes(self, name: str) -> Iterator[Occurrence]:
-        for node in self.transforms.mentions(self.module).attributes.get(name, ()):
+        for node in find_mentions(self.module).attributes.get(name, ()):
             yield from self._follow(node)
 
     def _named(self, name: str, statement: ast.AST, at: ast.AST) -> Iterator[Occurrence]:
@@ -306,7 +303,7 @@ class Follow:
             yield from self._attributes(name)
         elif scope.parent is None and not name.startswith("_"):
             yield Occurrence("exported", self.module, at)
-        for node in self.transforms.mentions(self.module).names.get(name, ()):
+        for node in find_mentions(self.module).names.get(name, ()):
             if any(_makes(binding, statement, scope) for binding in self.module.reaching(node)):
                 yield from self._follow(node)
 

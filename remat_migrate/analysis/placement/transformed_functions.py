@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...libraries.transforms import Loop, Transform
-from ..names.mentions import Mentions
+from ..names.mentions import Mentions, find_mentions
 from ..names.module import Module
 from ..sites.forms import decorates
 from ..sites.passed_arguments import Arguments
@@ -79,14 +79,36 @@ class Transformed:
         )
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class TransformUse:
+    """One application of a transformation, as a loop or as a derivative.
+
+    Attributes:
+        use: the application.
+    """
+
+    use: Transformed
+
+    @property
+    def module(self) -> Module:
+        """The module that contains it."""
+        return self.use.module
+
+    @property
+    def node(self) -> ast.expr:
+        """The call, or the decorator."""
+        return self.use.node
+
+
 def find_transformed(
-    module: Module, mentions: Mentions, evaluator: Evaluator, arguments: Arguments
+    module: Module, evaluator: Evaluator, arguments: Arguments
 ) -> list[Transformed]:
     """Return the applications in a module, in order of place."""
     found: list[Transformed] = []
     last_names = evaluator.transforms.last_names | arguments.given_loops(module)
+    mentions = find_mentions(module)
     for name in _names(mentions, last_names):
-        for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):
+        for node in mentions.reads(name):
             found += _applications(module, node, evaluator, arguments)
     found.sort(key=lambda use: (use.node.lineno, use.node.col_offset))
     return found
@@ -243,7 +265,7 @@ def _at(
     if not isinstance(call, ast.Call):
         return
     if call.func is not node:
-        if call.args[:1] != [node] or not _is_partial(module, call, evaluator):
+        if call.args[:1] != [node] or not evaluator.is_partial(module, call):
             return
         whole = use(call, None, [call, *given])
         subject = whole.argument(transform.parameter, transform.position)
@@ -263,7 +285,3 @@ def _at(
         yield use(call, call, given)
     elif isinstance(outer, ast.Call) and outer.func is call and outer.args:
         yield use(call, call, given, outer.args[0])
-
-
-def _is_partial(module: Module, call: ast.Call, evaluator: Evaluator) -> bool:
-    return External("functools.partial") in evaluator.values(module, call.func)

@@ -13,7 +13,7 @@ from ..project import Project
 from ..values.bind import bind_call, default_of, positional_parameters
 from ..values.classes import class_annotations, class_attribute, self_assignments
 from ..values.evaluator import Evaluator
-from ..values.values import Bound, Class, External, Function, Parameter, Partial, Value, Values
+from ..values.values import Bound, Class, Function, Parameter, Partial, Value, Values
 
 Passed = tuple[Module, ast.expr]
 # How many calls a value is followed back through.
@@ -132,7 +132,7 @@ class Arguments:
     def _argument(
         self, module: Module, call: ast.Call, function: FunctionNode, name: str, skip: int
     ) -> ast.expr | None:
-        args = call.args[1:] if _is_partial(self.project, module, call) else call.args
+        args = call.args[1:] if self.project.evaluator.is_partial(module, call) else call.args
         return bind_call(function, args, call.keywords, skip).by_name.get(name)
 
     def _stored(
@@ -209,10 +209,8 @@ class Arguments:
     def _note_loops(self, module: Module, given: dict[Module, set[str]]) -> None:
         mentions, evaluator = find_mentions(module), self.project.evaluator
         for name in evaluator.transforms.loop_names:
-            for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):
-                holder = module.parent(node)
-                if isinstance(holder, ast.keyword):
-                    holder = module.parent(holder)
+            for node in mentions.reads(name):
+                holder = module.argument_holder(node)
                 if isinstance(holder, ast.arguments):
                     function = module.parent(holder)
                     assert isinstance(function, FunctionNode)
@@ -265,7 +263,7 @@ class Arguments:
                     yield from self._call(owner, holder, holder.func, function)
                     queue.append((owner, holder))  # a factory
                 case ast.Call(args=[first, *_]) if first is node:
-                    if _is_partial(self.project, owner, holder):
+                    if self.project.evaluator.is_partial(owner, holder):
                         yield from self._call(owner, holder, node, function)
                         queue.append((owner, holder))
                 case ast.Assign(targets=[ast.Name(id=name)]):
@@ -309,7 +307,7 @@ class Arguments:
             ):
                 continue
             for name in wanted:
-                for node in (*mentions.names.get(name, ()), *mentions.attributes.get(name, ())):
+                for node in mentions.reads(name):
                     yield owner, node
 
 
@@ -352,10 +350,6 @@ def _spreads(call: ast.Call) -> bool:
     return any(isinstance(arg, ast.Starred) for arg in call.args) or any(
         keyword.arg is None for keyword in call.keywords
     )
-
-
-def _is_partial(project: Project, module: Module, call: ast.Call) -> bool:
-    return External("functools.partial") in project.values(module, call.func)
 
 
 def parameter_of_default(function: FunctionNode, default: ast.expr) -> str | None:

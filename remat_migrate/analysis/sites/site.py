@@ -16,7 +16,7 @@ from ..values.api_names import interesting_names
 from ..values.application import api_of, given, subject_of
 from ..values.containers import stored_items
 from ..values.evaluator import Evaluator
-from ..values.values import Container, External, Parameter, Partial, Value
+from ..values.values import Container, Parameter, Partial, Value
 from .forms import call_form, decorates, value_form
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _is_partial_of(
         isinstance(parent, ast.Call)
         and bool(parent.args)
         and parent.args[0] is node
-        and External("functools.partial") in evaluator.values(module, parent.func)
+        and evaluator.is_partial(module, parent)
     )
 
 

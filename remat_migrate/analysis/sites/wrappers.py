@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ...libraries.apis import Api
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
-from ..values.application import api_of
+from ..values.application import api_of, without_partials
 from ..values.bind import bind_call, default_of, positional_parameters
 from ..values.evaluator import Evaluator
 from ..values.values import External, Function, Partial
@@ -152,9 +152,7 @@ def note_passed_apis(module: Module, reference: ast.expr, evaluator: Evaluator) 
 
     Returns whether this was new.
     """
-    holder = module.parent(reference)
-    if isinstance(holder, ast.keyword):
-        holder = module.parent(holder)
+    holder = module.argument_holder(reference)
     if not isinstance(holder, ast.Call) or holder.func is reference:
         return False
     noted = False
@@ -237,9 +235,7 @@ def _is_function(module: Module, node: ast.expr, evaluator: Evaluator, option: F
         return False
     qualified = option.module.qualified_name(option.function)
     for value in evaluator.values(module, node):
-        while isinstance(value, Partial):
-            value = value.func
-        match value:
+        match without_partials(value):
             case Function(node=function) if function is option.function:
                 return True
             case External(name) if name == qualified:

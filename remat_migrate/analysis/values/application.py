@@ -12,9 +12,15 @@ from .values import External, Partial, Value
 
 def api_of(apis: ApiTable, callee: Value) -> Api | None:
     """Return the Api that calling a value applies, looking through `functools.partial`."""
-    while isinstance(callee, Partial):
-        callee = callee.func
+    callee = without_partials(callee)
     return apis.find(callee.name) if isinstance(callee, External) else None
+
+
+def without_partials(value: Value) -> Value:
+    """Return what a `functools.partial` calls in the end; other values unchanged."""
+    while isinstance(value, Partial):
+        value = value.func
+    return value
 
 
 def given(

@@ -187,15 +187,10 @@ class Evaluator(Evaluation):
         """Return what one binding gives its name."""
         node = binding.node
         match binding.kind:
-            case "assign" | "augment":
+            case "assign" | "augment" | "element" as kind:
                 assert binding.value is not None
-                values = self.values(module, binding.value)
-                for step in binding.path:
-                    values = self._step(values, step)
-                return values
-            case "element":
-                assert binding.value is not None
-                values = self._iterated(module, binding.value)
+                evaluate = self._iterated if kind == "element" else self.values
+                values = evaluate(module, binding.value)
                 for step in binding.path:
                     values = self._step(values, step)
                 return values
@@ -313,6 +308,10 @@ class Evaluator(Evaluation):
             found = NOTHING
         self._known[node] = found
         return found
+
+    def is_partial(self, module: Module, call: ast.Call) -> bool:
+        """Return whether a call may be one of `functools.partial`."""
+        return External("functools.partial") in self.values(module, call.func)
 
     def _evaluate(self, module: Module, node: ast.expr) -> Values:
         match node:

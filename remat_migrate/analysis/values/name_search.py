@@ -87,7 +87,7 @@ class WordReach:
 
     def _follow(self, module: Module, word: str) -> None:
         mentions = find_mentions(module)
-        for node in (*mentions.names.get(word, ()), *mentions.attributes.get(word, ())):
+        for node in mentions.reads(word):
             self._climb(module, node)
         for other in mentions.renamed.get(word, ()):
             self._reach(other)

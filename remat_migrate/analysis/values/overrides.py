@@ -80,13 +80,8 @@ class Overrides:
         """Return a value with `__call__` in place of an instance that may belong to a subclass."""
         match value:
             case Instance(cls=Class(exact=False)):
-                found = self.attribute(value, "__call__")
-                return found if found.values or found.abstract else Callees(frozenset((value,)))
-            case Applied(target=inner) if inner is not None:
-                return self._called(inner).around(lambda v: replace(value, target=v))
-            case Wrapped(func=inner) | Partial(func=inner):
-                return self._called(inner).around(lambda v: replace(value, func=v))
-        return Callees(frozenset((value,)))
+                return self._attribute_or(value, value, "__call__")
+        return _beneath(value, self._called)
 
     def _values(self, module: Module, node: ast.expr, receiver: Class | None) -> Callees:
         match node:
@@ -105,7 +100,7 @@ class Overrides:
                 bases = self._objects(module, node.value, receiver)
                 if any(class_of(base) is not None for base in bases):
                     return _joined([self.attribute(base, node.attr) for base in bases])
-        return _joined([self._spread(v) for v in self.evaluator.values(module, node)])
+        return _joined([self._with_overrides(v) for v in self.evaluator.values(module, node)])
 
     def _objects(self, module: Module, node: ast.expr, receiver: Class | None) -> Values:
         """Return what an expression denotes on which an attribute is looked up."""
@@ -130,20 +125,20 @@ class Overrides:
         values = self.evaluator.values(module, node)
         return values if all(class_of(v) is not None for v in values) else NOTHING
 
-    def _spread(self, value: Value) -> Callees:
+    def _with_overrides(self, value: Value) -> Callees:
         """Return a value together with the overrides of the method in it."""
         match value:
             case Bound(func=func, receiver=receiver):
                 cls, function = class_of(receiver), underlying(func)
                 name = getattr(function.node, "name", "") if isinstance(function, Function) else ""
                 if cls is not None and not cls.exact and name:
-                    found = self.attribute(receiver, name)
-                    return found if found.values or found.abstract else Callees(frozenset((value,)))
-            case Applied(target=inner) if inner is not None:
-                return self._spread(inner).around(lambda v: replace(value, target=v))
-            case Wrapped(func=inner) | Partial(func=inner):
-                return self._spread(inner).around(lambda v: replace(value, func=v))
-        return Callees(frozenset((value,)))
+                    return self._attribute_or(value, receiver, name)
+        return _beneath(value, self._with_overrides)
+
+    def _attribute_or(self, value: Value, base: Value, name: str) -> Callees:
+        """Return what `base.name` may denote; `value` if nothing is found."""
+        found = self.attribute(base, name)
+        return found if found.values or found.abstract else Callees(frozenset((value,)))
 
     def attribute(self, base: Value, name: str) -> Callees:
         """Return what `base.name` may denote."""
@@ -206,6 +201,16 @@ class Overrides:
                     value = replace(value, receiver=holder if is_class else Instance(holder))
                 found.add(value)
         return Callees(frozenset(found)) if found else None
+
+
+def _beneath(value: Value, find: Callable[[Value], Callees]) -> Callees:
+    """Apply `find` to what a checkpoint, transformation, or partial wraps; keep other values."""
+    match value:
+        case Applied(target=inner) if inner is not None:
+            return find(inner).around(lambda v: replace(value, target=v))
+        case Wrapped(func=inner) | Partial(func=inner):
+            return find(inner).around(lambda v: replace(value, func=v))
+    return Callees(frozenset((value,)))
 
 
 def is_abstract(evaluator: Evaluator, function: Function) -> bool:

@@ -18,7 +18,6 @@ from ...analysis.values.values import (
     Applied,
     Bound,
     Class,
-    External,
     Instance,
     Partial,
     Value,
@@ -192,7 +191,7 @@ class _Transformation:
                 raise self._refused(f"the options of `{self.name}` are unpacked")
             found |= {k.arg: (module, k.value) for k in call.keywords if k.arg}
             if len(call.args) > 1:
-                is_partial = External("functools.partial") in self.project.values(module, call.func)
+                is_partial = self.project.evaluator.is_partial(module, call)
                 if specs.position is None or is_partial or len(call.args) > specs.position + 1:
                     raise self._refused(f"options of `{self.name}` are passed by position")
                 name = specs.static or specs.axes or specs.differentiated
