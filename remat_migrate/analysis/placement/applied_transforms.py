@@ -41,7 +41,8 @@ class AppliedTransforms:
             found = find_transformed(module, self.evaluator, self.arguments)
             loops = tuple(find_loops(found, self.evaluator))
             derivatives = tuple(find_derivatives(found, self.evaluator))
-            by_node = {one.use.subject or one.node: one for one in (*loops, *derivatives)}
+            every: list[LoopUse | Derivative] = [*loops, *derivatives]
+            by_node = {one.use.subject or one.node: one for one in every}
             self._uses[module] = _Uses(loops, derivatives, by_node)
         return self._uses[module]
 

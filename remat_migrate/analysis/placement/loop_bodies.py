@@ -39,10 +39,13 @@ def body_work(transforms: AppliedTransforms, loop: LoopUse) -> Work:
     works = {_work(transforms, body, 0) for body in loop.bodies} or {"unseen"}
     if loop.use.subject is not None and not loop.bodies:
         return "light"  # nothing is known of it at all
-    for work in ("checkpointed", "heavy", "unseen"):
-        if work in works:
-            return work
-    return "light"
+    return _most(works)
+
+
+def _most(works: set[Work]) -> Work:
+    """Return the work that decides what is done with a loop."""
+    order: tuple[Work, ...] = ("checkpointed", "heavy", "unseen")
+    return next((work for work in order if work in works), "light")
 
 
 def _in_checkpoint(transforms: AppliedTransforms, module: Module, node: ast.AST) -> bool:
@@ -78,7 +81,7 @@ def _work(transforms: AppliedTransforms, value: Value, depth: int) -> Work:
     if not functions:
         return "unseen" if isinstance(value, Parameter | Instance | Result) else "light"
     works = {_function_work(transforms, function, depth) for function in functions}
-    return next((w for w in ("checkpointed", "heavy", "unseen") if w in works), "light")
+    return _most(works)
 
 
 def _function_work(transforms: AppliedTransforms, function: Function, depth: int) -> Work:
@@ -99,7 +102,9 @@ def _function_work(transforms: AppliedTransforms, function: Function, depth: int
         if name in _PRODUCTS:
             found.add("heavy")
         if depth < _DEPTH:
-            found |= {_work(transforms, v, depth + 1) for v in values if not _is_library(v)}
+            found |= {
+                _work(transforms, v, depth + 1) for v in values if not isinstance(v, External)
+            }
         for arg in node.args:
             if isinstance(arg, ast.Name | ast.Lambda | ast.Attribute) and depth < _DEPTH:
                 found |= {
@@ -107,8 +112,4 @@ def _function_work(transforms: AppliedTransforms, function: Function, depth: int
                     for v in transforms.evaluator.values(module, arg)
                     if isinstance(v, Function | Applied)
                 }
-    return next((w for w in ("checkpointed", "heavy", "unseen") if w in found), "light")
-
-
-def _is_library(value: Value) -> bool:
-    return isinstance(value, External)
+    return _most(found)

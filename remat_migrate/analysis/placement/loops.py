@@ -20,6 +20,8 @@ from .transformed_functions import Transformed, TransformUse, subjects
 
 # Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.
 Real = Literal["yes", "no", "unclear"]
+# Returns the integers that an expression may be; None if others are possible.
+Numbers = Callable[[Module, ast.expr], set[int] | None]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,7 +43,7 @@ def find_loops(uses: Iterable[Transformed], evaluator: Evaluator) -> Iterator[Lo
     """Yield the transformations of a module that are loops."""
     for use in uses:
         if isinstance(use.transform, Loop):
-            yield LoopUse(use, use.transform, subjects(use, evaluator), _is_real(use))
+            yield LoopUse(use, use.transform, subjects(use, evaluator), reality(use, literal))
 
 
 def checkpoints_around(value: Value) -> Iterator[Applied]:
@@ -49,61 +51,36 @@ def checkpoints_around(value: Value) -> Iterator[Applied]:
     return (layer for layer in layers(value) if isinstance(layer, Applied))
 
 
-def is_real(use: Transformed, numbers: Callable[[Module, ast.expr], set[int] | None]) -> bool:
-    """Return whether the compiler sees a loop, given the project's values for length and
-    unrolling.
-    """
-    loop = use.transform
-    assert isinstance(loop, Loop)
-    if not loop.compiled_once or use.spread:
-        return False
-    if loop.length is not None and (length := use.argument(*loop.length)) is not None:
-        if any(number <= 1 for number in numbers(use.module, length) or ()):
-            return False
-    if loop.bounds is not None:
-        ends = [numbers(use.module, use.args[place]) for place in loop.bounds if use.args[place:]]
-        if len(ends) == 2 and ends[0] and ends[1] and min(ends[1]) - max(ends[0]) <= 1:
-            return False
-    if loop.unroll is not None:
-        unroll = use.argument(loop.unroll, loop.unroll_position)
-        if unroll is not None:
-            rounds = numbers(use.module, unroll)
-            return rounds is not None and all(number <= 1 for number in rounds)
-    return True
-
-
-def _is_real(use: Transformed) -> Real:
+def reality(use: Transformed, numbers: Numbers) -> Real:
+    """Return whether the compiler sees a loop, given what its length and unrolling may be."""
     loop = use.transform
     assert isinstance(loop, Loop)
     if not loop.compiled_once:
         return "no"
     if use.spread:
         return "unclear"
-    if loop.length is not None:
-        length = use.argument(*loop.length)
-        if _number(length) in (0, 1):
+    if loop.length is not None and (length := use.argument(*loop.length)) is not None:
+        if any(number <= 1 for number in numbers(use.module, length) or ()):
             return "no"
     if loop.bounds is not None:
-        lower, upper = (
-            _number(use.args[position]) if position < len(use.args) else None
-            for position in loop.bounds
-        )
-        if lower is not None and upper is not None and upper - lower <= 1:
+        ends = [numbers(use.module, use.args[place]) for place in loop.bounds if use.args[place:]]
+        if len(ends) == 2 and ends[0] and ends[1] and min(ends[1]) - max(ends[0]) <= 1:
             return "no"
     if loop.unroll is not None:
         unroll = use.argument(loop.unroll, loop.unroll_position)
+        if isinstance(unroll, ast.Constant) and isinstance(unroll.value, bool):
+            return "no" if unroll.value else "yes"  # `True` unrolls the whole loop; `False` means 1
         if unroll is not None:
-            # `unroll=True` unrolls the whole loop; `False` means 1.
-            if not isinstance(unroll, ast.Constant) or not isinstance(unroll.value, int):
+            rounds = numbers(use.module, unroll)
+            if rounds is None:
                 return "unclear"
-            return "yes" if unroll.value is not True and unroll.value <= 1 else "no"
+            return "yes" if all(number <= 1 for number in rounds) else "no"
     return "yes"
 
 
-def _number(node: ast.expr | None) -> int | None:
+def literal(module: Module, node: ast.expr) -> set[int] | None:
+    """Return the value of a literal integer, the only one that is known without the project."""
     match node:
-        case ast.Constant(value=bool()):
-            return None
-        case ast.Constant(value=int(number)):
-            return number
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return {number}
     return None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property
+from functools import cached_property, partial
 
 from ..names.module import Module
 from ..project import Project
 from ..sites.site import Site
 from .applied_transforms import AppliedTransforms
 from .call_graph import Reach, find_reach
-from .loops import LoopUse, is_real
+from .loops import LoopUse, reality
 from .occurrences import Follow, Occurrence
 
 # How many functions may lie between a checkpoint and the loop that runs it.
@@ -104,6 +104,5 @@ class Placement(AppliedTransforms):
         """
         if not occurrence.passed:
             return loop.real == "yes"
-        return is_real(
-            loop.use, lambda module, node: self.arguments.numbers(module, node, occurrence.via)
-        )
+        numbers = partial(self.arguments.numbers, via=occurrence.via)
+        return reality(loop.use, numbers) == "yes"

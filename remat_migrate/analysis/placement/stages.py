@@ -17,7 +17,7 @@ from .call_graph import own_nodes
 from .workload import DEPTH, SAME_WORK, applied_by, callees, does_work, is_apply
 
 _PLAIN = ast.Name | ast.Attribute | ast.Constant | ast.Starred
-_ROUNDS = (
+_PYTHON_LOOPS = (
     ast.For,
     ast.AsyncFor,
     ast.While,
@@ -94,7 +94,7 @@ def _last(
         call
         for call in work
         if isinstance(call, ast.Call)
-        and not _in_rounds(module, call, node)
+        and not in_python_loop(module, call)
         and _is_way_out(evaluator, module, node, call)
     ]
     if len(last) != 1:
@@ -123,14 +123,14 @@ def _bulk(
     module = function.module
     stacks = [call for call in work if not _is_single_layer(evaluator, module, call)]
     call = stacks[0] if len(stacks) == 1 else None
-    if not isinstance(call, ast.Call) or _in_rounds(module, call, function.node):
+    if not isinstance(call, ast.Call) or in_python_loop(module, call):
         return
     applied = work[call]
     if applied is None:
         for part in _behind(evaluator, module, call, depth) if depth < DEPTH else ():
             if part.part != "last":
                 yield Checkpointed(part.applied, "bulk", ((module, call), *part.calls))
-    elif any(_runs_rounds(evaluator, t.function) for t in targets_of(evaluator, applied.target)):
+    elif any(_loops(evaluator, t.function) for t in targets_of(evaluator, applied.target)):
         yield Checkpointed(applied, "bulk", ((module, call),))
 
 
@@ -145,17 +145,17 @@ def _is_single_layer(evaluator: Evaluator, module: Module, node: ast.AST) -> boo
     )
 
 
-def _runs_rounds(evaluator: Evaluator, function: Function) -> bool:
+def _loops(evaluator: Evaluator, function: Function) -> bool:
     """Return whether a function runs stages in a Python loop without a checkpoint on any."""
     module = function.module
-    rounds = [
+    looped = [
         node
         for node in own_nodes(function.node)
-        if isinstance(node, ast.Call) and _in_rounds(module, node, function.node)
+        if isinstance(node, ast.Call) and in_python_loop(module, node)
     ]
-    if any(applied_by(evaluator, module, node) is not None for node in rounds):
+    if any(applied_by(evaluator, module, node) is not None for node in looped):
         return False
-    return any(does_work(evaluator, module, node) for node in rounds)
+    return any(does_work(evaluator, module, node) for node in looped)
 
 
 def _behind(
@@ -178,12 +178,12 @@ def _behind(
         yield from _within(evaluator, functions.pop(), depth + 1)
 
 
-def _in_rounds(module: Module, node: ast.AST, function: FunctionNode) -> bool:
-    """Return whether an expression is evaluated in a Python loop of a function."""
+def in_python_loop(module: Module, node: ast.AST) -> bool:
+    """Return whether an expression is evaluated in a Python loop of the function around it."""
     for around in module.ancestors(node):
-        if around is function:
+        if isinstance(around, FunctionNode):
             return False
-        if isinstance(around, _ROUNDS):
+        if isinstance(around, _PYTHON_LOOPS):
             return True
     return False
 

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Literal
 
+from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..project import Project
 from ..sites.site import Site, sites_in
@@ -14,7 +15,7 @@ from ..values.values import Class, Function, Value
 from .differentiation import Derivative
 from .occurrences import Occurrence
 from .placement import Placement, placement_of
-from .stages import Checkpointed, checkpointed_parts
+from .stages import Checkpointed, checkpointed_parts, in_python_loop
 
 # How certain it is that the checkpoint does not run in another way: it does not; no other is found,
 # but something may be chosen or wrapped; others may import it; it is also called in another way.
@@ -131,16 +132,8 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
 def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
     """Return whether a call may be one of several stages of something that is differentiated."""
     module, node = occurrence.module, occurrence.node
-    if placement.reach.covers(module, node) or placement.loops_of(occurrence):
-        return True
-    for around in module.ancestors(node):
-        if isinstance(around, ast.For | ast.AsyncFor | ast.While | ast.comprehension):
-            return True
-        if isinstance(around, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
-            return True
-        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            break
-    return False
+    covered = placement.reach.covers(module, node) or bool(placement.loops_of(occurrence))
+    return covered or in_python_loop(module, node)
 
 
 def _goes_back_at_once(derivative: Derivative) -> bool:
@@ -153,22 +146,18 @@ def _goes_back_at_once(derivative: Derivative) -> bool:
     if not derivative.gradient.later:
         return True
     module, node = derivative.module, derivative.node
-    holder = module.parent(node)
-    match holder:
-        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(id=name), *_])]):
-            pass
-        case _:
-            return False
     function = module.enclosing_function(node)
     if function is None or not derivative.gradient.name.endswith("vjp"):
         return False
+    match module.parent(node):
+        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(id=name), *_])]) as holder:
+            pass
+        case _:
+            return False
     loads = [
         load
-        for load in ast.walk(function)
-        if isinstance(load, ast.Name)
-        and isinstance(load.ctx, ast.Load)
-        and load.id == name
-        and any(binding.node is holder for binding in module.reaching(load))
+        for load in find_mentions(module).names.get(name, ())
+        if any(binding.node is holder for binding in module.reaching(load))
     ]
     return len(loads) == 1 and all(_is_called(module, load, function) for load in loads)
 

@@ -35,10 +35,13 @@ from .subclasses import overrides_of
 from .uses import Call, Escape, Uses
 
 _APPLY = frozenset({"apply", "init", "init_with_output", "lazy_init"})
-_HARMLESS_BUILTINS = frozenset(
+_HARMLESS_FUNCTIONS = frozenset(
     {
-        "zip", "enumerate", "list", "tuple", "reversed", "len", "isinstance", "print", "repr",
-        "str", "id", "callable", "type", "hasattr", "iter",
+        *SAME_CALL, *CALL_WITH, "functools.partial", "functools.wraps", "functools.update_wrapper",
+        "builtins.zip", "builtins.enumerate", "builtins.list", "builtins.tuple",
+        "builtins.reversed", "builtins.len", "builtins.isinstance", "builtins.print",
+        "builtins.repr", "builtins.str", "builtins.id", "builtins.callable", "builtins.type",
+        "builtins.hasattr", "builtins.iter",
     }
 )  # fmt: skip
 _HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
@@ -275,12 +278,10 @@ class _Search:
     def _classify(self, module: Module, node: ast.expr) -> None:
         """Return whether a value stays visible where it is used."""
         parent = module.parent(node)
-        if isinstance(parent, ast.keyword):
-            holder = module.parent(parent)
-            if isinstance(holder, ast.Call):
-                self._argument(module, node, holder, parent.arg)
-            return
         match parent:
+            case ast.keyword(arg=name):
+                if isinstance(holder := module.parent(parent), ast.Call):
+                    self._argument(module, node, holder, name)
             case ast.Call():
                 if parent.func is not node:
                     self._argument(module, node, parent, None)
@@ -291,7 +292,8 @@ class _Search:
                     if isinstance(target, ast.Subscript):
                         self._escape(module, node, "it is stored in a container")
                     elif isinstance(target, ast.Attribute):
-                        if not self._on_self(module, target):
+                        owners = self.evaluator.values(module, target.value)
+                        if not any(isinstance(v, Instance) for v in owners):
                             self._escape(module, node, "it is stored on another object")
             case ast.Attribute() if self._is_instance(module, node):
                 pass  # a field or method of the module itself
@@ -304,18 +306,17 @@ class _Search:
                 self._escape(module, node, "it is yielded")
             case ast.Return():
                 self._returned(module, node)
-            case ast.Lambda() if not isinstance(node, ast.Call) or self._is_value(module, node):
-                self._returned_by_lambda(module, node, parent)
+            case ast.Lambda() if not isinstance(node, ast.Call) or self._matches(module, node):
+                uses = uses_of(self.project, Function(module, parent))
+                if not uses.calls or uses.escapes:
+                    self._escape(module, node, "a lambda returns it")
 
     def _is_instance(self, module: Module, node: ast.expr) -> bool:
         values = self.evaluator.values(module, node)
         return bool(values) and all(isinstance(v, Instance) for v in values)
 
-    def _is_value(self, module: Module, node: ast.expr) -> bool:
+    def _matches(self, module: Module, node: ast.expr) -> bool:
         return any(self.sought.is_it(v) for v in self.evaluator.values(module, node))
-
-    def _on_self(self, module: Module, target: ast.Attribute) -> bool:
-        return any(isinstance(v, Instance) for v in self.evaluator.values(module, target.value))
 
     def _argument(
         self, module: Module, node: ast.expr, call: ast.Call, keyword: str | None
@@ -329,34 +330,27 @@ class _Search:
         if not callees:
             if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "insert"):
                 return
-            self._escape(module, node, "it is passed to code that cannot be seen")
-            self._given(module, node)
+            self._escape_with_arguments(module, node, "it is passed to code that cannot be seen")
             return
         for callee in callees:
+            if api_of(self.project.apis, callee) is not None:
+                continue
             match callee:
-                case External(name) if name in SAME_CALL or name in CALL_WITH:
-                    pass
-                case External("functools.partial"):
+                case External(name) if name in _HARMLESS_FUNCTIONS:
                     pass
                 case Partial(func=External(name)) if name in SAME_CALL:
-                    pass
-                case External(name) if name.removeprefix("builtins.") in _HARMLESS_BUILTINS:
-                    pass
-                case External("functools.wraps" | "functools.update_wrapper"):
-                    pass
-                case _ if api_of(self.project.apis, callee) is not None:
                     pass
                 case Function() | Bound(func=Function()):
                     self._passed_to(callee, call, node, keyword, module)
                 case External(name):
-                    self._escape(module, node, f"`{name}` calls it")
-                    self._given(module, node)
+                    self._escape_with_arguments(module, node, f"`{name}` calls it")
                 case _:
-                    self._escape(module, node, "it is passed to code that cannot be seen")
-                    self._given(module, node)
+                    reason = "it is passed to code that cannot be seen"
+                    self._escape_with_arguments(module, node, reason)
 
-    def _given(self, module: Module, node: ast.expr) -> None:
-        """Return what partials that escape pass to it."""
+    def _escape_with_arguments(self, module: Module, node: ast.expr, reason: str) -> None:
+        """Note an escape, and what partials that escape there pass."""
+        self._escape(module, node, reason)
         call = ast.copy_location(ast.Call(node, [], []), node)
         for value in self.evaluator.values(module, node):
             if self.sought.is_it(value) and any(partial_calls(value)):
@@ -397,11 +391,6 @@ class _Search:
                         if isinstance(inner, Function) and inner.node is function:
                             return
         self._escape(module, node, f"`{function.name}` returns it")
-
-    def _returned_by_lambda(self, module: Module, node: ast.expr, function: ast.Lambda) -> None:
-        uses = uses_of(self.project, Function(module, function))
-        if not uses.calls or uses.escapes:
-            self._escape(module, node, "a lambda returns it")
 
     def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
         """Return whether this is `unknown.step(x)` while a method `step` is searched for."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 from ...libraries.apis import Api
 from ...text import Span
@@ -135,21 +134,20 @@ def _applications(project: Project, option: Option) -> Iterator[Site]:
         yield from _by_option(project, module).get(option.value, ())
 
 
-_BY_OPTION: WeakKeyDictionary[Project, dict[Module, dict[ast.expr, list[Site]]]]
-_BY_OPTION = WeakKeyDictionary()
-
-
 def _by_option(project: Project, module: Module) -> dict[ast.expr, list[Site]]:
     """Group the applications of a module by the value that they pass for `concrete`."""
-    known = _BY_OPTION.setdefault(project, {})
+    known = project.once(_known_by_option)
     if module not in known:
-        found: dict[ast.expr, list[Site]] = {}
+        found = known[module] = {}
         for site in sites_in(project, module):
             own = site.arguments.get("concrete")
             if own is not None and site.application is not None:
                 found.setdefault(own.value, []).append(site)
-        known[module] = found
     return known[module]
+
+
+def _known_by_option(project: Project) -> dict[Module, dict[ast.expr, list[Site]]]:
+    return {}
 
 
 def _holder_names(option: Option) -> set[str]:
