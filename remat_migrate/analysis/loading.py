@@ -152,32 +152,21 @@ class _Selection:
                 self.project.errors.append(error)
         self._find_wrappers(optional, handing_on)
         for path in self._candidates:
-            self._take_if(path)
+            if self._prefilter.may_hold(path):
+                self._take(path)
         self._take_importers()
         for path in scanning:
             self._take_scanning(path)
         self._note_passed()
         self._take_option_holders(optional)
 
-    def _take_if(self, path: Path) -> None:
-        if self._prefilter.may_hold(path):
-            try:
-                self._take(path)
-            except SourceError as error:
-                self.project.errors.append(error)
-
-    def _take(self, path: Path) -> None:
-        module = self.project.module(path)
-        if module is None:
-            raise self._failed(path)
-        self.project.modules[path] = module
-
-    def _failed(self, path: Path) -> SourceError:
+    def _take(self, path: Path) -> Module | None:
+        """Add a target; None if it cannot be parsed, which is reported."""
         try:
-            self.files.read(path).parse()
+            self.project.modules[path] = self.project.parse(path)
         except SourceError as error:
-            return error
-        return SourceError(path, "cannot be parsed")
+            self.project.errors.append(error)
+        return self.project.modules.get(path)
 
     def _take_scanning(self, path: Path) -> None:
         """Add a file that applies no checkpoint, but differentiates a scan."""
@@ -323,12 +312,8 @@ class _Selection:
                 continue
             self._users.update((word, path) for word in words)
             if path in self.project.targets:
-                try:
-                    self._take(path)
-                except SourceError as error:
-                    self.project.errors.append(error)
-                    continue
-                yield self.project.modules[path]
+                if (module := self._take(path)) is not None:
+                    yield module
                 continue
             self._outside[path] = None
             if self._prefilter.gives(path, words) or self._spreads(path, words):

@@ -61,36 +61,46 @@ class Project:
         self.modules: dict[Path, Module] = {}
         self.texts: dict[Path, SourceFile] = {}
         self.without_sites: set[Module] = set()
-        self._parsed: dict[Path, Module | None] = {}
+        self._parsed: dict[Path, Module | SourceError] = {}
         self._previous = previous._parsed if previous is not None else {}
         self._answers: dict[object, object] = {}
 
     def module(self, path: Path) -> Module | None:
         """Return the parsed module of a file, or None if it cannot be parsed."""
+        found = self._parsed_or_error(path)
+        return found if isinstance(found, Module) else None
+
+    def parse(self, path: Path) -> Module:
+        """Return the parsed module of a file.
+
+        Raises:
+            SourceError: the file cannot be read or parsed.
+        """
+        found = self._parsed_or_error(path)
+        if isinstance(found, SourceError):
+            raise found
+        return found
+
+    def _parsed_or_error(self, path: Path) -> Module | SourceError:
         if path not in self._parsed:
             try:
-                source = self.files.read(path)
-                known = self._previous.get(path)
-                if known is not None and known.source.text == source.text:
-                    self._parsed[path] = known
-                    return known
-                tree = source.parse()
-            except SourceError:
-                self._parsed[path] = None  # reported as RMT000 where it is a target
-                return None
-            self._parsed[path] = Module(
-                source,
-                tree,
-                self.files.module_name(path),
-                path.name == "__init__.py",
-                path in self.targets,
-            )
+                self._parsed[path] = self._parse(path)
+            except SourceError as error:
+                self._parsed[path] = error
         return self._parsed[path]
+
+    def _parse(self, path: Path) -> Module:
+        source = self.files.read(path)
+        known = self._previous.get(path)
+        if isinstance(known, Module) and known.source.text == source.text:
+            return known
+        name, is_package = self.files.module_name(path), path.name == "__init__.py"
+        return Module(source, source.parse(), name, is_package, path in self.targets)
 
     @property
     def parsed(self) -> list[Module]:
         """The modules parsed so far, targets or not."""
-        return [module for module in self._parsed.values() if module is not None]
+        return [found for found in self._parsed.values() if isinstance(found, Module)]
 
     def find_module(self, dotted: str, importer: Module) -> Module | None:
         """Return the project's module that `import dotted` in `importer` means."""
@@ -103,12 +113,8 @@ class Project:
 
     def mentioning(self, words: Sequence[str]) -> list[Module]:
         """Return the modules of the whole project, targets or not, that contain one of `words`."""
-        found = []
-        for path in self.files.mentioning(words):
-            module = self.module(path)
-            if module is not None:
-                found.append(module)
-        return found
+        found = map(self.module, self.files.mentioning(words))
+        return [module for module in found if module is not None]
 
     def unreadable(self, words: Sequence[str]) -> list[Path]:
         """Return the files of the project that contain one of `words` and are not readable as

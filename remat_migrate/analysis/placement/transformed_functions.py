@@ -31,6 +31,7 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    union,
 )
 
 _DECORATED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -188,9 +189,7 @@ def _passed(values: Values, evaluator: Evaluator, arguments: Arguments) -> Value
     """Return what a parameter may be: its default, and what callers pass; nothing unless all are
     loops.
     """
-    found: set[Value] = set()
-    for value in values:
-        found |= arguments.resolved(value)
+    found = union(arguments.resolved(value) for value in values)
     known = frozenset(v for v in found if not isinstance(v, Parameter | Constant))
     loops = all(
         any(isinstance(transform, Loop) for transform, _ in _transforms(value, evaluator))

@@ -13,7 +13,7 @@ from ..project import Project
 from ..values.bind import bind_call, default_of, positional_parameters
 from ..values.classes import class_annotations, class_attribute, self_assignments
 from ..values.evaluator import Evaluator
-from ..values.values import Bound, Class, Function, Parameter, Partial, Value, Values
+from ..values.values import Bound, Class, Function, Parameter, Partial, Value, Values, union
 
 Passed = tuple[Module, ast.expr]
 # How many calls a value is followed back through.
@@ -47,11 +47,12 @@ class Arguments:
         """Return a value; for a parameter, what callers pass."""
         if not isinstance(value, Parameter) or depth > _DEPTH:
             return frozenset((value,))
-        found: set[Value] = set()
-        for module, expr in self.passed(value.module, value.function, value.name):
-            for inner in self.project.values(module, expr):
-                found |= self.resolved(inner, depth + 1)
-        return frozenset(found) or frozenset((value,))
+        found = union(
+            self.resolved(inner, depth + 1)
+            for module, expr in self.passed(value.module, value.function, value.name)
+            for inner in self.project.values(module, expr)
+        )
+        return found or frozenset((value,))
 
     def numbers(
         self,

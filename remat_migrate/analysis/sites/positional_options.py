@@ -12,8 +12,8 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
 from ..values.application import api_of, given
-from ..values.values import Constant, External, Function, Parameter, Partial
-from .site import Site, sites_of
+from ..values.values import Constant, External, Function, Parameter
+from .site import Site, own_call, sites_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -50,10 +50,7 @@ def positional_options(site: Site, project: Project) -> Iterator[PositionalOptio
         doubt = "another function that cannot be resolved may be called here"
     if doubt is None:
         return
-    call = site.application if isinstance(site.application, ast.Call) else None
-    maker = site.callee.call if isinstance(site.callee, Partial) else None
-    if site.form.startswith("decorator") or maker is call:
-        call = None
+    call = own_call(site.module, site.application, site.callee)
     position = 0
     for owner, made, args in given(site.callee, site.module, call):
         options: list[tuple[str | None, ast.expr]] = []

@@ -178,8 +178,11 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
                 application = parent
             elif application is parent:
                 place = parent
-    elif _is_partial_of(module, parent, node, evaluator):
-        assert isinstance(parent, ast.Call)
+    elif (
+        isinstance(parent, ast.Call)
+        and parent.args[:1] == [node]
+        and evaluator.is_partial(module, parent)
+    ):
         callee = Partial(value, module, parent)
         form, application = value_form(module, parent, "partial")
         place = parent
@@ -198,28 +201,13 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
         subject=subject,
         arguments=arguments,
         spread=spread,
-        certain=not api.sometimes and _always_an_api(module, node, evaluator),
+        certain=not api.sometimes
+        and all(
+            api_of(evaluator.apis, other) is not None or isinstance(other, Parameter)
+            for other in evaluator.values(module, node)
+        ),
         target=_target_text(subject),
         context=_context(module, node),
-    )
-
-
-def _always_an_api(module: Module, node: ast.expr, evaluator: Evaluator) -> bool:
-    """Return whether an expression is always an Api or a partial of one."""
-    return all(
-        api_of(evaluator.apis, value) is not None or isinstance(value, Parameter)
-        for value in evaluator.values(module, node)
-    )
-
-
-def _is_partial_of(
-    module: Module, parent: ast.AST | None, node: ast.expr, evaluator: Evaluator
-) -> bool:
-    return (
-        isinstance(parent, ast.Call)
-        and bool(parent.args)
-        and parent.args[0] is node
-        and evaluator.is_partial(module, parent)
     )
 
 
@@ -230,10 +218,14 @@ def _subject(
         holder = module.parent(application)
         assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         return module, holder
-    call = application if isinstance(application, ast.Call) else None
-    if call is not None and isinstance(callee, Partial) and callee.call is call:
-        call = None
-    return subject_of(evaluator.apis, callee, module, call)
+    return subject_of(evaluator.apis, callee, module, own_call(module, application, callee))
+
+
+def own_call(module: Module, application: ast.expr | None, callee: Value) -> ast.Call | None:
+    """Return the call that passes arguments in addition to those of the partials in `callee`."""
+    if not isinstance(application, ast.Call) or decorates(module, application):
+        return None
+    return None if isinstance(callee, Partial) and callee.call is application else application
 
 
 def _options(
@@ -244,13 +236,10 @@ def _options(
     evaluator: Evaluator,
 ) -> tuple[dict[str, Option], bool]:
     """Return the options by name, later ones first, and whether a `**` could not be followed."""
-    call = application if isinstance(application, ast.Call) else None
-    if call is not None and (decorates(module, call) or _call_of(callee) is call):
-        call = None
     found: dict[str, Option] = {}
     spread = False
     position = 0
-    for owner, made, args in given(callee, module, call):
+    for owner, made, args in given(callee, module, own_call(module, application, callee)):
         offset = len(made.args) - len(args)
         for index, arg in enumerate(args):
             if isinstance(arg, ast.Starred):
@@ -271,10 +260,6 @@ def _options(
     return found, spread
 
 
-def _call_of(callee: Value) -> ast.Call | None:
-    return callee.call if isinstance(callee, Partial) else None
-
-
 def _spread_options(
     module: Module,
     node: ast.expr,
@@ -292,14 +277,14 @@ def _spread_options(
         if holder in known:
             found |= known[holder]
             continue
-        here: dict[str, Option] = {}
-        known[holder] = here
+        here = known[holder] = {}
         if isinstance(holder, ast.Dict):
             for key, entry in zip(holder.keys, holder.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    here[key.value] = Option(key.value, entry, owner, holder)
-                elif key is None:
-                    here |= _spread_options(owner, entry, evaluator, known)
+                match key:
+                    case ast.Constant(value=str(name)):
+                        here[name] = Option(name, entry, owner, holder)
+                    case None:
+                        here |= _spread_options(owner, entry, evaluator, known)
             for name, entry in stored_items(value):
                 here[name] = Option(name, entry, owner, holder)
         elif isinstance(holder, ast.Call):

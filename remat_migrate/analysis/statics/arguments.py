@@ -26,6 +26,7 @@ from ..values.classes import is_decorated
 from ..values.containers import items
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
+from ..values.parameter_values import annotated_values
 from ..values.values import NOTHING, Class, Constant, Container, External, Instance, Result, Values
 from .argument_kinds import kinds_of
 from .project_needs import needs_with_overrides
@@ -79,7 +80,7 @@ class Argument:
         """The instances of the project's classes that the annotation names."""
         if self.parameter.annotation is None:
             return NOTHING
-        return self.project.evaluator.annotated(self.module, self.parameter.annotation)
+        return annotated_values(self.project.evaluator, self.module, self.parameter.annotation)
 
     @property
     def is_variadic(self) -> bool:

@@ -28,6 +28,7 @@ from .values import (
     Value,
     Values,
     Wrapped,
+    union,
 )
 
 
@@ -120,12 +121,10 @@ def _is_called(module: Module, node: ast.Call) -> bool:
 
 
 def _getattr(ev: Evaluation, module: Module, node: ast.Call) -> Values:
-    found: set[Value] = set()
     match node.args:
         case [base, ast.Constant(value=str(name)), *_]:
-            for value in ev.values(module, base):
-                found |= ev.attribute(value, name)
-    return frozenset(found)
+            return union(ev.attribute(value, name) for value in ev.values(module, base))
+    return NOTHING
 
 
 def _applied(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Values:
@@ -171,14 +170,12 @@ def returned(ev: Evaluation, function: Function) -> Values:
     if ("returned", node) in ev.running:
         return NOTHING
     ev.running.add(("returned", node))
-    found: set[Value] = set()
     try:
-        for expr in returned_expressions(node):
-            found |= ev.values(function.module, expr)
+        found = union(ev.values(function.module, expr) for expr in returned_expressions(node))
     finally:
         ev.running.discard(("returned", node))
-    ev.returned[node] = frozenset(found)
-    return ev.returned[node]
+    ev.returned[node] = found
+    return found
 
 
 def substitute(ev: Evaluation, values: Values, swap: Substitution) -> Values:
@@ -252,5 +249,5 @@ def _super(ev: Evaluation, module: Module, node: ast.Call) -> Values:
     function = module.enclosing_function(node)
     cls = module.enclosing_class(function) if function is not None else None
     bases = cls.bases if cls is not None else ()
-    values = frozenset().union(*(ev.values(module, base) for base in bases))
+    values = union(ev.values(module, base) for base in bases)
     return frozenset(Instance(v) for v in values if isinstance(v, Class | External))

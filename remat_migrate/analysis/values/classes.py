@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from .bind import positional_parameters
 from .evaluation import Evaluation
+from .parameter_values import annotated_values
 from .values import Applied, Bound, Class, External, Function, Instance, Value, Values, Wrapped
 
 
@@ -114,7 +115,7 @@ def attribute_in(
                     found |= ev.values(holder.module, expr)
             annotation = class_annotations(owner.node).get(name)
             if annotation is not None:
-                found |= ev.annotated(owner.module, annotation)
+                found |= annotated_values(ev, owner.module, annotation)
         if found:
             return frozenset(found)
     if receiver is not None and name in ("apply", "init", "init_with_output", "lazy_init"):

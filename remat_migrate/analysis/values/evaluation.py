@@ -74,7 +74,3 @@ class Evaluation(ABC):
     @abstractmethod
     def binding(self, module: Module, binding: Binding) -> Values:
         """Return what one binding gives its name."""
-
-    @abstractmethod
-    def annotated(self, module: Module, annotation: ast.expr) -> Values:
-        """Return instances of the project's classes that an annotation names."""

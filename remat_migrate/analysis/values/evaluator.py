@@ -17,7 +17,7 @@ from .classes import class_attribute
 from .containers import Part, elements, items, keys, literal_index, looked_up
 from .evaluation import Evaluation
 from .haiku_transforms import unpacked
-from .parameter_values import annotated_values, parameter_values
+from .parameter_values import parameter_values
 from .values import (
     NOTHING,
     Applied,
@@ -32,6 +32,7 @@ from .values import (
     Value,
     Values,
     Wrapped,
+    union,
 )
 
 _MAX_VALUES = 64
@@ -178,10 +179,7 @@ class Evaluator(Evaluation):
         return self.dotted(alias.name, module)
 
     def _bindings(self, module: Module, bindings: Iterable[Binding]) -> Values:
-        found: set[Value] = set()
-        for binding in bindings:
-            found |= self.binding(module, binding)
-        return frozenset(found)
+        return union(self.binding(module, binding) for binding in bindings)
 
     def binding(self, module: Module, binding: Binding) -> Values:
         """Return what one binding gives its name."""
@@ -223,7 +221,6 @@ class Evaluator(Evaluation):
         """Return the values that a loop over `iterable` sees, including tuples made by zip and
         enumerate.
         """
-        found: set[Value] = set()
         if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
             name = iterable.func.id
             if name in ("zip", "enumerate") and not module.reaching(iterable.func):
@@ -237,15 +234,12 @@ class Evaluator(Evaluation):
                 return frozenset((Container(module, iterable),))
             case ast.Call(func=ast.Attribute(attr="values", value=mapping), args=[]):
                 iterable, parts = mapping, elements
-        for value in self.values(module, iterable):
-            if isinstance(value, Container):
-                for owner, part in parts(value):
-                    found |= self.values(owner, part)
-        return frozenset(found)
-
-    def annotated(self, module: Module, annotation: ast.expr) -> Values:
-        """Return instances of the project's classes that an annotation names."""
-        return annotated_values(self, module, annotation)
+        return union(
+            self.values(owner, part)
+            for value in self.values(module, iterable)
+            if isinstance(value, Container)
+            for owner, part in parts(value)
+        )
 
     def _class(self, module: Module, node: ast.ClassDef) -> Values:
         values: Values = frozenset((Class(module, node),))
@@ -318,10 +312,8 @@ class Evaluator(Evaluation):
             case ast.Name():
                 return self._name(module, node)
             case ast.Attribute():
-                found: set[Value] = set()
-                for base in self.values(module, node.value):
-                    found |= self.attribute(base, node.attr)
-                return frozenset(found)
+                bases = self.values(module, node.value)
+                return union(self.attribute(base, node.attr) for base in bases)
             case ast.Call():
                 return self._call(module, node)
             case ast.Lambda():
@@ -329,7 +321,7 @@ class Evaluator(Evaluation):
             case ast.IfExp():
                 return self.values(module, node.body) | self.values(module, node.orelse)
             case ast.BoolOp():
-                return frozenset().union(*(self.values(module, v) for v in node.values))
+                return union(self.values(module, value) for value in node.values)
             case ast.NamedExpr() | ast.Starred() | ast.Await():
                 return self.values(module, node.value)
             case ast.Constant():
@@ -389,23 +381,21 @@ class Evaluator(Evaluation):
             case Container(module=owner, node=ast.Call(func=maker)):
                 if External("types.SimpleNamespace") not in self.values(owner, maker):
                     return NOTHING
-                parts = items(base, name)
-                return frozenset().union(*(self.values(module, part) for module, part in parts))
+                return union(self.values(module, part) for module, part in items(base, name))
             case Instance(cls=Applied() | Wrapped()):
                 return frozenset((Bound(External(f"flax.linen.Module.{name}"), base),))
         return NOTHING
 
     def _subscript(self, module: Module, node: ast.Subscript) -> Values:
-        found: set[Value] = set()
-        for value in self.values(module, node.value):
-            if isinstance(value, Container):
-                index = literal_index(node.slice)
-                parts = elements(value) if index is None else items(value, index)
-                for owner, part in list(parts):
-                    found |= self.values(owner, part)
-        return frozenset(found)
+        index = literal_index(node.slice)
+        return union(
+            self.values(owner, part)
+            for value in self.values(module, node.value)
+            if isinstance(value, Container)
+            for owner, part in list(elements(value) if index is None else items(value, index))
+        )
 
     def _call(self, module: Module, node: ast.Call) -> Values:
         found = [self.values(module, expr) for expr in looked_up(node)]
         found += [called(self, callee, module, node) for callee in self.values(module, node.func)]
-        return frozenset().union(*found)
+        return union(found)

@@ -7,6 +7,7 @@ function. Evaluation returns a set of values; an empty set means that nothing is
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..names.module import Module
@@ -147,3 +148,8 @@ Value = (
 )
 Values = frozenset[Value]
 NOTHING: Values = frozenset()
+
+
+def union(parts: Iterable[Values]) -> Values:
+    """Return the values that are in any of some sets."""
+    return NOTHING.union(*parts)

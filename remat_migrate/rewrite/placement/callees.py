@@ -10,6 +10,7 @@ from ...analysis.names.scopes import FunctionNode
 from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.callees import Target, layers, targets_of
 from ...analysis.values.classes import class_annotations, class_chain
+from ...analysis.values.parameter_values import annotated_values
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
 from ..flax_names import is_flax_class
 from ..refusal import Refused
@@ -40,7 +41,7 @@ def called_values(project: Project, module: Module, func: ast.expr) -> frozenset
                         value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner
                     ) if name in _SEQUENCES:
                         part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
-                        made |= project.evaluator.annotated(owner.module, part)
+                        made |= annotated_values(project.evaluator, owner.module, part)
     return frozenset(made)
 
 
