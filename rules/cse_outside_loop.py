@@ -95,7 +95,7 @@ def never_in_loops(site: Site, project: Project) -> tuple[list[ast.expr], Confid
             continue
         if occurrence.how != "called" or placement.loops_of(occurrence):
             return None
-        if not placement.reach_back.only_plainly(site.module, occurrence.node):
+        if not placement.differentiated_backward.only_outside_loops(site.module, occurrence.node):
             return None
         assert isinstance(occurrence.node, ast.expr)
         calls.append(occurrence.node)

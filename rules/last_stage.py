@@ -80,7 +80,7 @@ class LastStage(Rule):
         site, derivative = part.site, part.derivative
         fix, reason = placement_fix(
             "remove the checkpoint from the last stage",
-            part.sureness == "suspected",
+            part.certainty == "suspected",
             "remove it, unless `remat-migrate measure` shows that the compiled program then needs"
             " more memory",
             partial(remove_site, project, site),
@@ -90,7 +90,7 @@ class LastStage(Rule):
             site.span,
             f"`{site.api}` wraps the last stage of what `{derivative.gradient.name}`"
             " differentiates; it is computed twice and saves no memory",
-            confidence="medium" if part.sureness in ("certain", "likely") else "low",
+            confidence="medium" if part.certainty in ("certain", "likely") else "low",
             related=(differentiated_here(part),),
             fix=fix,
             reason=reason,

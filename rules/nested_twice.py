@@ -77,7 +77,7 @@ class NestedTwice(Rule):
             elif site in wholes:
                 calls = calls_within(project, wholes[site].found.applied)
                 if calls:
-                    confidence = CONFIDENCE[wholes[site].sureness]
+                    confidence = CONFIDENCE[wholes[site].certainty]
                     yield self._finding(project, site, calls[0], confidence)
 
     def _finding(

@@ -72,7 +72,7 @@ def is_unused(site: Site, project: Project) -> bool:
     }
     if site.subject is not None and site.form.startswith("decorator"):
         functions = {site.subject[1]}  # type: ignore[arg-type]
-    reached = placement.reach.plainly | placement.reach.in_loops
+    reached = placement.differentiated.outside_loops | placement.differentiated.in_loops
     if not functions or functions & reached:
         return False
-    return not any(placement.reach.covers(site.module, o.node) for o in occurrences)
+    return not any(placement.differentiated.contains(site.module, o.node) for o in occurrences)

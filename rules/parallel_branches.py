@@ -101,5 +101,7 @@ def branches_of(site: Site, project: Project) -> list[ast.Call]:
         calls.append(occurrence.node)
     if not calls or not added_calls(site.module, calls):
         return []
-    plain = all(placement.reach_back.only_plainly(site.module, call) for call in calls)
+    plain = all(
+        placement.differentiated_backward.only_outside_loops(site.module, call) for call in calls
+    )
     return calls if plain else []

@@ -124,7 +124,7 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
         for loop in around:
             if _has_outer_checkpoint(site, loop) or not loop.loop.differentiable:
                 return None
-            if not placement.is_real(loop, occurrence):
+            if not placement.compiles_to_loop(loop, occurrence):
                 return None
             # A function that applies the checkpoint itself may be passed another loop elsewhere.
             sure = sure and loop.use.certain and (occurrence.passed or not loop.use.passed)

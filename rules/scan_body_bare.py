@@ -83,13 +83,13 @@ class ScanBodyBare(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each differentiated scan without a checkpoint on its body."""
         for loop in placement_of(project).loops(module):
-            if loop.loop.name not in SCANS or loop.real == "no" or not loop.use.certain:
+            if loop.loop.name not in SCANS or loop.compiled == "no" or not loop.use.certain:
                 continue
-            if not placement_of(project).reach_back.covers(module, loop.node):
+            if not placement_of(project).differentiated_backward.contains(module, loop.node):
                 continue
             work = body_work(placement_of(project), loop)
             if work in ("heavy", "unseen"):
-                yield self._finding(project, loop, work == "heavy" and loop.real == "yes")
+                yield self._finding(project, loop, work == "heavy" and loop.compiled == "yes")
 
     def _finding(self, project: Project, loop: LoopUse, certain: bool) -> Finding:
         from remat_migrate.rewrite.placement import wrap_body

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.nested_checkpoints import calls_within
 from remat_migrate.analysis.placement.whole_and_last import (
+    Certainty,
     DifferentiatedPart,
-    Sureness,
     parts_in,
     wraps_policy,
 )
@@ -17,7 +17,7 @@ from remat_migrate.rule import Confidence, Example, Finding, Rule
 
 from .shared.placement_fixes import differentiated_here, stages_fix
 
-CONFIDENCE: dict[Sureness, Confidence] = {
+CONFIDENCE: dict[Certainty, Confidence] = {
     "certain": "high",
     "likely": "medium",
     "exported": "low",
@@ -118,7 +118,7 @@ class WholeFunction(Rule):
         if part.found.part == "bulk":
             message = "a whole stack of layers in what `{}` differentiates"
             message += "; recomputing the stack keeps the residuals of all layers at once"
-        elif derivative.gives_value:
+        elif derivative.returns_value:
             message = f"{whole}; it is computed twice and saves no memory"
         else:
             message = f"{whole}; at best it saves no memory"
@@ -126,7 +126,7 @@ class WholeFunction(Rule):
             site.module.source,
             site.span,
             f"`{site.api}` wraps {message.format(derivative.gradient.name)}",
-            confidence=CONFIDENCE[part.sureness],
+            confidence=CONFIDENCE[part.certainty],
             related=(differentiated_here(part),),
             fix=fix,
             reason=reason,

@@ -25,12 +25,12 @@ from .names.module import Module
 from .needs.need import Learned
 from .project import Project
 from .sites.site import forget_sites, option_readers, sites_in
-from .sites.wrappers import find_handing_on, find_wrappers, note_passed_apis
+from .sites.wrappers import find_forwarding_wrappers, find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
 from .values.values import Class, Container
 
 # `concrete=concrete`: an option that is passed on.
-_HANDED_ON = re.compile(rb"concrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
+_FORWARDED_OPTION = re.compile(rb"concrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
 
 _SET = re.compile(rb"concrete\s*=\s*(?:True|False)\b")
 # `dict(concrete=True)` or `{"concrete": True}`
@@ -38,7 +38,7 @@ _OPTION = re.compile(rb"\bconcrete\s*=[^=]|['\"]concrete['\"]\s*:")
 _SPREAD = rb"\b(?:%s)\([^()]*\*\*\s*\w+\s*,?\s*\)"
 
 # `def remat(*args, **kwargs)`
-_HANDING_ON = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
+_FORWARDS_ALL = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 
 _CONCRETE = b"concrete"
 _FLAGS = frozenset(flag.decode() for flag in FLAGS)
@@ -131,7 +131,7 @@ class _Selection:
         """Fill the project's `modules` and `errors`, and its option readers."""
         scanning: list[Path] = []
         optional: list[Path] = []
-        handing_on: list[Path] = []
+        forwarding: list[Path] = []
         needles = self._prefilter.needles
         for path in self.files.targets:
             try:
@@ -143,14 +143,14 @@ class _Selection:
                     if needle in data:
                         if self._prefilter.look(path, data):
                             self._candidates.append(path)
-                            if _HANDING_ON.search(data):
-                                handing_on.append(path)
+                            if _FORWARDS_ALL.search(data):
+                                forwarding.append(path)
                         break
                 if may_differentiate_scan(data):
                     scanning.append(path)
             except SourceError as error:
                 self.project.errors.append(error)
-        self._find_wrappers(optional, handing_on)
+        self._find_wrappers(optional, forwarding)
         for path in self._candidates:
             if self._prefilter.may_hold(path):
                 self._take(path)
@@ -186,24 +186,24 @@ class _Selection:
                     found.append(path)
         return found
 
-    def _find_wrappers(self, optional: Sequence[Path], handing_on: Sequence[Path]) -> None:
+    def _find_wrappers(self, optional: Sequence[Path], forwarding: Sequence[Path]) -> None:
         """Treat the project's own wrappers as Apis.
 
         They pass `concrete` on, or everything: `def remat(*args, **kwargs)` in the files
-        `handing_on`.
+        `forwarding`.
         """
         wide = {path: self._data(path) for path in (*optional, *self._others)}
         narrow = {path: data for path, data in wide.items() if _CONCRETE in data}
-        paths = [path for path, data in narrow.items() if _HANDED_ON.search(data)]
+        paths = [path for path, data in narrow.items() if _FORWARDED_OPTION.search(data)]
         self._is_set = any(_SET.search(data) for data in narrow.values())
         if self._is_set:
             # `def wrapper(f, **options): return jax.checkpoint(f, **options)`
             paths += [path for path in self._spreading() if path not in paths]
         modules = [module for path in paths if (module := self.project.module(path)) is not None]
         found = [(m, w) for m in modules for w in find_wrappers(m, self.evaluator)]
-        for path in handing_on:
+        for path in forwarding:
             if (module := self.project.module(path)) is not None:
-                found += [(module, w) for w in find_handing_on(module, self.evaluator)]
+                found += [(module, w) for w in find_forwarding_wrappers(module, self.evaluator)]
         self._add_wrappers(found)
 
     def _add_wrappers(self, found: Iterable[tuple[Module, Api]]) -> None:

@@ -55,7 +55,7 @@ def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple
     differentiated = [names[position] for position in positions if 0 <= position < len(names)]
     return placement_fix(
         "checkpoint every stage but the last",
-        part.sureness == "suspected",
+        part.certainty == "suspected",
         advice,
         lambda: move_to_stages(project, part.site, function, differentiated),
     )

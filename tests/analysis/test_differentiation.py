@@ -105,10 +105,12 @@ def other(x): return x
 g = jax.grad(loss)
 """
     project, module = opened(open_project, code)
-    reach = placement_of(project).reach
+    functions = placement_of(project).differentiated
     plainly = {n for n in ("first", "second", "helper", "body", "inner", "loss", "other")
-               if named(module, n) in reach.plainly}  # fmt: skip
-    looped = {n for n in ("first", "body", "inner", "loss") if named(module, n) in reach.in_loops}
+               if named(module, n) in functions.outside_loops}  # fmt: skip
+    looped = {
+        n for n in ("first", "body", "inner", "loss") if named(module, n) in functions.in_loops
+    }
     assert plainly == {"first", "second", "helper", "loss"}
     assert looped == {"body", "inner"}
 

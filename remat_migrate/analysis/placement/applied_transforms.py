@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..sites.passed_arguments import Arguments
+from ..sites.passed_arguments import PassedArguments
 from ..values.evaluator import Evaluator
 from .differentiation import Derivative, derivative_rules, find_derivatives
 from .loops import LoopUse, find_loops
@@ -27,7 +27,7 @@ class AppliedTransforms:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.arguments = Arguments(project)
+        self.arguments = PassedArguments(project)
         self._uses: dict[Module, _Uses] = {}
         self._rules: dict[Module, frozenset[FunctionNode]] = {}
 

@@ -24,39 +24,41 @@ _MOST = 4000
 
 
 @dataclass(eq=False, slots=True)
-class Reach:
+class DifferentiatedFunctions:
     """The functions that run inside something differentiated.
 
     Attributes:
-        plainly: those reached without a JAX loop in between.
+        outside_loops: those reached without a JAX loop in between.
         in_loops: those reached through one, or through what may be one: an unknown function that
             receives them.
     """
 
-    plainly: set[FunctionNode] = field(default_factory=set)
+    outside_loops: set[FunctionNode] = field(default_factory=set)
     in_loops: set[FunctionNode] = field(default_factory=set)
 
-    def covers(self, module: Module, node: ast.AST) -> bool:
+    def contains(self, module: Module, node: ast.AST) -> bool:
         """Return whether code runs inside something differentiated, as far as is known."""
         return any(
-            function in self.plainly or function in self.in_loops
+            function in self.outside_loops or function in self.in_loops
             for function in _around(module, node)
         )
 
-    def only_plainly(self, module: Module, node: ast.AST) -> bool:
+    def only_outside_loops(self, module: Module, node: ast.AST) -> bool:
         """Return whether code runs inside something differentiated, and never in a loop of it."""
         around = list(_around(module, node))
-        return any(f in self.plainly for f in around) and not any(
+        return any(f in self.outside_loops for f in around) and not any(
             f in self.in_loops for f in around
         )
 
 
-def find_reach(transforms: AppliedTransforms, *, backward: bool = False) -> Reach:
+def find_differentiated(
+    transforms: AppliedTransforms, *, backward: bool = False
+) -> DifferentiatedFunctions:
     """Return what the derivatives in the project's modules run; with `backward`, only reverse
     mode.
     """
     modules = set(transforms.project.modules.values())
-    reach = Reach()
+    found = DifferentiatedFunctions()
     queue: list[tuple[Function, bool]] = []
     for module in list(modules):
         for derivative in transforms.derivatives(module):
@@ -64,16 +66,16 @@ def find_reach(transforms: AppliedTransforms, *, backward: bool = False) -> Reac
                 continue
             for value in derivative.functions:
                 queue += ((function, False) for function in _run_by(transforms, value))
-    while queue and len(reach.plainly) + len(reach.in_loops) < _MOST:
+    while queue and len(found.outside_loops) + len(found.in_loops) < _MOST:
         function, in_loop = queue.pop()
-        known = reach.in_loops if in_loop else reach.plainly
+        known = found.in_loops if in_loop else found.outside_loops
         if function.node in known or function.module not in modules:
             continue
         known.add(function.node)
         queue += ((setup, in_loop) for setup in _set_up_for(function))
         for inner, looped in _calls(transforms, function):
             queue.append((inner, in_loop or looped))
-    return reach
+    return found
 
 
 def _set_up_for(function: Function) -> Iterator[Function]:

@@ -30,12 +30,12 @@ class Derivative(TransformUse):
     functions: Values
 
     @property
-    def walks_back(self) -> bool:
+    def is_reverse_mode(self) -> bool:
         """Whether it is a single reverse-mode gradient."""
         return self.gradient.mode == "reverse"
 
     @property
-    def gives_value(self) -> bool:
+    def returns_value(self) -> bool:
         """Whether the function's own value, or an auxiliary output, is used, too."""
         aux = self.use.argument("has_aux", None)
         plain = aux is None or (isinstance(aux, ast.Constant) and not aux.value)

@@ -19,7 +19,7 @@ from ..values.values import Applied, Value, Values
 from .transformed_functions import Transformed, TransformUse, subjects
 
 # Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.
-Real = Literal["yes", "no", "unclear"]
+Answer = Literal["yes", "no", "unclear"]
 # Returns the integers that an expression may be; None if others are possible.
 Numbers = Callable[[Module, ast.expr], set[int] | None]
 
@@ -31,19 +31,21 @@ class LoopUse(TransformUse):
     Attributes:
         loop: the kind of loop.
         bodies: what its body may be.
-        real: whether the compiler sees a loop.
+        compiled: whether the compiler sees a loop.
     """
 
     loop: Loop
     bodies: Values
-    real: Real
+    compiled: Answer
 
 
 def find_loops(uses: Iterable[Transformed], evaluator: Evaluator) -> Iterator[LoopUse]:
     """Yield the transformations of a module that are loops."""
     for use in uses:
         if isinstance(use.transform, Loop):
-            yield LoopUse(use, use.transform, subjects(use, evaluator), reality(use, literal))
+            yield LoopUse(
+                use, use.transform, subjects(use, evaluator), compiles_to_loop(use, literal)
+            )
 
 
 def checkpoints_around(value: Value) -> Iterator[Applied]:
@@ -51,7 +53,7 @@ def checkpoints_around(value: Value) -> Iterator[Applied]:
     return (layer for layer in layers(value) if isinstance(layer, Applied))
 
 
-def reality(use: Transformed, numbers: Numbers) -> Real:
+def compiles_to_loop(use: Transformed, numbers: Numbers) -> Answer:
     """Return whether the compiler sees a loop, given what its length and unrolling may be."""
     loop = use.transform
     assert isinstance(loop, Loop)

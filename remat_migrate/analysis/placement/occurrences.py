@@ -23,7 +23,7 @@ from .loops import LoopUse
 # Methods of a Flax module; all but `apply` are called once, to initialize the parameters.
 _MODULE_METHODS = frozenset({"apply", "init", "init_with_output", "lazy_init", "tabulate"})
 # Functions that only inspect the function that they receive.
-_LOOKING = frozenset(
+_INSPECTING_FUNCTIONS = frozenset(
     {
         "functools.wraps", "functools.update_wrapper", "builtins.callable", "builtins.isinstance",
         "builtins.getattr", "builtins.hasattr", "builtins.repr", "builtins.print", "builtins.id",
@@ -62,7 +62,7 @@ class Occurrence:
         return bool(self.via)
 
 
-class Follow:
+class FunctionTracker:
     """Follows a function from where it is made.
 
     With `through`, also into the parameters of the project's functions that receive it.
@@ -115,7 +115,7 @@ class Follow:
                 if isinstance(call, ast.Call) and call.func is load:
                     for found in inside._follow(call):
                         yield replace(found, via=found.via | via)
-                elif not inside._only_looks(load):
+                elif not inside._only_inspects(load):
                     yield Occurrence("elsewhere", function.module, load)
 
     def _decorated(
@@ -167,7 +167,7 @@ class Follow:
                 yield from self._assigned(target, holder)
             case ast.Expr():
                 return
-            case _ if self.through and self._only_looks(node):
+            case _ if self.through and self._only_inspects(node):
                 return
             case _:
                 yield Occurrence("elsewhere", self.module, node)
@@ -218,7 +218,7 @@ class Follow:
                     return True
         return False
 
-    def _only_looks(self, node: ast.expr) -> bool:
+    def _only_inspects(self, node: ast.expr) -> bool:
         """Return whether a function is only compared or inspected here."""
         holder = self.module.parent(node)
         match holder:
@@ -231,12 +231,12 @@ class Follow:
             case ast.Call() if holder.func is not node:
                 values = self.evaluator.values(self.module, holder.func)
                 return bool(values) and all(
-                    isinstance(v, External) and v.name in _LOOKING for v in values
+                    isinstance(v, External) and v.name in _INSPECTING_FUNCTIONS for v in values
                 )
         return False
 
-    def _inside(self, module: Module) -> Follow:
-        inside = Follow(self.transforms, module, through=self.through)
+    def _inside(self, module: Module) -> FunctionTracker:
+        inside = FunctionTracker(self.transforms, module, through=self.through)
         inside.seen = self.seen
         return inside
 
@@ -304,7 +304,9 @@ class Follow:
         elif scope.parent is None and not name.startswith("_"):
             yield Occurrence("exported", self.module, at)
         for node in find_mentions(self.module).names.get(name, ()):
-            if any(_makes(binding, statement, scope) for binding in self.module.reaching(node)):
+            if any(
+                _is_binding_of(binding, statement, scope) for binding in self.module.reaching(node)
+            ):
                 yield from self._follow(node)
 
 
@@ -312,5 +314,5 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__")
 
 
-def _makes(binding: Binding, statement: ast.AST, scope: Scope) -> bool:
+def _is_binding_of(binding: Binding, statement: ast.AST, scope: Scope) -> bool:
     return binding.scope is scope and binding.node is statement

@@ -9,9 +9,9 @@ from ..names.module import Module
 from ..project import Project
 from ..sites.site import Site
 from .applied_transforms import AppliedTransforms
-from .call_graph import Reach, find_reach
-from .loops import LoopUse, reality
-from .occurrences import Follow, Occurrence
+from .call_graph import DifferentiatedFunctions, find_differentiated
+from .loops import LoopUse, compiles_to_loop
+from .occurrences import FunctionTracker, Occurrence
 
 # How many functions may lie between a checkpoint and the loop that runs it.
 _DEPTH = 4
@@ -30,14 +30,14 @@ class Placement(AppliedTransforms):
         self._occurrences: dict[tuple[ast.AST, bool], tuple[Occurrence, ...]] = {}
 
     @cached_property
-    def reach(self) -> Reach:
+    def differentiated(self) -> DifferentiatedFunctions:
         """The functions that run inside something differentiated."""
-        return find_reach(self)
+        return find_differentiated(self)
 
     @cached_property
-    def reach_back(self) -> Reach:
+    def differentiated_backward(self) -> DifferentiatedFunctions:
         """The functions that run inside something that is differentiated in reverse mode."""
-        return find_reach(self, backward=True)
+        return find_differentiated(self, backward=True)
 
     def occurrences(
         self, module: Module, function: ast.AST, *, through: bool = False
@@ -51,7 +51,7 @@ class Placement(AppliedTransforms):
         key = (function, through)
         if key not in self._occurrences:
             self._occurrences[key] = ()  # a function that is passed to itself
-            found = Follow(self, module, through=through).start(function)
+            found = FunctionTracker(self, module, through=through).start(function)
             self._occurrences[key] = tuple(found)
         return self._occurrences[key]
 
@@ -70,7 +70,7 @@ class Placement(AppliedTransforms):
             holder = site.module.parent(node)
             assert isinstance(holder, ast.expr)
             node = holder
-        return tuple(Follow(self, site.module, through=True).wrapper(node))
+        return tuple(FunctionTracker(self, site.module, through=True).wrapper(node))
 
     def loops_of(
         self, occurrence: Occurrence, *, through: bool = False, depth: int = 0
@@ -96,13 +96,13 @@ class Placement(AppliedTransforms):
             found += loops
         return tuple(found)
 
-    def is_real(self, loop: LoopUse, occurrence: Occurrence) -> bool:
+    def compiles_to_loop(self, loop: LoopUse, occurrence: Occurrence) -> bool:
         """Return whether the compiler sees the loop that runs a function.
 
         If the function is passed to helpers, these calls determine the number of iterations and the
         unrolling.
         """
         if not occurrence.passed:
-            return loop.real == "yes"
+            return loop.compiled == "yes"
         numbers = partial(self.arguments.numbers, via=occurrence.via)
-        return reality(loop.use, numbers) == "yes"
+        return compiles_to_loop(loop.use, numbers) == "yes"

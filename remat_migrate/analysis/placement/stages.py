@@ -95,7 +95,7 @@ def _last(
         for call in work
         if isinstance(call, ast.Call)
         and not in_python_loop(module, call)
-        and _is_way_out(evaluator, module, node, call)
+        and _only_reaches_result(evaluator, module, node, call)
     ]
     if len(last) != 1:
         return
@@ -108,7 +108,7 @@ def _last(
     if applied is not None:
         found = [Checkpointed(applied, "whole")]
     elif depth < DEPTH:
-        found = _behind(evaluator, module, call, depth)
+        found = _parts_of_callee(evaluator, module, call, depth)
     earlier = {by.node for other in others if (by := work[other]) is not None}
     for part in found:
         if part.applied.node not in earlier:  # else one checkpoint is on all stages
@@ -127,7 +127,7 @@ def _bulk(
         return
     applied = work[call]
     if applied is None:
-        for part in _behind(evaluator, module, call, depth) if depth < DEPTH else ():
+        for part in _parts_of_callee(evaluator, module, call, depth) if depth < DEPTH else ():
             if part.part != "last":
                 yield Checkpointed(part.applied, "bulk", ((module, call), *part.calls))
     elif any(_loops(evaluator, t.function) for t in targets_of(evaluator, applied.target)):
@@ -158,7 +158,7 @@ def _loops(evaluator: Evaluator, function: Function) -> bool:
     return any(does_work(evaluator, module, node) for node in looped)
 
 
-def _behind(
+def _parts_of_callee(
     evaluator: Evaluator, module: Module, call: ast.Call, depth: int
 ) -> Iterator[Checkpointed]:
     """Yield the parts of the project's function that a call runs, if it can only be that one."""
@@ -188,7 +188,7 @@ def in_python_loop(module: Module, node: ast.AST) -> bool:
     return False
 
 
-def _is_way_out(
+def _only_reaches_result(
     evaluator: Evaluator, module: Module, function: FunctionNode, call: ast.Call
 ) -> bool:
     """Return whether the result of a call only reaches the function's result, through light
@@ -200,7 +200,7 @@ def _is_way_out(
     while queue:
         node: ast.AST = queue.pop()
         holder = module.parent(node)
-        while holder is not None and _hands_on(evaluator, module, holder, node):
+        while holder is not None and _keeps_value(evaluator, module, holder, node):
             node, holder = holder, module.parent(holder)
         names = _stored(holder, node)
         if names is not None:
@@ -218,7 +218,7 @@ def _is_way_out(
     return returned
 
 
-def _hands_on(evaluator: Evaluator, module: Module, holder: ast.AST, node: ast.AST) -> bool:
+def _keeps_value(evaluator: Evaluator, module: Module, holder: ast.AST, node: ast.AST) -> bool:
     """Return whether an expression has the value of a part of it, or something light made from
     it.
     """

@@ -14,8 +14,8 @@ from ...libraries.transforms import Loop, Transform
 from ..names.mentions import Mentions, find_mentions
 from ..names.module import Module
 from ..sites.forms import decorates
-from ..sites.passed_arguments import Arguments
-from ..sites.wrappers import handed_to
+from ..sites.passed_arguments import PassedArguments
+from ..sites.wrappers import forwarding_callee
 from ..values.bind import with_partials
 from ..values.callees import layers
 from ..values.evaluator import Evaluator
@@ -102,11 +102,11 @@ class TransformUse:
 
 
 def find_transformed(
-    module: Module, evaluator: Evaluator, arguments: Arguments
+    module: Module, evaluator: Evaluator, arguments: PassedArguments
 ) -> list[Transformed]:
     """Return the applications in a module, in order of place."""
     found: list[Transformed] = []
-    last_names = evaluator.transforms.last_names | arguments.given_loops(module)
+    last_names = evaluator.transforms.last_names | arguments.loop_parameters(module)
     mentions = find_mentions(module)
     for name in _names(mentions, last_names):
         for node in mentions.reads(name):
@@ -162,7 +162,7 @@ def _mentioned(value: ast.expr) -> Iterator[str]:
 
 
 def _applications(
-    module: Module, node: ast.Name | ast.Attribute, evaluator: Evaluator, arguments: Arguments
+    module: Module, node: ast.Name | ast.Attribute, evaluator: Evaluator, arguments: PassedArguments
 ) -> Iterator[Transformed]:
     values = evaluator.values(module, node)
     passed = any(isinstance(value, Parameter) for value in values)
@@ -177,7 +177,7 @@ def _applications(
         # `dynamic_scale.value_and_grad(loss)` of an unknown object is not followed.
         return
     certain = (len(transforms) == 1 or passed) and not any(
-        isinstance(v, Function) and handed_to(v.node) is not None for v in values
+        isinstance(v, Function) and forwarding_callee(v.node) is not None for v in values
     )
     certain = certain and all(any(_transforms(v, evaluator)) for v in values)
     for transform, given in transforms.values():
@@ -185,7 +185,7 @@ def _applications(
             yield replace(use, passed=True) if passed else use
 
 
-def _passed(values: Values, evaluator: Evaluator, arguments: Arguments) -> Values:
+def _passed(values: Values, evaluator: Evaluator, arguments: PassedArguments) -> Values:
     """Return what a parameter may be: its default, and what callers pass; nothing unless all are
     loops.
     """
@@ -218,13 +218,13 @@ def _transforms(
             if named is not None:
                 yield named, tuple(given)
                 return
-            for handed in _handed_on(value, evaluator):
-                yield handed, tuple(given)
+            for forwarded in _forwarded_transforms(value, evaluator):
+                yield forwarded, tuple(given)
 
 
-def _handed_on(function: Function, evaluator: Evaluator) -> Iterator[Transform]:
+def _forwarded_transforms(function: Function, evaluator: Evaluator) -> Iterator[Transform]:
     """Yield the transformations to which `def scan(*args, **kwargs)` passes everything on."""
-    func = handed_to(function.node)
+    func = forwarding_callee(function.node)
     for value in evaluator.values(function.module, func) if func is not None else ():
         if isinstance(value, External):
             found = evaluator.transforms.find(value.name)

@@ -19,8 +19,8 @@ from .stages import Checkpointed, checkpointed_parts, in_python_loop
 
 # How certain it is that the checkpoint does not run in another way: it does not; no other is found,
 # but something may be chosen or wrapped; others may import it; it is also called in another way.
-Sureness = Literal["certain", "likely", "exported", "suspected"]
-_ORDER: tuple[Sureness, ...] = ("certain", "likely", "exported", "suspected")
+Certainty = Literal["certain", "likely", "exported", "suspected"]
+_ORDER: tuple[Certainty, ...] = ("certain", "likely", "exported", "suspected")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,13 +31,13 @@ class DifferentiatedPart:
         site: the checkpoint.
         derivative: what differentiates the function.
         found: which part it is, and where it is called.
-        sureness: how certain it is that the checkpoint does not run in another way.
+        certainty: how certain it is that the checkpoint does not run in another way.
     """
 
     site: Site
     derivative: Derivative
     found: Checkpointed
-    sureness: Sureness
+    certainty: Certainty
 
 
 def _place(value: Value) -> tuple[str, str, int, int]:
@@ -68,35 +68,35 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
     if any(site.definition.wraps_classes for site in sites.values()):
         # A training step may reach a Flax module through its state alone.
         modules.update(dict.fromkeys(project.mentioning(["apply_fn"])))
-        placement.evaluator.applies = placement.arguments.applies(modules)
+        placement.evaluator.apply_functions = placement.arguments.apply_functions(modules)
     for module in modules:
         for derivative in placement.derivatives(module):
-            if not _goes_back_at_once(derivative):
+            if not _has_immediate_backward_pass(derivative):
                 continue
             for value in sorted(derivative.functions, key=_place):
                 for found in checkpointed_parts(placement.evaluator, value):
                     applied = sites.get(found.applied.node)
                     if applied is None or applied in known:
                         continue
-                    sureness = _sureness(placement, applied, derivative, found)
-                    if sureness is not None:
+                    certainty = _certainty(placement, applied, derivative, found)
+                    if certainty is not None:
                         known.add(applied)
-                        part = DifferentiatedPart(applied, derivative, found, sureness)
+                        part = DifferentiatedPart(applied, derivative, found, certainty)
                         parts.setdefault(applied.module, []).append(part)
     return parts
 
 
-def _sureness(
+def _certainty(
     placement: Placement, site: Site, derivative: Derivative, found: Checkpointed
-) -> Sureness | None:
+) -> Certainty | None:
     """Return how certain it is that the checkpoint is used for nothing else; None if it is."""
-    sure: list[Sureness] = ["certain"]
+    levels: list[Certainty] = ["certain"]
     if not site.certain or not derivative.use.certain or len(derivative.functions) > 1:
-        sure.append("likely")
+        levels.append("likely")
     occurrences = list(placement.of_site(site, through=site.definition.wraps_classes))
     calls = {call for _, call in found.calls}
     if calls:
-        sure.append("likely")
+        levels.append("likely")
     for module, call in found.calls:
         around = module.enclosing_function(call)
         assert around is not None
@@ -107,14 +107,14 @@ def _sureness(
         if occurrence.derivative is not None and not _is_plain(placement, occurrence.derivative):
             return None
         if occurrence.how == "exported":
-            sure.append("exported")
+            levels.append("exported")
         elif occurrence.how == "called" and occurrence.node not in calls:
             if _may_be_a_stage(placement, occurrence):
                 return None
-            sure.append("suspected")
+            levels.append("suspected")
         elif occurrence.how in ("body", "elsewhere"):
             return None
-    return max(sure, key=_ORDER.index)
+    return max(levels, key=_ORDER.index)
 
 
 def _is_plain(placement: Placement, derivative: Derivative) -> bool:
@@ -122,9 +122,9 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
     rule.
     """
     module, node = derivative.module, derivative.node
-    if not _goes_back_at_once(derivative) or placement.in_derivative_rule(module, node):
+    if not _has_immediate_backward_pass(derivative) or placement.in_derivative_rule(module, node):
         return False
-    if placement.reach.covers(module, node):
+    if placement.differentiated.contains(module, node):
         return False
     return all(o.how != "differentiated" for o in placement.occurrences(module, node))
 
@@ -132,16 +132,17 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
 def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
     """Return whether a call may be one of several stages of something that is differentiated."""
     module, node = occurrence.module, occurrence.node
-    covered = placement.reach.covers(module, node) or bool(placement.loops_of(occurrence))
-    return covered or in_python_loop(module, node)
+    if placement.differentiated.contains(module, node) or placement.loops_of(occurrence):
+        return True
+    return in_python_loop(module, node)
 
 
-def _goes_back_at_once(derivative: Derivative) -> bool:
+def _has_immediate_backward_pass(derivative: Derivative) -> bool:
     """Return whether the backward pass follows the forward pass immediately.
 
     `y, back = jax.vjp(f, x)`, where `back` is called in the same function and not kept.
     """
-    if not derivative.walks_back:
+    if not derivative.is_reverse_mode:
         return False
     if not derivative.gradient.later:
         return True

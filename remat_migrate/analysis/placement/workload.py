@@ -104,7 +104,7 @@ def callees(evaluator: Evaluator, module: Module, call: ast.Call) -> Values:
     """
     match call.func:
         case ast.Attribute(attr=attr) if attr == _TRAIN_STATE:
-            return evaluator.values(module, call.func) or evaluator.applies
+            return evaluator.values(module, call.func) or evaluator.apply_functions
     return evaluator.values(module, call.func)
 
 

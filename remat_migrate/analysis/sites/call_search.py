@@ -15,7 +15,7 @@ from ..values.callees import partial_calls, underlying
 from ..values.classes import class_chain
 from ..values.declarations import gradient_places
 from ..values.haiku_transforms import is_transformed, leading_arguments
-from ..values.name_search import WordReach
+from ..values.name_search import NameSearch
 from ..values.values import (
     Applied,
     Bound,
@@ -29,7 +29,7 @@ from ..values.values import (
     Values,
     Wrapped,
 )
-from .search_target import Sought
+from .search_target import SearchTarget
 from .site import Site
 from .subclasses import overrides_of
 from .uses import Call, Escape, Uses
@@ -47,13 +47,13 @@ _HARMLESS_FUNCTIONS = frozenset(
 _HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
 
 
-def uses_of(project: Project, made: Site | Function) -> Uses:
+def uses_of(project: Project, origin: Site | Function) -> Uses:
     """Return the calls of what a site makes, or of a function, and where it escapes."""
     known = project.once(_known_uses)
-    if made not in known:
-        known[made] = Uses()  # the answer where the search asks for itself
-        known[made] = _Search(project, Sought(project.evaluator, made)).run()
-    return known[made]
+    if origin not in known:
+        known[origin] = Uses()  # the answer where the search asks for itself
+        known[origin] = _Search(project, SearchTarget(project.evaluator, origin)).run()
+    return known[origin]
 
 
 def _known_uses(project: Project) -> dict[Site | Function, Uses]:
@@ -84,114 +84,114 @@ def _is_another_notebook(module: Module, own: Module) -> bool:
 
 
 class _Search:
-    def __init__(self, project: Project, sought: Sought) -> None:
+    def __init__(self, project: Project, target: SearchTarget) -> None:
         self.project = project
         self.evaluator = project.evaluator
-        self.sought = sought
+        self.target = target
         self.uses = Uses()
         self.modules: list[Module] = []
 
     def run(self) -> Uses:
         while True:
-            before = len(self.sought.passed)
+            before = len(self.target.passed)
             self.uses = Uses()
-            reach = self._reach()
+            search = self._search_names()
             for module in self.modules:
-                for node in reach.expressions(module):
-                    self._look(module, node)
-            if len(self.sought.passed) == before:
-                self._note_unreadable(reach.exported)
+                for node in search.expressions(module):
+                    self._inspect(module, node)
+            if len(self.target.passed) == before:
+                self._note_unreadable(search.exported)
                 self.uses.calls.sort(key=lambda c: _order(c.module, c.node))
                 self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
                 return self.uses
 
-    def _reach(self) -> WordReach:
+    def _search_names(self) -> NameSearch:
         """Find where the value may be, as far as is known so far.
 
         Starts with its own module; other modules are searched if they may see a name that leads to
         it.
         """
-        modules = self._nearest()
+        modules = self._first_modules()
         while True:
-            reach = WordReach(
+            search = NameSearch(
                 self.evaluator,
                 modules,
-                list(self.sought.words()),
-                self.sought.places(),
-                lambda value: self.sought.is_it(value) or self.sought.holds(value),
-                definition=self.sought.definition,
+                list(self.target.words()),
+                self.target.places(),
+                lambda value: self.target.matches(value) or self.target.holds(value),
+                definition=self.target.definition,
                 by_name=False,
             )
-            more = [m for m in self._seeing(reach.exported) if m not in modules]
+            more = [m for m in self._modules_mentioning(search.exported) if m not in modules]
             if not more:
                 self.modules = modules
-                return reach
+                return search
             modules += more
 
-    def _nearest(self) -> list[Module]:
-        found = {self.sought.module: None, **dict.fromkeys(self.sought.passed.values())}
+    def _first_modules(self) -> list[Module]:
+        found = {self.target.module: None, **dict.fromkeys(self.target.passed.values())}
         # Inherited methods that call what this class assigns.
-        for around in self.sought.module.ancestors(self.sought.place):
+        for around in self.target.module.ancestors(self.target.place):
             if isinstance(around, ast.ClassDef):
-                for base in class_chain(self.evaluator, Class(self.sought.module, around)):
+                for base in class_chain(self.evaluator, Class(self.target.module, around)):
                     if isinstance(base, Class):
                         found[base.module] = None
         return list(found)
 
-    def _seeing(self, words: set[str]) -> Iterator[Module]:
+    def _modules_mentioning(self, words: set[str]) -> Iterator[Module]:
         """Return the modules that mention one of some words."""
-        wanted = self._searched(words)
+        wanted = self._search_words(words)
         for module in self.project.mentioning(sorted(wanted)) if wanted else ():
-            if not _is_another_notebook(module, self.sought.module):
+            if not _is_another_notebook(module, self.target.module):
                 yield module
 
-    def _searched(self, words: set[str]) -> set[str]:
+    def _search_words(self, words: set[str]) -> set[str]:
         """Return the words by which files are found that can see one of some names."""
         wanted = {word for word in words if not word.startswith("__")}
         if any(len(word) < 3 for word in wanted):
             # Too short to search for: importers also name its module or package.
             wanted = {word for word in wanted if len(word) >= 3}
-            wanted.add(self.sought.module.name.rpartition(".")[2])
+            wanted.add(self.target.module.name.rpartition(".")[2])
         return wanted
 
     def _note_unreadable(self, words: set[str]) -> None:
         """Note files that may call it and cannot be parsed: newer Python than ours, or too deeply
         nested.
         """
-        wanted = self._searched(words)
+        wanted = self._search_words(words)
         if wanted and (unreadable := self.project.unreadable(sorted(wanted))):
             reason = f"`{unreadable[0].name}` mentions it and cannot be read"
-            self._escape(self.sought.module, self.sought.place, reason)
+            self._escape(self.target.module, self.target.place, reason)
 
-    def _look(self, module: Module, node: ast.expr) -> None:
+    def _inspect(self, module: Module, node: ast.expr) -> None:
         if isinstance(node, ast.Call):
-            self._look_call(module, node)
+            self._inspect_call(module, node)
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             if isinstance(node, ast.Call) or isinstance(node.ctx, ast.Load):
                 values = self.evaluator.values(module, node)
-                if any(self.sought.is_it(v) or self.sought.holds(v) for v in values):
+                if any(self.target.matches(v) or self.target.holds(v) for v in values):
                     self._classify(module, node)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             self._unresolved_method(module, node)
 
-    def _look_call(self, module: Module, node: ast.Call) -> None:
+    def _inspect_call(self, module: Module, node: ast.Call) -> None:
         callees, made = self._callees(module, node.func), self.evaluator.values(module, node)
         for callee in callees:
             first, value = 0, callee
-            if isinstance(underlying(callee), Class) and self.sought.name != "__init__":
+            if isinstance(underlying(callee), Class) and self.target.name != "__init__":
                 continue  # calling a class makes an instance
             if isinstance(callee, Applied | Wrapped) and Instance(callee) in made:
                 continue
             if isinstance(callee, Bound) and isinstance(callee.func, External):
                 method = callee.func.name.rpartition(".")[2]
-                if method not in _APPLY or not self.sought.is_it(callee.receiver):
+                if method not in _APPLY or not self.target.matches(callee.receiver):
                     continue
                 if any(k.arg == "method" for k in node.keywords):
                     continue
                 first, value = leading_arguments(method, callee.receiver), callee.receiver
             elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
                 for inner in self.evaluator.values(module, node.args[0]):
-                    if self.sought.is_it(inner):
+                    if self.target.matches(inner):
                         self.uses.calls.append(
                             self._call(module, node, inner, 1, True, callee.name)
                         )
@@ -199,8 +199,8 @@ class _Search:
                             for index in range(len(node.args) - 1):
                                 self.uses.differentiated.setdefault(index, (module, node))
                 continue
-            if self.sought.is_it(value):
-                own = self._own(callees, callee)
+            if self.target.matches(value):
+                own = self._is_only_callee(callees, callee)
                 self.uses.calls.append(self._call(module, node, value, first, own))
                 return
 
@@ -208,15 +208,15 @@ class _Search:
         """Return what a call may run; a method that overrides another is called by the other's
         name.
         """
-        if self.sought.is_method:
+        if self.target.is_method:
             return overrides_of(self.project).callees(module, node).values
         return self.evaluator.values(module, node)
 
-    def _own(self, callees: Values, callee: Value) -> bool:
+    def _is_only_callee(self, callees: Values, callee: Value) -> bool:
         """Return whether everything that may be called there takes the same arguments and
         defaults.
         """
-        known = all(self.sought.is_like(c) or isinstance(c, Parameter) for c in callees)
+        known = all(self.target.is_like(c) or isinstance(c, Parameter) for c in callees)
         return known and not self._overridden(callee)
 
     def _overridden(self, callee: Value) -> bool:
@@ -224,7 +224,7 @@ class _Search:
         if not isinstance(callee, Bound) or not isinstance(callee.receiver, Instance):
             return False
         cls = callee.receiver.cls
-        names = {getattr(node, "name", "") for node in self.sought.functions}
+        names = {getattr(node, "name", "") for node in self.target.functions}
         return isinstance(cls, Class) and any(
             getattr(statement, "name", None) in names
             for sub in self.evaluator.subclasses.get(cls.node, ())
@@ -246,7 +246,7 @@ class _Search:
         while inner is not None:
             match inner:
                 case Applied(target=deeper, module=owner, node=at):
-                    if owner is self.sought.module and at is self.sought.application:
+                    if owner is self.target.module and at is self.target.application:
                         break
                     inner = deeper
                 case Wrapped(how=how, func=deeper):
@@ -316,16 +316,16 @@ class _Search:
         return bool(values) and all(isinstance(v, Instance) for v in values)
 
     def _matches(self, module: Module, node: ast.expr) -> bool:
-        return any(self.sought.is_it(v) for v in self.evaluator.values(module, node))
+        return any(self.target.matches(v) for v in self.evaluator.values(module, node))
 
     def _argument(
         self, module: Module, node: ast.expr, call: ast.Call, keyword: str | None
     ) -> None:
-        if node is self.sought.application and call is self.sought.application:
+        if node is self.target.application and call is self.target.application:
             return
         if isinstance(node, ast.Name) and self._is_instance(module, node):
             if all(b.kind == "parameter" for b in module.reaching(node)):
-                return  # `self`, handed on by a method
+                return  # `self`, passed on by a method
         callees = self.evaluator.values(module, call.func)
         if not callees:
             if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "insert"):
@@ -353,7 +353,7 @@ class _Search:
         self._escape(module, node, reason)
         call = ast.copy_location(ast.Call(node, [], []), node)
         for value in self.evaluator.values(module, node):
-            if self.sought.is_it(value) and any(partial_calls(value)):
+            if self.target.matches(value) and any(partial_calls(value)):
                 self.uses.given.append(self._call(module, call, value, 0, own=False))
 
     def _passed_to(
@@ -364,13 +364,13 @@ class _Search:
         if keyword is not None:
             names = {p.arg for p in parameters(function.node)}
             if keyword in names:
-                self.sought.passed[function.node, keyword] = function.module
+                self.target.passed[function.node, keyword] = function.module
                 return
         elif node in call.args:
             index = call.args.index(node) + (1 if isinstance(callee, Bound) else 0)
             positional = positional_parameters(function.node)
             if index < len(positional):
-                self.sought.passed[function.node, positional[index].arg] = function.module
+                self.target.passed[function.node, positional[index].arg] = function.module
                 return
         self._escape(module, node, "it is passed on in a way that cannot be followed")
 
@@ -380,9 +380,9 @@ class _Search:
         if function is None or isinstance(function, ast.Lambda):
             self._escape(module, node, "a lambda returns it")
             return
-        reach = WordReach(self.evaluator, self.modules, [(function.name, None)])
+        search = NameSearch(self.evaluator, self.modules, [(function.name, None)])
         for other in self.modules:
-            for head in reach.expressions(other):
+            for head in search.expressions(other):
                 parent = other.parent(head)
                 is_called = isinstance(parent, ast.Call) and parent.func is head
                 if is_called or isinstance(parent, ast.FunctionDef):
@@ -394,7 +394,7 @@ class _Search:
 
     def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
         """Return whether this is `unknown.step(x)` while a method `step` is searched for."""
-        definition = self.sought.definition
+        definition = self.target.definition
         if definition is None or not isinstance(definition[1], FunctionNode):
             return
         name = getattr(definition[1], "name", None)

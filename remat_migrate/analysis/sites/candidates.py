@@ -15,7 +15,7 @@ from ..project import Project
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import targets_of, underlying
 from ..values.classes import class_annotations, class_chain
-from ..values.name_search import WordReach, defined
+from ..values.name_search import NameSearch, defined
 from ..values.values import Bound, Class, Constant, Function, Instance, Parameter, Value
 
 _MAX_DEPTH = 6
@@ -35,7 +35,7 @@ def candidates(
     """
     resolver = _Resolver(project)
     resolver.add(module, node, _MAX_DEPTH)
-    return list(resolver.values), resolver.unseen
+    return list(resolver.values), resolver.unknown
 
 
 class _Resolver:
@@ -43,13 +43,13 @@ class _Resolver:
 
     Attributes:
         values: what was found, none of it a parameter.
-        unseen: a place where something unknown is passed.
+        unknown: a place where something unknown is passed.
     """
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self.values: dict[Value, None] = {}
-        self.unseen: Place | None = None
+        self.unknown: Place | None = None
         self._seen: set[tuple[ast.AST, str]] = set()
 
     def add(self, module: Module, node: ast.expr, depth: int) -> None:
@@ -57,7 +57,7 @@ class _Resolver:
         values = self.project.values(module, node)
         fields = list(self._fields(module, node))
         if depth <= 0 or not (values or fields):
-            self._miss(module, node)
+            self._note_unknown(module, node)
             return
         for value in values:
             if isinstance(value, Parameter):
@@ -65,12 +65,12 @@ class _Resolver:
             elif any(targets_of(self.project.evaluator, value)):
                 self.values[value] = None
             elif value != Constant(None):  # the default of an optional argument
-                self._miss(module, node)
+                self._note_unknown(module, node)
         for cls, name in fields:
             self._add_field(cls, name, depth)
 
-    def _miss(self, module: Module, node: ast.expr) -> None:
-        self.unseen = self.unseen or (module, node)
+    def _note_unknown(self, module: Module, node: ast.expr) -> None:
+        self.unknown = self.unknown or (module, node)
 
     def _is_new(self, holder: ast.AST, name: str) -> bool:
         new = (holder, name) not in self._seen
@@ -91,7 +91,7 @@ class _Resolver:
                 case ast.Call(func=func) if func is node:
                     given = bind_call(function, parent.args, parent.keywords, bound)
                     if given.unclear:
-                        self._miss(owner, parent)
+                        self._note_unknown(owner, parent)
                     if parameter.name in given.by_name:
                         passed = True
                         self.add(owner, given.by_name[parameter.name], depth - 1)
@@ -100,7 +100,7 @@ class _Resolver:
                     # What another decorator below returns for the definition is not followed.
                     is_first = first is not None and first.arg == parameter.name
                     if not is_first or parent.decorator_list[-1] is not node:
-                        self._miss(owner, node)
+                        self._note_unknown(owner, node)
                     if isinstance(parent, ast.ClassDef):
                         self.values[Class(owner, parent)] = None
                     else:
@@ -110,9 +110,9 @@ class _Resolver:
                 case ast.Attribute():
                     pass
                 case _:
-                    self._miss(owner, node)
+                    self._note_unknown(owner, node)
         if not passed:
-            self._miss(module, read)
+            self._note_unknown(module, read)
 
     def _references(
         self, own: Module, function: FunctionNode
@@ -123,14 +123,14 @@ class _Resolver:
         words = [(word, own if local else None) for word, local in named]
         modules = [own]
         while True:
-            reach = WordReach(evaluator, modules, words, [(own, function)])
-            exported = sorted(word for word in reach.exported if not word.startswith("__"))
+            search = NameSearch(evaluator, modules, words, [(own, function)])
+            exported = sorted(word for word in search.exported if not word.startswith("__"))
             more = [m for m in self.project.mentioning(exported) if m not in modules]
             if not exported or not more:
                 break
             modules += more
         for module in modules:
-            for node in reach.expressions(module):
+            for node in search.expressions(module):
                 for value in evaluator.values(module, node):
                     bound = self._bound_parameters(value, function)
                     if bound is not None:
@@ -165,7 +165,10 @@ class _Resolver:
 
     def _add_field(self, cls: Class, name: str, depth: int) -> None:
         if self._is_new(cls.node, name):
-            for module, node in (*self._defaults(cls, name), *self._given(cls, name)):
+            for module, node in (
+                *self._defaults(cls, name),
+                *self._constructor_arguments(cls, name),
+            ):
                 self.add(module, node, depth - 1)
 
     def _family(self, cls: Class) -> list[Class]:
@@ -182,7 +185,7 @@ class _Resolver:
                     ) if field == name:
                         yield holder.module, default
 
-    def _given(self, cls: Class, name: str) -> Iterator[tuple[Module, ast.expr]]:
+    def _constructor_arguments(self, cls: Class, name: str) -> Iterator[tuple[Module, ast.expr]]:
         """Yield what calls pass for a field: constructors, and any call with a keyword of that
         name.
 

@@ -15,27 +15,27 @@ from ..values.classes import class_annotations, class_attribute, self_assignment
 from ..values.evaluator import Evaluator
 from ..values.values import Bound, Class, Function, Parameter, Partial, Value, Values, union
 
-Passed = tuple[Module, ast.expr]
+Place = tuple[Module, ast.expr]
 # How many calls a value is followed back through.
 _DEPTH = 4
 
 
 @dataclass(eq=False, slots=True)
-class Arguments:
+class PassedArguments:
     """The arguments of the calls in a project's modules, found on first use."""
 
     project: Project
-    _passed: dict[tuple[FunctionNode, str], tuple[Passed, ...]] = field(default_factory=dict)
-    _given_loops: dict[Module, set[str]] | None = None
+    _passed: dict[tuple[FunctionNode, str], tuple[Place, ...]] = field(default_factory=dict)
+    _loop_parameters: dict[Module, set[str]] | None = None
     _calls: dict[FunctionNode, tuple[tuple[Module, ast.Call, int], ...]] = field(
         default_factory=dict
     )
 
-    def passed(self, module: Module, function: FunctionNode, name: str) -> tuple[Passed, ...]:
+    def passed(self, module: Module, function: FunctionNode, name: str) -> tuple[Place, ...]:
         """Return the expressions that are passed for a parameter, without its default."""
         key = (function, name)
         if key not in self._passed:
-            found: list[Passed] = []
+            found: list[Place] = []
             for owner, call, skip in self.calls(module, function):
                 value = self._argument(owner, call, function, name, skip)
                 if value is not None:
@@ -80,7 +80,7 @@ class Arguments:
         return None
 
     def _all(
-        self, found: tuple[Passed, ...], via: frozenset[ast.Call], depth: int
+        self, found: tuple[Place, ...], via: frozenset[ast.Call], depth: int
     ) -> set[int] | None:
         numbers: set[int] = set()
         for module, node in found:
@@ -93,14 +93,14 @@ class Arguments:
     def _named(
         self, module: Module, node: ast.Name, via: frozenset[ast.Call], depth: int
     ) -> set[int] | None:
-        sources: list[Passed] = []
+        sources: list[Place] = []
         for binding in module.reaching(node):
             if binding.kind == "assign" and binding.value is not None and not binding.path:
                 sources.append((module, binding.value))
             elif binding.kind == "parameter" and isinstance(binding.node, ast.arg):
                 function = binding.scope.node
                 assert isinstance(function, FunctionNode)
-                given = self._given(module, function, binding.node, via)
+                given = self._received(module, function, binding.node, via)
                 if given is None:
                     return None
                 sources += given
@@ -108,19 +108,19 @@ class Arguments:
                 return None
         return self._all(tuple(sources), via, depth)
 
-    def _given(
+    def _received(
         self,
         module: Module,
         function: FunctionNode,
         parameter: ast.arg,
         via: frozenset[ast.Call],
-    ) -> list[Passed] | None:
+    ) -> list[Place] | None:
         """Return what a parameter receives, by default or from calls; None if a call cannot be
         bound.
         """
         calls = self.calls(module, function)
         calls = tuple(found for found in calls if found[1] in via) or calls
-        found: list[Passed] = []
+        found: list[Place] = []
         default = default_of(function, parameter)
         for owner, call, skip in calls:
             if _spreads(call):
@@ -181,7 +181,7 @@ class Arguments:
             if isinstance(call, ast.Call) and call.func is node:
                 yield owner, call
 
-    def applies(self, modules: Iterable[Module]) -> Values:
+    def apply_functions(self, modules: Iterable[Module]) -> Values:
         """Return what some modules pass for `apply_fn=`; nothing if that is not always known."""
         found: set[Value] = set()
         for module in modules:
@@ -199,13 +199,13 @@ class Arguments:
                 found |= values
         return frozenset(found)
 
-    def given_loops(self, module: Module) -> set[str]:
+    def loop_parameters(self, module: Module) -> set[str]:
         """Return the parameters of a module's functions that receive a loop to run."""
-        if self._given_loops is None:
-            self._given_loops = {}
+        if self._loop_parameters is None:
+            self._loop_parameters = {}
             for owner in self.project.modules.values():
-                self._note_loops(owner, self._given_loops)
-        return self._given_loops.get(module, set())
+                self._note_loops(owner, self._loop_parameters)
+        return self._loop_parameters.get(module, set())
 
     def _note_loops(self, module: Module, given: dict[Module, set[str]]) -> None:
         mentions, evaluator = find_mentions(module), self.project.evaluator
@@ -219,10 +219,10 @@ class Arguments:
                     if parameter is not None:
                         given.setdefault(module, set()).add(parameter)
                 elif isinstance(holder, ast.Call) and holder.func is not node:
-                    for owner, parameter in self._parameters_given(module, holder, node):
+                    for owner, parameter in self._receiving_parameters(module, holder, node):
                         given.setdefault(owner, set()).add(parameter)
 
-    def _parameters_given(
+    def _receiving_parameters(
         self, module: Module, call: ast.Call, node: ast.expr
     ) -> Iterator[tuple[Module, str]]:
         for value in self.project.values(module, call.func):

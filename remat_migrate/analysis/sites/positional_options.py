@@ -11,7 +11,7 @@ from ...libraries.apis import APIS, Api
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..values.application import api_of, given
+from ..values.application import api_of, argument_calls
 from ..values.values import Constant, External, Function, Parameter
 from .site import Site, own_call, sites_of
 
@@ -52,7 +52,7 @@ def positional_options(site: Site, project: Project) -> Iterator[PositionalOptio
         return
     call = own_call(site.module, site.application, site.callee)
     position = 0
-    for owner, made, args in given(site.callee, site.module, call):
+    for owner, made, args in argument_calls(site.callee, site.module, call):
         options: list[tuple[str | None, ast.expr]] = []
         reason = doubt
         for arg in args:

@@ -28,7 +28,7 @@ from ..values.values import (
 from .site import Site
 
 
-class Sought:
+class SearchTarget:
     """A callable whose calls are searched for.
 
     Attributes:
@@ -41,20 +41,20 @@ class Sought:
             functions.
     """
 
-    def __init__(self, evaluator: Evaluator, made: Site | Function) -> None:
+    def __init__(self, evaluator: Evaluator, origin: Site | Function) -> None:
         self.evaluator = evaluator
-        self.site = made if isinstance(made, Site) else None
+        self.site = origin if isinstance(origin, Site) else None
         self.application = self.site.application if self.site is not None else None
-        self.module = made.module
-        self.place = made.reference if isinstance(made, Site) else made.node
+        self.module = origin.module
+        self.place = origin.reference if isinstance(origin, Site) else origin.node
         self.passed: dict[tuple[FunctionNode, str], Module] = {}
         self.name = ""
-        if isinstance(made, Function):
-            self.functions = {made.node}
-            self.name = getattr(made.node, "name", "")
+        if isinstance(origin, Function):
+            self.functions = {origin.node}
+            self.name = getattr(origin.node, "name", "")
         else:
             self.functions = {
-                t.function.node for v in self._applied(made) for t in targets_of(evaluator, v)
+                t.function.node for v in self._applied(origin) for t in targets_of(evaluator, v)
             }
 
     def _applied(self, site: Site) -> Iterator[Value]:
@@ -101,24 +101,24 @@ class Sought:
         function = self.place if self.site is None else None
         return isinstance(function, FunctionNode) and bool(self.module.enclosing_class(function))
 
-    def is_it(self, value: Value | None) -> bool:
+    def matches(self, value: Value | None) -> bool:
         """Return whether calling a value runs it; for a site's function, through the site's
         checkpoint.
         """
         match value:
             case Applied(node=node, target=inner):
-                return node is self.application or self.is_it(inner)
+                return node is self.application or self.matches(inner)
             case Function(node=node):
                 return self.site is None and node in self.functions
             case Class():
                 return self._makes(value)
             case Wrapped(func=inner) | Partial(func=inner) | Bound(func=inner):
-                return self.is_it(inner)
+                return self.matches(inner)
             case Instance(cls=Applied() | Wrapped() | Instance() as inner):
-                return self.is_it(inner)
+                return self.matches(inner)
             case Instance(cls=Class()) if self.site is not None or self.name == "__call__":
                 return any(
-                    self.is_it(v)
+                    self.matches(v)
                     for v in self.evaluator.attribute(value, "__call__")
                     if isinstance(v, Bound)
                     and (self.site is None or isinstance(v.func, Applied | Wrapped))
@@ -134,14 +134,14 @@ class Sought:
         if self.site is not None or self.name not in ("__init__", "__call__"):
             return False
         found = class_attribute(self.evaluator, cls, self.name, None)
-        return any(self.is_it(value) for value in found if not isinstance(value, Class))
+        return any(self.matches(value) for value in found if not isinstance(value, Class))
 
     def holds(self, value: Value) -> bool:
         """Return whether a container has it as an element."""
         if not isinstance(value, Container):
             return False
         return any(
-            self.is_it(v)
+            self.matches(v)
             for module, part in elements(value)
             for v in self.evaluator.values(module, part)
         )

@@ -13,7 +13,7 @@ from ...text import Span
 from ..names.module import Module, once
 from ..project import Project
 from ..values.api_names import interesting_names
-from ..values.application import api_of, given, subject_of
+from ..values.application import api_of, argument_calls, subject_of
 from ..values.containers import stored_items
 from ..values.evaluator import Evaluator
 from ..values.values import Container, Parameter, Partial, Value
@@ -239,7 +239,7 @@ def _options(
     found: dict[str, Option] = {}
     spread = False
     position = 0
-    for owner, made, args in given(callee, module, own_call(module, application, callee)):
+    for owner, made, args in argument_calls(callee, module, own_call(module, application, callee)):
         offset = len(made.args) - len(args)
         for index, arg in enumerate(args):
             if isinstance(arg, ast.Starred):

@@ -73,12 +73,12 @@ def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
                 name = module.qualified_name(option.function)
                 if api is None or isinstance(callee, Partial) or evaluator.apis.find(name):
                     continue
-                subject = _handed_subject(module, node, api, option.function)
+                subject = _forwarded_subject(module, node, api, option.function)
                 if subject is not None:
                     yield _wrapper(name, api, option.function, subject, node)
 
 
-def handed_to(function: FunctionNode) -> ast.expr | None:
+def forwarding_callee(function: FunctionNode) -> ast.expr | None:
     """Return what `def remat(*args, **kwargs)` calls with all its arguments, if it does nothing
     else.
     """
@@ -94,12 +94,12 @@ def handed_to(function: FunctionNode) -> ast.expr | None:
     return None
 
 
-def find_handing_on(module: Module, evaluator: Evaluator) -> Iterator[Api]:
+def find_forwarding_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
     """Yield the functions of a module that pass all arguments on to an Api of the same name."""
     for node in module.nodes:
         if not isinstance(node, ast.FunctionDef) or node.name not in evaluator.apis.last_names:
             continue
-        func = handed_to(node)
+        func = forwarding_callee(node)
         name = module.qualified_name(node)
         if func is None or module.enclosing_class(node) or evaluator.apis.find(name):
             continue
@@ -115,7 +115,7 @@ def find_handing_on(module: Module, evaluator: Evaluator) -> Iterator[Api]:
             )
 
 
-def _handed_subject(
+def _forwarded_subject(
     module: Module, call: ast.Call, api: Api, function: ast.FunctionDef
 ) -> str | None:
     subject = call.args[0] if call.args else None
@@ -164,7 +164,7 @@ def note_passed_apis(module: Module, reference: ast.expr, evaluator: Evaluator) 
             if expr is reference:
                 for value in evaluator.values(module, reference):
                     if api_of(evaluator.apis, value) is not None:
-                        evaluator.pass_on(callee.node, name, value)
+                        evaluator.note_passed_api(callee.node, name, value)
                         noted = True
     return noted
 

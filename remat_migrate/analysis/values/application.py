@@ -23,7 +23,7 @@ def without_partials(value: Value) -> Value:
     return value
 
 
-def given(
+def argument_calls(
     callee: Value, module: Module, node: ast.Call | None
 ) -> Iterator[tuple[Module, ast.Call, list[ast.expr]]]:
     """Yield the calls that supply arguments, innermost partial first, with their positional
@@ -49,7 +49,7 @@ def subject_of(
     if api is None:
         return None
     index = api.subject_index
-    for owner, call, args in given(callee, module, node):
+    for owner, call, args in argument_calls(callee, module, node):
         if any(isinstance(arg, ast.Starred) for arg in args[: index + 1]):
             return None
         if index < len(args):

@@ -52,7 +52,7 @@ def _bases(ev: Evaluation, cls: Value) -> list[Value]:
             if isinstance(value, Class):
                 found[replace(value, exact=True)] = None
             elif isinstance(value, External):
-                found.update(dict.fromkeys(ev.opened(value) or (value,)))
+                found.update(dict.fromkeys(ev.installed_definition(value) or (value,)))
     return list(found)
 
 

@@ -26,11 +26,11 @@ class Evaluation(ABC):
         apis: the checkpoint family.
         transforms: the functions that differentiate and that loop.
         find_module: returns the project's module for a dotted name in an importing module.
-        find_installed: returns an installed module by its dotted name, see `opened`.
+        find_installed: returns an installed module by its dotted name, see `installed_definition`.
         subclasses: the subclasses of each class.
         passed: the Apis that are passed for parameters of the project's functions.
         aliases: other names that files of the project give to Apis, for others to import.
-        applies: what the project passes as `apply_fn` of training states.
+        apply_functions: what the project passes as `apply_fn` of training states.
         returned: what functions return, as far as it was asked.
         running: the questions being answered, to detect recursion.
         names, contents, light: answers cached for `api_names`, `contents`, and `workload`.
@@ -44,7 +44,7 @@ class Evaluation(ABC):
         self.subclasses: dict[ast.ClassDef, list[Class]] = {}
         self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
         self.aliases: set[str] = set()
-        self.applies: Values = NOTHING
+        self.apply_functions: Values = NOTHING
         self.returned: dict[FunctionNode, Values] = {}
         self.running: set[object] = set()
         self.names: dict[object, frozenset[str]] = {}
@@ -68,7 +68,7 @@ class Evaluation(ABC):
         """Return what a dotted name imported in `importer` denotes."""
 
     @abstractmethod
-    def opened(self, outside: External) -> Values:
+    def installed_definition(self, outside: External) -> Values:
         """Return the function or class behind an external name, if its source is found."""
 
     @abstractmethod

@@ -43,7 +43,7 @@ class Evaluator(Evaluation):
 
     def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
         super().__init__(apis, find_module)
-        self._opened: dict[str, Values] = {}
+        self._installed: dict[str, Values] = {}
         self._known: dict[ast.AST, Values] = {}
         self._members: dict[tuple[Module, str], Values] = {}
 
@@ -52,7 +52,7 @@ class Evaluator(Evaluation):
         for known in (self._known, self._members, self.returned):
             known.clear()
 
-    def pass_on(self, function: FunctionNode, name: str, value: Value) -> None:
+    def note_passed_api(self, function: FunctionNode, name: str, value: Value) -> None:
         """Note that an Api is passed for a parameter of a function."""
         found = self.passed.setdefault((function, name), set())
         if value not in found:
@@ -81,7 +81,7 @@ class Evaluator(Evaluation):
             return frozenset(found)
         return frozenset((External(name),))
 
-    def opened(self, outside: External) -> Values:
+    def installed_definition(self, outside: External) -> Values:
         """Return the function or class behind an external name, if its package's source is found.
 
         JAX, Flax, and the like stay names: tables say what matters about them.
@@ -89,15 +89,15 @@ class Evaluator(Evaluation):
         name = outside.name
         if name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins") or "." not in name:
             return NOTHING
-        if name not in self._opened:
-            self._opened[name] = NOTHING
+        if name not in self._installed:
+            self._installed[name] = NOTHING
             package, _, last = name.rpartition(".")
             module = self.find_installed(package)
             if module is not None:
-                self._opened[name] = frozenset(
+                self._installed[name] = frozenset(
                     v for v in self.member(module, last) if isinstance(v, Class | Function)
                 )
-        return self._opened[name]
+        return self._installed[name]
 
     def dotted_external(self, name: str) -> Values:
         """Return an external name, as an Api if it is one, else by its public name."""

@@ -17,15 +17,15 @@ from .calls import returned
 from .evaluator import Evaluator
 from .values import Applied, Bound, Class, Container, Function, Partial, Value, Wrapped
 
-_LOOKED_AT = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+_EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 _CALLED = "__call__"
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # A word, and the module if it is a local name of a function there.
-_Put = tuple[str, bool]
+_LocalWord = tuple[str, bool]
 
 
-class WordReach:
+class NameSearch:
     """The expressions of some modules that may denote a value.
 
     Attributes:
@@ -39,7 +39,7 @@ class WordReach:
         modules: Sequence[Module],
         words: Iterable[tuple[str, Module | None]],
         places: Iterable[tuple[Module, ast.AST]] = (),
-        is_it: Callable[[Value], bool] = lambda value: False,
+        matches: Callable[[Value], bool] = lambda value: False,
         *,
         definition: tuple[Module, ast.AST] | None = None,
         by_name: bool = True,
@@ -48,14 +48,14 @@ class WordReach:
 
         A word comes with the module in which it is a local name, or None.
 
-        `is_it` tells whether something is the value or holds it; `definition` is the definition of
-        the value. With `by_name`, a function that merely has one of the words as its name may be
+        `matches` tells whether something is the value or holds it; `definition` is the value's
+        definition. With `by_name`, a function that merely has one of the words as its name may be
         the value or return it.
         """
         self._by_name = by_name
-        self._makers: set[ast.AST] = set(_defining(*definition)) if definition else set()
+        self._defining_nodes: set[ast.AST] = set(_defining(*definition)) if definition else set()
         self._evaluator = evaluator
-        self._is_it = is_it
+        self._matches = matches
         self._modules = modules
         self.words: set[str] = set()
         self.exported: set[str] = set()
@@ -64,19 +64,19 @@ class WordReach:
         self._found: dict[Module, dict[ast.expr, None]] = {module: {} for module in modules}
         for module, place in places:
             if module in self._found:
-                self._climb(module, place)
+                self._add_expression(module, place)
         for word, within in words:
-            self._reach(word, within)
+            self._add_word(word, within)
         while self._waiting:
             word, within = self._waiting.pop()
             for module in self._modules if within is None else (within,):
-                self._follow(module, word)
+                self._search_word(module, word)
 
     def expressions(self, module: Module) -> list[ast.expr]:
         """Return the names, attributes, calls, and subscripts to look at, by place."""
         return sorted(self._found[module], key=_place)
 
-    def _reach(self, word: str, within: Module | None = None) -> None:
+    def _add_word(self, word: str, within: Module | None = None) -> None:
         """Follow a word: in all modules, or in the one where it is a local name."""
         if word and not {(word, None), (word, within)} & self._known:
             self._known.add((word, within))
@@ -85,12 +85,12 @@ class WordReach:
                 self.exported.add(word)
             self._waiting.append((word, within))
 
-    def _follow(self, module: Module, word: str) -> None:
+    def _search_word(self, module: Module, word: str) -> None:
         mentions = find_mentions(module)
         for node in mentions.reads(word):
-            self._climb(module, node)
+            self._add_expression(module, node)
         for other in mentions.renamed.get(word, ()):
-            self._reach(other)
+            self._add_word(other)
         if _CALLED in self.words:
             for name in sorted(self.words) if word == _CALLED else (word,):
                 for cls in mentions.classes.get(name, ()):
@@ -106,84 +106,87 @@ class WordReach:
                 for first in parameters(method)[:1]:
                     for name in names.get(first.arg, ()):
                         if method.lineno <= name.lineno <= (method.end_lineno or 0):
-                            self._climb(module, name)
+                            self._add_expression(module, name)
 
-    def _climb(self, module: Module, node: ast.AST) -> None:
+    def _add_expression(self, module: Module, node: ast.AST) -> None:
         """Yield an expression and the expressions that contain it, as far as they may denote the
         value.
         """
         found = self._found[module]
         child = node
         while True:
-            if isinstance(child, _LOOKED_AT):
+            if isinstance(child, _EXPRESSIONS):
                 if child in found:
                     return
                 found[child] = None
-                if not any(map(self._leads_on, self._evaluator.values(module, child))):
+                if not any(map(self._may_denote, self._evaluator.values(module, child))):
                     if not _is_looped_over(module, child):
                         return
             parent = module.parent(child)
             if parent is None:
                 return
-            makers = _makers(module, parent)
-            self._makers |= makers
-            for word, is_local in (*_named(module, makers), *_put(module, parent, child)):
-                self._reach(word, module if is_local else None)
+            makers = _defining_nodes(module, parent)
+            self._defining_nodes |= makers
+            for word, is_local in (
+                *_names_of(module, makers),
+                *_words_of_position(module, parent, child),
+            ):
+                self._add_word(word, module if is_local else None)
             if isinstance(parent, ast.stmt):
                 return
             child = parent
 
-    def _leads_on(self, value: Value) -> bool:
+    def _may_denote(self, value: Value) -> bool:
         """Return whether a value is the one searched for, holds it, or returns it when called."""
         match value:
             case Function(node=ast.Lambda()):
-                return any(map(self._is_it, (value, *returned(self._evaluator, value))))
+                return any(map(self._matches, (value, *returned(self._evaluator, value))))
             case Function(node=node) | Class(node=node) | Bound(func=Function(node=node)):
                 named = self._by_name and getattr(node, "name", None) in self.words
-                return named or node in self._makers or self._is_it(value)
+                return named or node in self._defining_nodes or self._matches(value)
             case Container():
                 return True
             case Partial(func=inner) | Wrapped(func=inner):
-                return self._leads_on(inner)
-            case Applied(target=inner) if inner is not None and not self._is_it(value):
-                return self._leads_on(inner)
-            case Bound(receiver=receiver) if self._is_it(receiver):
+                return self._may_denote(inner)
+            case Applied(target=inner) if inner is not None and not self._matches(value):
+                return self._may_denote(inner)
+            case Bound(receiver=receiver) if self._matches(receiver):
                 return True  # `model.apply`
-        return self._is_it(value)
+        return self._matches(value)
 
 
-def _put(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_Put]:
+def _words_of_position(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_LocalWord]:
     """Yield the words that a part of `parent` gets from its position, except names of
     definitions.
     """
     match parent:
         case ast.Assign(targets=targets):
             for target in targets:
-                yield from _targets(module, target)
+                yield from _target_words(module, target)
         case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            yield from _targets(module, target)
+            yield from _target_words(module, target)
         case ast.NamedExpr(target=target) | ast.comprehension(target=target):
-            yield from _targets(module, target)
+            yield from _target_words(module, target)
         case ast.For(target=target) | ast.AsyncFor(target=target):
-            yield from _targets(module, target)
+            yield from _target_words(module, target)
         case ast.withitem(optional_vars=ast.expr() as target):
-            yield from _targets(module, target)
+            yield from _target_words(module, target)
         case ast.arg(arg=name):
             yield name, True
         case ast.arguments():
             for parameter in (*parent.posonlyargs, *parent.args, *parent.kwonlyargs):
                 yield parameter.arg, True
         case ast.Call(func=ast.Attribute(value=owner, attr=("append" | "insert" | "extend"))):
-            yield from _targets(module, owner)
+            yield from _target_words(module, owner)
 
 
-def _named(module: Module, makers: Iterable[ast.AST]) -> Iterator[_Put]:
+def _names_of(module: Module, makers: Iterable[ast.AST]) -> Iterator[_LocalWord]:
     for maker in makers:
         if isinstance(maker, Definition):
             yield from defined(module, maker)
 
 
-def defined(module: Module, node: Definition) -> Iterator[_Put]:
+def defined(module: Module, node: Definition) -> Iterator[_LocalWord]:
     """Yield the name of a definition; for `__call__` and the like, also that of its class."""
     scope = module.scope_at(node)
     yield node.name, scope.is_function and node.name not in scope.global_names
@@ -191,7 +194,7 @@ def defined(module: Module, node: Definition) -> Iterator[_Put]:
         yield from defined(module, scope.node)
 
 
-def _makers(module: Module, node: ast.AST) -> set[ast.AST]:
+def _defining_nodes(module: Module, node: ast.AST) -> set[ast.AST]:
     """Yield the definitions whose name denotes a part of `node`, or returns it when called.
 
     For what a function returns, that is the function, and for `__call__` and the like its class.
@@ -214,7 +217,7 @@ def _defining(module: Module, node: ast.AST) -> Iterator[ast.AST]:
             yield cls
 
 
-def _targets(module: Module, target: ast.expr) -> Iterator[_Put]:
+def _target_words(module: Module, target: ast.expr) -> Iterator[_LocalWord]:
     match target:
         case ast.Name(id=name):
             scope = module.scope_at(target)
@@ -225,10 +228,10 @@ def _targets(module: Module, target: ast.expr) -> Iterator[_Put]:
         case ast.Attribute(attr=name):
             yield name, False
         case ast.Subscript(value=inner) | ast.Starred(value=inner):
-            yield from _targets(module, inner)
+            yield from _target_words(module, inner)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             for part in parts:
-                yield from _targets(module, part)
+                yield from _target_words(module, part)
 
 
 def _is_looped_over(module: Module, node: ast.expr) -> bool:
