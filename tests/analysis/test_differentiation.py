@@ -90,7 +90,7 @@ def test_no_derivative(open_project: Callable[..., Project], code: str) -> None:
     assert placement_of(project).derivatives(module) == ()
 
 
-def test_reach(open_project: Callable[..., Project]) -> None:
+def test_differentiated_functions(open_project: Callable[..., Project]) -> None:
     """What runs inside a gradient, and whether a loop lies in between."""
     code = """
 def first(x): return x

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from .module import Module
+from .scopes import Definition
 
 EXPECTED = "a test expects that this fails"
 
@@ -24,7 +25,7 @@ def expects_failure(module: Module, node: ast.AST, *errors: str) -> bool:
     if _in_failing_block(module, node, errors):
         return True
     for around in module.ancestors(node):
-        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(around, Definition):
             test = module.enclosing_function(around)
             if test is not None and (uses := _uses(test, around.name)):
                 if all(_in_failing_block(module, use, errors) for use in uses):

@@ -296,9 +296,7 @@ class Flow:
                         self._expr(child.value, state)
 
     def _perhaps(self, nodes: list[ast.expr], state: State) -> None:
-        """Yield expressions that may not be evaluated: a name that one of them assigns may keep its
-        old binding.
-        """
+        """Visit expressions that may not be evaluated: names they assign may stay as they are."""
         for node in nodes:
             mark = len(self._walrus)
             self._expr(node, state)

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from ...text import SourceFile, Span
 from .flow import Flow
-from .scopes import Binding, FunctionNode, Scope
+from .scopes import Binding, Definition, FunctionNode, Scope
 
 _LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue})
 _SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
@@ -80,9 +80,7 @@ class Module:
     _indexed: bool = field(default=False, repr=False)
 
     def _index(self) -> None:
-        """Find, in one walk, the parents of all nodes and the scopes of module, classes, and
-        functions.
-        """
+        """Find, in one walk, the parents of all nodes and all scopes."""
         if self._indexed:
             return
         self._indexed = True
@@ -159,7 +157,7 @@ class Module:
         self._index()
         child = node
         for around in self.ancestors(node):
-            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if isinstance(around, Definition):
                 if child in around.body:
                     return self._scopes[around]
             elif isinstance(around, ast.Lambda):
@@ -224,9 +222,7 @@ class Module:
         return self._free(scope, name)
 
     def _written(self, owner: Scope, name: str) -> frozenset[Binding]:
-        """Yield the bindings of a scope's name in other functions, through `global` or
-        `nonlocal`.
-        """
+        """Return the bindings of a scope's name that `global` or `nonlocal` make elsewhere."""
         found: set[Binding] = set()
         for scope in self._writers.get((owner, name), ()):
             self.flow(scope)
@@ -277,7 +273,7 @@ class Module:
         return self._nodes
 
     def functions(self) -> Iterator[FunctionNode]:
-        """All functions and lambdas."""
+        """Return all functions and lambdas."""
         return (n for n in self.nodes if isinstance(n, FunctionNode))
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias) -> Span:
@@ -298,6 +294,6 @@ class Module:
         """Return the dotted name of a function or class in this module, `<lambda>` for lambdas."""
         names = [getattr(node, "name", "<lambda>")]
         for around in self.ancestors(node):
-            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if isinstance(around, Definition):
                 names.append(around.name)
         return ".".join([self.name, *reversed(names)])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 ScopeNode = ast.Module | ast.ClassDef | FunctionNode
 BindingKind = Literal[
     "assign", "element", "with", "augment", "def", "class", "import", "parameter", "opaque"

@@ -7,6 +7,7 @@ import re
 from typing import Literal
 
 from ..names.module import Module
+from ..names.scopes import Definition
 from ..sites.site import sites_in
 from ..values.callees import layers, targets_of
 from ..values.values import Applied, External, Function, Instance, Parameter, Result, Value
@@ -53,7 +54,7 @@ def _in_checkpoint(transforms: AppliedTransforms, module: Module, node: ast.AST)
     applied = {site.application for site in sites}
     wrapped = {site.subject[1] for site in sites if site.subject is not None}
     for around in module.ancestors(node):
-        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(around, Definition):
             if any(decorator in applied for decorator in around.decorator_list):
                 return True
             names = {n.id for n in wrapped if isinstance(n, ast.Name)}

@@ -10,7 +10,7 @@ from typing import Literal
 from ...libraries.apis import SAME_CALL
 from ..names.mentions import find_mentions
 from ..names.module import Module
-from ..names.scopes import Binding, FunctionNode, Scope
+from ..names.scopes import Binding, Definition, FunctionNode, Scope
 from ..sites.forms import decorates
 from ..sites.passed_arguments import called_function, parameter_of_default
 from ..values.application import without_partials
@@ -86,7 +86,7 @@ class FunctionTracker:
                 yield from self._decorated(function, function.decorator_list)
             case ast.expr() if decorates(self.module, function):
                 holder = self.module.parent(function)
-                assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+                assert isinstance(holder, Definition)
                 above = holder.decorator_list[: holder.decorator_list.index(function)]
                 yield from self._decorated(holder, above)
             case ast.expr():
@@ -120,7 +120,7 @@ class FunctionTracker:
 
     def _decorated(
         self,
-        holder: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+        holder: Definition,
         above: list[ast.expr],
     ) -> Iterator[Occurrence]:
         for outer in reversed(above):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ...libraries.transforms import Loop, Transform
 from ..names.mentions import Mentions, find_mentions
 from ..names.module import Module
+from ..names.scopes import Definition
 from ..sites.forms import decorates
 from ..sites.passed_arguments import PassedArguments
 from ..sites.wrappers import forwarding_callee
@@ -33,8 +34,6 @@ from ..values.values import (
     Wrapped,
     union,
 )
-
-_DECORATED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,7 +56,7 @@ class Transformed:
     node: ast.expr
     transform: Transform
     subject: ast.expr | None
-    decorated: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None
+    decorated: Definition | None
     args: tuple[ast.expr, ...]
     keywords: tuple[ast.keyword, ...]
     certain: bool = True
@@ -252,7 +251,7 @@ def _at(
             own.args if own else (), own.keywords if own else (), partials
         )
         holder = module.parent(place) if subject is None else None
-        decorated = holder if isinstance(holder, _DECORATED) else None
+        decorated = holder if isinstance(holder, Definition) else None
         return Transformed(
             module, place, transform, subject, decorated, tuple(args), tuple(keywords), certain
         )

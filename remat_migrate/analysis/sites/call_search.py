@@ -269,14 +269,14 @@ class _Search:
         return Call(module, node, callee, first, skip, tuple(partials), own, through)
 
     def _differentiated(self, wrapped: Wrapped) -> None:
-        """Return the differentiated arguments: `argnums`, by default the first."""
+        """Note the differentiated arguments: `argnums`, by default the first."""
         node = wrapped.node
         places = gradient_places(node) if isinstance(node, ast.Call) else [0]
         for place in places:
             self.uses.differentiated.setdefault(place, (wrapped.module, wrapped.node))
 
     def _classify(self, module: Module, node: ast.expr) -> None:
-        """Return whether a value stays visible where it is used."""
+        """Note whether a value escapes where it is used, or which parameter receives it."""
         parent = module.parent(node)
         match parent:
             case ast.keyword(arg=name):
@@ -393,7 +393,7 @@ class _Search:
         self._escape(module, node, f"`{function.name}` returns it")
 
     def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
-        """Return whether this is `unknown.step(x)` while a method `step` is searched for."""
+        """Note a call `unknown.step(x)` while a method `step` is searched for."""
         definition = self.target.definition
         if definition is None or not isinstance(definition[1], FunctionNode):
             return

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..values.bind import bind_call, positional_parameters
+from ..values.bind import bind_call, first_parameter
 from ..values.callees import targets_of, underlying
 from ..values.classes import class_annotations, class_chain
 from ..values.name_search import NameSearch, defined
@@ -83,7 +83,7 @@ class _Resolver:
         function = parameter.function
         if not self._is_new(function, parameter.name):
             return
-        first = next(iter(positional_parameters(function)), None)
+        first = first_parameter(function)
         passed = False
         for owner, node, bound in self._references(parameter.module, function):
             parent = owner.parent(node)

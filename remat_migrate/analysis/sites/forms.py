@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 
 from ..names.module import Module
+from ..names.scopes import Definition
 
 
 def decorates(module: Module, node: ast.expr) -> bool:
     """Return whether an expression is a decorator."""
     holder = module.parent(node)
-    return (
-        isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        and node in holder.decorator_list
-    )
+    return isinstance(holder, Definition) and node in holder.decorator_list
 
 
 def value_form(module: Module, node: ast.expr, made: str) -> tuple[str, ast.expr | None]:

@@ -4,9 +4,10 @@ instance.
 Each framework checkpoints them in its own way:
 
 - Flax linen wraps the class, or a function whose first argument is a module:
-`nn.remat(Block)(...)`. - Flax nnx wraps a function or an unbound method:
-`nnx.remat(Block.__call__)`. - Haiku wraps the instance, or any function, inside the transformed
-function: `hk.remat(block)`. - Equinox wraps the instance: `eqx.filter_checkpoint(block)`.
+  `nn.remat(Block)(...)`.
+- Flax nnx wraps a function or an unbound method: `nnx.remat(Block.__call__)`.
+- Haiku wraps the instance, or any function, inside the transformed function: `hk.remat(block)`.
+- Equinox wraps the instance: `eqx.filter_checkpoint(block)`.
 """
 
 from __future__ import annotations
@@ -132,9 +133,11 @@ def makers(
         return []
     match node:
         case ast.Call():
-            kind = module_kind(project, module, node)
-            made = kind is not None and kind.form == "instance"
-            return [(module, node)] if made and _calls_a_class(project, module, node) else []
+            kinds = module_kind(project, module, node), module_kind(project, module, node.func)
+            match kinds:
+                case ModuleKind(form="instance"), ModuleKind(form="class"):
+                    return [(module, node)]
+            return []
         case ast.Name():
             parts = _bound_to(project, module, node)
         case ast.Attribute(value=ast.Name()):
@@ -147,11 +150,6 @@ def makers(
             parts = [(module, value)]
     found = [makers(project, owner, part, depth - 1) for owner, part in parts or ()]
     return [maker for one in found for maker in one] if all(found) else []
-
-
-def _calls_a_class(project: Project, module: Module, node: ast.Call) -> bool:
-    kind = module_kind(project, module, node.func)
-    return kind is not None and kind.form == "class"
 
 
 def _bound_to(

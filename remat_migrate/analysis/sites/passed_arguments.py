@@ -10,7 +10,7 @@ from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
-from ..values.bind import bind_call, default_of, positional_parameters
+from ..values.bind import bind_call, default_of, first_parameter
 from ..values.classes import class_annotations, class_attribute, self_assignments
 from ..values.evaluator import Evaluator
 from ..values.values import Bound, Class, Function, Parameter, Partial, Value, Values, union
@@ -154,7 +154,7 @@ class PassedArguments:
         cls = module.enclosing_class(function) if function is not None else None
         if function is None or cls is None:
             return None
-        first = next(iter(positional_parameters(function)), None)
+        first = first_parameter(function)
         if first is None or first.arg != own:
             return None
         sources = [(module, value) for value in self_assignments(cls).get(name, ())]

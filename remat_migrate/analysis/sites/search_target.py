@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from ..names.module import Module
-from ..names.scopes import FunctionNode
+from ..names.scopes import Definition, FunctionNode
 from ..values.bind import call_order
 from ..values.callees import targets_of
 from ..values.classes import class_attribute
 from ..values.containers import elements
 from ..values.evaluator import Evaluator
-from ..values.name_search import Definition, defined
+from ..values.name_search import defined
 from ..values.values import (
     Applied,
     Bound,

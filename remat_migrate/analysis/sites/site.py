@@ -11,6 +11,7 @@ from ...codemod.changes import Change, Rewrite
 from ...libraries.apis import Api
 from ...text import Span
 from ..names.module import Module, once
+from ..names.scopes import Definition
 from ..project import Project
 from ..values.api_names import interesting_names
 from ..values.application import api_of, argument_calls, subject_of
@@ -75,7 +76,7 @@ class Site:
     reference: ast.expr
     application: ast.expr | None
     callee: Value
-    subject: tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None
+    subject: tuple[Module, ast.expr | Definition] | None
     arguments: Mapping[str, Option] = field(default_factory=dict)
     spread: bool = False
     certain: bool = True
@@ -213,10 +214,10 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
 
 def _subject(
     module: Module, application: ast.expr | None, callee: Value, evaluator: Evaluator
-) -> tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None:
+) -> tuple[Module, ast.expr | Definition] | None:
     if application is not None and decorates(module, application):
         holder = module.parent(application)
-        assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        assert isinstance(holder, Definition)
         return module, holder
     return subject_of(evaluator.apis, callee, module, own_call(module, application, callee))
 
@@ -298,12 +299,12 @@ def _spread_options(
 
 
 def _target_text(
-    subject: tuple[Module, ast.expr | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] | None,
+    subject: tuple[Module, ast.expr | Definition] | None,
 ) -> str | None:
     if subject is None:
         return None
     module, node = subject
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(node, Definition):
         return node.name
     text = " ".join(module.segment(node).split())
     return text if len(text) <= 80 else text[:79] + "…"
@@ -313,7 +314,7 @@ def _context(module: Module, node: ast.AST) -> str:
     names = [
         around.name
         for around in module.ancestors(node)
-        if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        if isinstance(around, Definition)
         and not (isinstance(node, ast.expr) and node in around.decorator_list)
     ]
     return ".".join(reversed(names))

@@ -1,6 +1,7 @@
 """The project's own wrappers: functions that pass a function and options on to an Api.
 
-    def my_remat(f, concrete=False):         return jax.checkpoint(f, concrete=concrete)
+    def my_remat(f, concrete=False):
+        return jax.checkpoint(f, concrete=concrete)
 
 A wrapper that passes its first argument on is an Api of the project; its calls are sites.
 """

@@ -37,6 +37,11 @@ def positional_parameters(function: FunctionNode) -> list[ast.arg]:
     return [*function.args.posonlyargs, *function.args.args]
 
 
+def first_parameter(function: FunctionNode) -> ast.arg | None:
+    """Return the first parameter that may be passed by position: `self`, for a method."""
+    return next(iter(positional_parameters(function)), None)
+
+
 def bind_call(
     function: FunctionNode,
     args: Sequence[ast.expr],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .bind import with_partials
 from .classes import class_chain
@@ -39,8 +39,7 @@ def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
         case Bound(func=inner, receiver=receiver):
             for target in targets_of(evaluator, inner):
                 owner = class_of(receiver) if target.owner is not None else None
-                skip = target.skip + 1
-                yield Target(target.function, owner or target.owner, skip, target.given)
+                yield replace(target, owner=owner or target.owner, skip=target.skip + 1)
         case Class():
             for found in evaluator.attribute(Instance(value), "__call__"):
                 for target in targets_of(evaluator, found):
@@ -51,11 +50,9 @@ def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
             yield from targets_of(evaluator, inner)
         case Partial(func=inner, call=call):
             keywords = frozenset(k.arg for k in call.keywords if k.arg is not None)
-            count = len(call.args) - 1
             for target in targets_of(evaluator, inner):
-                yield Target(
-                    target.function, target.owner, target.skip + count, target.given | keywords
-                )
+                skip = target.skip + len(call.args) - 1
+                yield replace(target, skip=skip, given=target.given | keywords)
         case Applied(target=inner) | Wrapped(func=inner):
             yield from targets_of(evaluator, inner)
 

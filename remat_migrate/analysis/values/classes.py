@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from .bind import positional_parameters
+from .bind import first_parameter
 from .evaluation import Evaluation
 from .parameter_values import annotated_values
 from .values import Applied, Bound, Class, External, Function, Instance, Value, Values, Wrapped
@@ -138,7 +138,7 @@ def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
     for method in node.body:
         if not isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        first = next(iter(positional_parameters(method)), None)
+        first = first_parameter(method)
         if first is None:
             continue
         for inner in ast.walk(method):

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from weakref import WeakKeyDictionary
 
-from ..names.module import Module
+from ..names.module import Module, once
 from .values import Container
 
 Part = tuple[Module, ast.expr]
@@ -140,12 +139,14 @@ class _Added:
     entries: dict[ast.Dict, tuple[tuple[ast.expr, Part], ...]] = field(default_factory=dict)
 
 
-_ADDED: WeakKeyDictionary[Module, _Added] = WeakKeyDictionary()
+@once
+def _added(module: Module) -> _Added:
+    return _Added()
 
 
 def appended(module: Module, literal: ast.List) -> tuple[Part, ...]:
     """Return what is later added to the list that starts as a literal."""
-    known = _ADDED.setdefault(module, _Added()).parts
+    known = _added(module).parts
     if literal not in known:
         known[literal] = tuple(_appended(module, literal))
     return known[literal]
@@ -153,7 +154,7 @@ def appended(module: Module, literal: ast.List) -> tuple[Part, ...]:
 
 def stored(module: Module, literal: ast.Dict) -> tuple[tuple[ast.expr, Part], ...]:
     """Return what is later added, by key, to the dict that starts as a literal."""
-    known = _ADDED.setdefault(module, _Added()).entries
+    known = _added(module).entries
     if literal not in known:
         known[literal] = tuple(_stored(module, literal))
     return known[literal]

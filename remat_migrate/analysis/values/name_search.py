@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..names.mentions import find_mentions
 from ..names.module import Module
-from ..names.scopes import FunctionNode, parameters
+from ..names.scopes import Definition, FunctionNode, parameters
 from .calls import returned
 from .evaluator import Evaluator
 from .values import Applied, Bound, Class, Container, Function, Partial, Value, Wrapped
@@ -20,7 +20,6 @@ from .values import Applied, Bound, Class, Container, Function, Partial, Value, 
 _EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 _CALLED = "__call__"
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # A word, and the module if it is a local name of a function there.
 _LocalWord = tuple[str, bool]
 
@@ -109,9 +108,7 @@ class NameSearch:
                             self._add_expression(module, name)
 
     def _add_expression(self, module: Module, node: ast.AST) -> None:
-        """Yield an expression and the expressions that contain it, as far as they may denote the
-        value.
-        """
+        """Add an expression, and those that contain it, as far as they may denote the value."""
         found = self._found[module]
         child = node
         while True:
@@ -195,7 +192,7 @@ def defined(module: Module, node: Definition) -> Iterator[_LocalWord]:
 
 
 def _defining_nodes(module: Module, node: ast.AST) -> set[ast.AST]:
-    """Yield the definitions whose name denotes a part of `node`, or returns it when called.
+    """Return the definitions whose name denotes a part of `node`, or returns it when called.
 
     For what a function returns, that is the function, and for `__call__` and the like its class.
     """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..names.module import Module
-from .bind import positional_parameters
+from .bind import first_parameter
 from .callees import class_of, underlying
 from .classes import attribute_in, class_chain, is_decorated
 from .evaluator import Evaluator
@@ -118,7 +118,7 @@ class Overrides:
             function = binding.scope.node
             if binding.kind != "parameter" or not isinstance(function, ast.FunctionDef):
                 return NOTHING
-            if binding.node is not next(iter(positional_parameters(function)), None):
+            if binding.node is not first_parameter(function):
                 return NOTHING
             if module.enclosing_class(function) is None:
                 return NOTHING

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..names.module import Module
 from ..names.scopes import FunctionNode
-from .bind import default_of, positional_parameters
+from .bind import default_of, first_parameter
 from .evaluation import Evaluation
 from .values import NOTHING, Class, External, Instance, Parameter, Value, Values
 
@@ -19,7 +19,7 @@ def parameter_values(
     found: set[Value] = {Parameter(module, function, node.arg)}
     found |= ev.passed.get((function, node.arg), set())
     cls = module.enclosing_class(function)
-    first = next(iter(positional_parameters(function)), None)
+    first = first_parameter(function)
     if cls is not None and node is first and not isinstance(function, ast.Lambda):
         names = {d.id for d in function.decorator_list if isinstance(d, ast.Name)}
         if "classmethod" in names or function.name in ("__new__", "__init_subclass__"):
