@@ -64,7 +64,7 @@ def body_names(loop: LoopUse) -> list[str]:
 @pytest.mark.parametrize(("code", "name", "real"), FOUND)
 def test_loop(open_project: Callable[..., Project], code: str, name: str, real: str) -> None:
     [loop] = loops(open_project(HEAD + f"y = {code}\n"))
-    assert (loop.loop.name, loop.real) == (name, real)
+    assert (loop.loop.name, loop.compiled) == (name, real)
     assert body_names(loop) == ["step"]
 
 

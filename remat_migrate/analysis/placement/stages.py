@@ -17,15 +17,8 @@ from .call_graph import own_nodes
 from .workload import DEPTH, SAME_WORK, applied_by, callees, does_work, is_apply
 
 _PLAIN = ast.Name | ast.Attribute | ast.Constant | ast.Starred
-_PYTHON_LOOPS = (
-    ast.For,
-    ast.AsyncFor,
-    ast.While,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-)
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_PYTHON_LOOPS = ast.For | ast.AsyncFor | ast.While | _COMPREHENSIONS
 # "bulk": all but a few single layers before and after it, such as an embedding and a head.
 Part = Literal["whole", "last", "bulk"]
 _SINGLE_LAYER = re.compile(r"(?:flax\.linen|haiku|equinox\.nn)\.(?!.*(?:RNN|Sequential|Bidir))")

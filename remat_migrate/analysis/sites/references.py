@@ -201,7 +201,7 @@ def _has_run(module: Module, owner: Scope, binding: Binding, at: ast.AST) -> boo
             break
         if _always_runs(module, holder, statement):
             continue
-        if holder not in around or not _same_branch(module, holder, statement, at):
+        if holder not in around or _child(module, statement, holder) != _child(module, at, holder):
             return False
     function = module.enclosing_function(at)
     later = function is not None and module.scope_of(function) is not owner
@@ -216,10 +216,6 @@ def _always_runs(module: Module, holder: ast.AST, statement: ast.stmt) -> bool:
     return not isinstance(
         holder, ast.If | ast.For | ast.AsyncFor | ast.While | ast.match_case | ast.ExceptHandler
     )
-
-
-def _same_branch(module: Module, holder: ast.AST, one: ast.AST, other: ast.AST) -> bool:
-    return _child(module, one, holder) == _child(module, other, holder)
 
 
 def _child(module: Module, node: ast.AST, holder: ast.AST) -> str:
@@ -252,7 +248,8 @@ def _import_anew(
         return Reference(text, (Insert(module, beside, (Code(statement),)),))
     if text == last and (known := _import_from(module, package, at)) is not None:
         return Reference(text, (ImportName(module, known, last),))
-    before = _top_level(module, at) if module.enclosing_function(at) is None else module.tree
+    in_function = module.enclosing_function(at) is not None
+    before = module.tree if in_function else module.top_level_statement(at)
     return Reference(text, (AddImport(module, before, statement),))
 
 
@@ -287,11 +284,3 @@ def _is_free(module: Module, name: str, at: ast.AST) -> bool:
 def _free_name(module: Module, last: str, top: str, at: ast.AST) -> str:
     names = [last, f"{top}_{last}", *(f"{top}_{last}_{n}" for n in range(2, 100))]
     return next(name for name in names if _is_free(module, name, at))
-
-
-def _top_level(module: Module, at: ast.expr | ast.stmt) -> ast.stmt:
-    found = module.statement(at)
-    for around in module.ancestors(at):
-        if isinstance(around, ast.stmt):
-            found = around
-    return found

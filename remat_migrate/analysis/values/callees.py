@@ -89,8 +89,6 @@ def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
             for value in evaluator.values(owner.module, callee):
                 if isinstance(value, External) and value.name in _PYTREE_DECORATORS:
                     return True
-                if isinstance(value, External) and value.name == "functools.partial":
-                    return True
         name = owner.node.name
         for node in owner.module.nodes:
             match node:
@@ -149,28 +147,20 @@ _VALUE_TYPES = frozenset(
 )  # fmt: skip
 _PYTREE_BASES = frozenset(
     {
-        "typing.NamedTuple",
-        "equinox.Module",
-        "flax.struct.PyTreeNode",
-        "flax.nnx.Module",
-        "flax.nnx.Object",
-        "flax.nnx.Pytree",
+        "typing.NamedTuple", "equinox.Module", "flax.struct.PyTreeNode", "flax.nnx.Module",
+        "flax.nnx.Object", "flax.nnx.Pytree",
     }
-)
+)  # fmt: skip
 # Packages whose base classes do not make pytrees: to JAX, a subclass of `dict` is as opaque as an
 # object.
 _NO_PYTREE_BASES = frozenset({"builtins", "flax", "haiku", "typing", "abc"})
 _PYTREE_DECORATORS = frozenset(
     {
-        "flax.struct.dataclass",
-        "chex.dataclass",
-        "jax.tree_util.register_pytree_node_class",
-        "jax.tree_util.register_dataclass",
-        "jax.tree_util.register_static",
-        "jax_dataclasses.pytree_dataclass",
-        "simple_pytree.dataclass",
+        "flax.struct.dataclass", "chex.dataclass", "jax.tree_util.register_pytree_node_class",
+        "jax.tree_util.register_dataclass", "jax.tree_util.register_static",
+        "jax_dataclasses.pytree_dataclass", "simple_pytree.dataclass", "functools.partial",
     }
-)
+)  # fmt: skip
 
 
 def class_of(value: Value) -> Class | None:

@@ -95,20 +95,15 @@ def attribute_in(
             continue
         scope = owner.module.scope_of(owner.node)
         flow = owner.module.flow(scope)
-        bindings = flow.exit.get(name, frozenset())
-        for binding in bindings:
+        for binding in flow.exit.get(name, ()):
+            bound_to: Value | None = receiver
+            if is_decorated(binding.node, "classmethod"):
+                bound_to = cls
+            elif is_decorated(binding.node, "staticmethod"):
+                bound_to = None
             for value in ev.binding(owner.module, binding):
-                callable_ = isinstance(value, Function | Applied | Wrapped)
-                if callable_ and is_decorated(binding.node, "classmethod"):
-                    found.add(Bound(value, cls))
-                elif (
-                    receiver is not None
-                    and callable_
-                    and not is_decorated(binding.node, "staticmethod")
-                ):
-                    found.add(Bound(value, receiver))
-                else:
-                    found.add(value)
+                is_method = isinstance(value, Function | Applied | Wrapped)
+                found.add(Bound(value, bound_to) if is_method and bound_to else value)
         if receiver is not None:
             for holder in (owner, *ev.subclasses.get(owner.node, ())):
                 for expr in self_assignments(holder.node).get(name, ()):
@@ -142,17 +137,18 @@ def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
         if first is None:
             continue
         for inner in ast.walk(method):
-            targets: list[ast.expr] = []
-            if isinstance(inner, ast.Assign):
-                targets = inner.targets
-            elif isinstance(inner, ast.AnnAssign) and inner.value is not None:
-                targets = [inner.target]
+            targets: list[ast.expr]
+            match inner:
+                case ast.Assign(targets=targets, value=value):
+                    pass
+                case ast.AnnAssign(value=ast.expr() as value):
+                    targets = [inner.target]
+                case _:
+                    continue
             for target in targets:
-                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                    if target.value.id == first.arg:
-                        assert isinstance(inner, ast.Assign | ast.AnnAssign)
-                        assert inner.value is not None
-                        found[target.attr] = (*found.get(target.attr, ()), inner.value)
+                match target:
+                    case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == first.arg:
+                        found[attr] = (*found.get(attr, ()), value)
     return found
 
 

@@ -326,16 +326,9 @@ class Evaluator(Evaluation):
                 return self.values(module, node.value)
             case ast.Constant():
                 return frozenset((Constant(node.value),))
-            case (
-                ast.List()
-                | ast.Tuple()
-                | ast.Set()
-                | ast.Dict()
-                | ast.ListComp()
-                | ast.SetComp()
-                | ast.GeneratorExp()
-                | ast.DictComp()
-            ):
+            case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
+                return frozenset((Container(module, node),))
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 return frozenset((Container(module, node),))
             case ast.Subscript():
                 return self._subscript(module, node)
