@@ -91,7 +91,7 @@ def check(text: str, root: Node) -> None:
         for node in _errors(statement):
             line = text.count("\n", 0, node.start_byte) + 1
             readable = 0 if statement is root else line_start(text, statement.start_byte)
-            raise TextSyntaxError(f"line {line} is not supported", readable)
+            raise TextSyntaxError(f"unsupported syntax on line {line}", readable)
 
 
 def _errors(node: Node) -> Iterator[Node]:

@@ -62,7 +62,7 @@ def test_variables_that_are_used_stay():
     [
         ("RUN <<EOF\n#!/usr/bin/env python\nOLD_WAY=0\nEOF\n", "another program"),
         ("ENV OLD_WAY=0;B=1\n", "more than a list of variables"),
-        ("RUN OLD_WAY=0 ls &&\nRUN ls\n", "not supported"),
+        ("RUN OLD_WAY=0 ls &&\nRUN ls\n", "unsupported syntax"),
         ("COPY <<EOF /x\nOLD_WAY=0\nEOF\n", "here-document"),
     ],
 )
