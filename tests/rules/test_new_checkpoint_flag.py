@@ -206,3 +206,14 @@ def test_uses_that_empty_one_block_have_one_fix():
     first, second = findings(code, select="RMT102")
     assert first.fix is not None
     assert first.fix == second.fix
+
+
+def test_a_command_line_that_only_gains_the_flag_is_not_assigned_to_itself():
+    text = (
+        "import subprocess\n\n"
+        'cmd = "python train.py"\n'
+        'cmd = cmd + " --jax_new_checkpoint=0"\n'
+        "subprocess.run(cmd, shell=True)\n"
+    )
+    after = fixed(text, select="RMT102")["example.py"]
+    assert after == text.replace('cmd = cmd + " --jax_new_checkpoint=0"\n', "")
