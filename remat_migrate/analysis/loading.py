@@ -141,7 +141,7 @@ class _Selection:
                     optional.append(path)
                 for needle in needles:
                     if needle in data:
-                        if self._prefilter.look(path, data):
+                        if self._prefilter.inspect(path, data):
                             self._candidates.append(path)
                             if _FORWARDS_ALL.search(data):
                                 forwarding.append(path)
@@ -254,7 +254,7 @@ class _Selection:
         names = self.project.apis.last_names
         for path in self._others:
             if self._prefilter.may_hold(path) and (
-                self._prefilter.gives(path, names) or FLAG_NAME.search(self._data(path))
+                self._prefilter.may_rename(path, names) or FLAG_NAME.search(self._data(path))
             ):
                 if (module := self.project.module(path)) is not None:
                     yield module
@@ -305,8 +305,8 @@ class _Selection:
                 word
                 for word, needle in needles
                 if needle in data
-                and self._prefilter.uses(path, needle)
-                and self._prefilter.reaches(path, new[word], reached[word])
+                and self._prefilter.names_in_code(path, needle)
+                and self._prefilter.imports_any(path, new[word], reached[word])
             ]
             if not words:
                 continue
@@ -316,7 +316,7 @@ class _Selection:
                     yield module
                 continue
             self._outside[path] = None
-            if self._prefilter.gives(path, words) or self._spreads(path, words):
+            if self._prefilter.may_rename(path, words) or self._spreads(path, words):
                 if (module := self.project.module(path)) is not None:
                     yield module
 
@@ -356,7 +356,7 @@ class _Selection:
         reached: dict[Path, bool] = {}
         for other in dict.fromkeys((*self._outside, *self._others)):
             if other in self._outside:
-                if not self._prefilter.reaches(other, {path}, reached):
+                if not self._prefilter.imports_any(other, {path}, reached):
                     continue
             elif name not in self._data(other) or not self._prefilter.may_hold(other):
                 continue

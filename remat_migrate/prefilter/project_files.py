@@ -23,14 +23,14 @@ from .words import FLAGS, SUPPRESSION, WORDS
 # What stands before an attribute: `jax.`, `a.b.`, `f(x).`
 _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(?:\\\s*)*\Z")
 # What is not called at once: it is assigned, put into a container, or passed on.
-_GIVEN = rb"(?:[=:,{\[(]|\b(?:return|else|or|and))\s*['\"]?[\w.]*\b(?:%s)\b(?!\s*\()"
+_STORED = rb"(?:[=:,{\[(]|\b(?:return|else|or|and))\s*['\"]?[\w.]*\b(?:%s)\b(?!\s*\()"
 # The packages of the checkpoint family, and the usual names of their modules.
 _LIBRARY = (b"jax", b"flax", b"haiku", b"equinox", b"nnx", b"hk.", b"brainstate", b"JAX", b"Jax")
 _SHORT = frozenset({"nn", "linen", "partitioning", "lift", "eqx", "adc", "ad_checkpoint"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _FirstLook:
     """The result of the first look at a file.
 
     Attributes:
@@ -71,13 +71,13 @@ class Prefilter:
         self._words = tuple(word.encode() for word in words)
         # In files without one of these, the names mean something else unless they are imported.
         self._library = (*_LIBRARY, *sorted({package.encode() for package in packages}))
-        self._seen: dict[Path, _Seen | None] = {}
+        self._first_looks: dict[Path, _FirstLook | None] = {}
         self._codes: dict[Path, bytes] = {}
         self._imports: dict[Path, list[Import]] = {}
         self._rests: dict[Path, bytes] = {}
         self._imported: dict[Path, list[Path]] = {}
         self._exporting: dict[tuple[Path, str], bool] = {}
-        self._asking: list[tuple[Path, str]] = []
+        self._in_progress: list[tuple[Path, str]] = []
 
     def forget(self) -> None:
         """Forget which names files export, because the family has grown."""
@@ -92,38 +92,38 @@ class Prefilter:
         # A word that contains another one is not needed.
         return tuple(w for w in sorted(found) if not any(o in w for o in found if o != w))
 
-    def look(self, path: Path, data: bytes) -> bool:
+    def inspect(self, path: Path, data: bytes) -> bool:
         """Return whether a file needs a closer look, and keep what that takes."""
-        if path not in self._seen:
-            self._seen[path] = self._look(path, data)
-        return self._seen[path] is not None
+        if path not in self._first_looks:
+            self._first_looks[path] = self._inspect(path, data)
+        return self._first_looks[path] is not None
 
     def may_hold(self, path: Path) -> bool:
         """Return whether a file may apply a checkpoint or hold what else rules look for."""
-        if path not in self._seen:
-            self.look(path, self._read_or_nothing(path))
-        seen = self._seen[path]
+        if path not in self._first_looks:
+            self.inspect(path, self._read_or_nothing(path))
+        seen = self._first_looks[path]
         return seen is not None and (seen.sure or any(self._evidence(path, seen)))
 
-    def _look(self, path: Path, data: bytes) -> _Seen | None:
+    def _inspect(self, path: Path, data: bytes) -> _FirstLook | None:
         if (b"RMT" in data or b"remat-migrate" in data) and SUPPRESSION.search(data):
-            return _Seen(True, True)
+            return _FirstLook(True, True)
         names = [name.encode() for name in self._apis.last_names]
         wanted = any(word in data for word in self._words)
         if not (wanted or shows_name(data, names) or FLAGS[1] in data):
             return None
         if any(flag in data for flag in FLAGS):
-            return _Seen(True, True)
+            return _FirstLook(True, True)
         known = self._names_library(data)
         if known and wanted:
-            return _Seen(True, True)
+            return _FirstLook(True, True)
         self._codes[path] = code_of(data)
-        return _Seen(False, known)
+        return _FirstLook(False, known)
 
     def _names_library(self, data: bytes) -> bool:
         return any(word in data for word in self._library)
 
-    def _evidence(self, path: Path, seen: _Seen) -> Iterator[bool]:
+    def _evidence(self, path: Path, seen: _FirstLook) -> Iterator[bool]:
         """Yield for each mention in a file whether it may be a checkpoint."""
         code = self._codes[path]
         names = sorted(self._apis.last_names)
@@ -133,11 +133,11 @@ class Prefilter:
             yield any(quote + name.encode() + quote in code for name in names for quote in QUOTES)
         for one in self._imports_of(path):
             if one.base and one.name in names:
-                yield self._gives(path, one.base, one.name)
+                yield self._may_import(path, one.base, one.name)
             elif one.base and one.name == "*":
                 for name in names:
                     if re.search(rb"(?<![\w.])%s\b" % name.encode(), code):
-                        yield self._gives(path, one.base, name)
+                        yield self._may_import(path, one.base, name)
         for name in names:
             for before in _attributes_of(self._rest_of(path), name.encode()):
                 yield self._is_reached(path, before, name, seen.known)
@@ -153,23 +153,23 @@ class Prefilter:
             bindings = [one for one in self._imports_of(path) if one.bound == root]
             if not bindings or _is_rebound(self._rest_of(path), root):
                 return True
-        return self._binds(path, root, rest, name)
+        return self._may_reach(path, root, rest, name)
 
-    def _binds(self, path: Path, bound: str, rest: str, name: str) -> bool:
+    def _may_reach(self, path: Path, bound: str, rest: str, name: str) -> bool:
         """Return whether `bound.rest.name` may be a checkpoint through the imports of a file."""
         key = (path, f"{bound}{rest}.{name}")
-        if key in self._asking:
+        if key in self._in_progress:
             return False  # a circular import
-        self._asking.append(key)
+        self._in_progress.append(key)
         found = any(
-            self._leads(path, one, f".{bound}{rest}" if one.name == "*" else rest, name)
+            self._may_resolve(path, one, f".{bound}{rest}" if one.name == "*" else rest, name)
             for one in self._imports_of(path)
             if one.bound == bound or (one.base and one.name == "*")
         )
-        self._asking.pop()
+        self._in_progress.pop()
         return found
 
-    def _leads(self, path: Path, one: Import, rest: str, name: str) -> bool:
+    def _may_resolve(self, path: Path, one: Import, rest: str, name: str) -> bool:
         """Return whether `bound.rest.name` may be a checkpoint if an import binds `bound`."""
         base = self._absolute(path, one.base)
         if one.name == "*":
@@ -195,13 +195,13 @@ class Prefilter:
                     return True
                 bound, _, more = whole[len(inner) + 1 :].partition(".")
                 rest = f".{more}" if more else ""
-                return _is_assigned(self._code_of(held), bound) or self._binds(
+                return _is_assigned(self._code_of(held), bound) or self._may_reach(
                     held, bound, rest, name
                 )
             inner = inner.rpartition(".")[0]
         return False
 
-    def _gives(self, path: Path, base: str, name: str) -> bool:
+    def _may_import(self, path: Path, base: str, name: str) -> bool:
         """Return whether `from base import name` may import a checkpoint."""
         dotted = self._absolute(path, base)
         if self._apis.find(f"{dotted}.{name}") is not None:
@@ -214,13 +214,13 @@ class Prefilter:
     def _exports(self, path: Path, name: str) -> bool:
         """Return whether a module-level name of a file may be a checkpoint."""
         key = (path, name)
-        if key in self._asking:
+        if key in self._in_progress:
             return False  # a circular import; another import may still lead to a checkpoint
         if key not in self._exporting:
-            self._asking.append(key)
+            self._in_progress.append(key)
             found = self._finds_export(path, name)
-            self._asking.pop()
-            if not found and self._asking:
+            self._in_progress.pop()
+            if not found and self._in_progress:
                 return False  # not kept: it may be false only because of the circular import
             self._exporting[key] = found
         return self._exporting[key]
@@ -235,9 +235,9 @@ class Prefilter:
         if _is_assigned(code, name) and (self._names_library(data) or _is_renamed(code, name)):
             return True
         for one in self._imports_of(path):
-            if one.base and one.bound == name and self._gives(path, one.base, one.name):
+            if one.base and one.bound == name and self._may_import(path, one.base, one.name):
                 return True
-            if one.base and one.name == "*" and self._gives(path, one.base, name):
+            if one.base and one.name == "*" and self._may_import(path, one.base, name):
                 return True
         return False
 
@@ -252,24 +252,24 @@ class Prefilter:
         parts = parts[: len(parts) - drop] if drop else parts
         return ".".join([*parts, *([relative] if relative else [])])
 
-    def uses(self, path: Path, word: bytes) -> bool:
+    def names_in_code(self, path: Path, word: bytes) -> bool:
         """Return whether a word that a file contains is in its code, too."""
         return re.search(rb"\b%s\b" % re.escape(word), self._code_of(path)) is not None
 
-    def gives(self, path: Path, words: Iterable[str]) -> bool:
+    def may_rename(self, path: Path, words: Iterable[str]) -> bool:
         """Return whether a file may bind one of `words` to another name or store it."""
         words = frozenset(words)
         if any(one.name in words and one.bound != one.name for one in self._imports_of(path)):
             return True
         each = b"|".join(re.escape(word.encode()) for word in sorted(words))
         rest = self._rest_of(path)
-        for found in re.finditer(_GIVEN % each, rest):
+        for found in re.finditer(_STORED % each, rest):
             line = rest[rest.rfind(b"\n", 0, found.start()) + 1 : found.start()]
             if not line.lstrip().startswith(b"@"):
                 return True
         return False
 
-    def reaches(self, path: Path, goals: Collection[Path], known: dict[Path, bool]) -> bool:
+    def imports_any(self, path: Path, goals: Collection[Path], known: dict[Path, bool]) -> bool:
         """Return whether a file imports one of `goals`, directly or through other files.
 
         `known` caches the answers for these goals.

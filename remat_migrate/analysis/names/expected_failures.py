@@ -70,10 +70,10 @@ def _is_raising(module: Module, context: ast.expr, errors: Sequence[str]) -> boo
     test.
     """
     if isinstance(context, ast.Name):
-        made = [binding.value for binding in module.reaching(context) if binding.value]
+        contexts = [binding.value for binding in module.reaching(context) if binding.value]
     else:
-        made = [context]
-    return any(_is_raising_call(n, errors) for value in made for n in ast.walk(value))
+        contexts = [context]
+    return any(_is_raising_call(n, errors) for value in contexts for n in ast.walk(value))
 
 
 def _is_raising_call(node: ast.AST, errors: Sequence[str]) -> bool:

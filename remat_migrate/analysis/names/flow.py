@@ -29,7 +29,7 @@ class Flow:
         self._loops: list[tuple[list[State], list[State]]] = []
         # Names bound by `:=` so far, each with its previous bindings.
         self._walrus: list[tuple[str, frozenset[Binding]]] = []
-        self._made: dict[tuple[ast.AST, str, tuple[int, ...]], Binding] = {}
+        self._bindings: dict[tuple[ast.AST, str, tuple[int, ...]], Binding] = {}
         self._run()
 
     def _run(self) -> None:
@@ -48,9 +48,9 @@ class Flow:
 
     def _bind(self, state: State, binding: Binding) -> None:
         key = (binding.node, binding.name, binding.path)
-        known = self._made.get(key)
+        known = self._bindings.get(key)
         if known is None:
-            known = self._made[key] = binding
+            known = self._bindings[key] = binding
             self.scope.bindings.setdefault(binding.name, []).append(binding)
         state[binding.name] = frozenset((known,))
 
@@ -314,7 +314,7 @@ class Flow:
                 generator.target, generator.iter, "element", generator, self.scope
             ):
                 key = (binding.node, binding.name, binding.path)
-                inside[binding.name] = frozenset((self._made.setdefault(key, binding),))
+                inside[binding.name] = frozenset((self._bindings.setdefault(key, binding),))
             for test in generator.ifs:
                 self._expr(test, inside)
         if isinstance(node, ast.DictComp):

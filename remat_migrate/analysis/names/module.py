@@ -23,6 +23,8 @@ _NO_NODES = frozenset(
 
 
 T = TypeVar("T")
+# An expression, and the module that contains it.
+Place = tuple["Module", ast.expr]
 
 
 def once(compute: Callable[[Module], T]) -> Callable[[Module], T]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..names.module import Module
+from ..names.module import Place
 from ..project import Project
 from ..sites.forms import decorates
 from ..sites.site import Site, sites_in
@@ -15,7 +15,7 @@ from .stages import only_call
 from .workload import applied_by, does_work
 
 
-def checkpoint_within(project: Project, site: Site) -> tuple[Module, ast.expr] | None:
+def checkpoint_within(project: Project, site: Site) -> Place | None:
     """Return the checkpoint of the same policy that is all that a site wraps; None if it wraps
     more.
 
@@ -34,11 +34,11 @@ def checkpoint_within(project: Project, site: Site) -> tuple[Module, ast.expr] |
     return first.module, first.node
 
 
-def calls_within(project: Project, applied: Applied) -> list[tuple[Module, ast.expr]]:
+def calls_within(project: Project, applied: Applied) -> list[Place]:
     """Return the calls of checkpoints that make up what a checkpoint wraps; none if it does
     more.
     """
-    found: list[tuple[Module, ast.expr]] = []
+    found: list[Place] = []
     for target in targets_of(project.evaluator, applied.target):
         module = target.function.module
         for node in own_nodes(target.function.node):

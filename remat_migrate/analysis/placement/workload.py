@@ -67,7 +67,7 @@ def applied_by(evaluator: Evaluator, module: Module, call: ast.Call) -> Applied 
     """Return the checkpoint that a call always runs; None if it is only one of several
     possibilities.
     """
-    if any(isinstance(made, Instance) for made in evaluator.values(module, call)):
+    if any(isinstance(result, Instance) for result in evaluator.values(module, call)):
         return None  # a checkpointed class is instantiated, not run
     values = callees(evaluator, module, call)
     found: set[Applied | None] = set()

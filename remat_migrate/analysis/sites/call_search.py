@@ -175,12 +175,12 @@ class _Search:
             self._unresolved_method(module, node)
 
     def _inspect_call(self, module: Module, node: ast.Call) -> None:
-        callees, made = self._callees(module, node.func), self.evaluator.values(module, node)
+        callees, results = self._callees(module, node.func), self.evaluator.values(module, node)
         for callee in callees:
             first, value = 0, callee
             if isinstance(underlying(callee), Class) and self.target.name != "__init__":
                 continue  # calling a class makes an instance
-            if isinstance(callee, Applied | Wrapped) and Instance(callee) in made:
+            if isinstance(callee, Applied | Wrapped) and Instance(callee) in results:
                 continue
             if isinstance(callee, Bound) and isinstance(callee.func, External):
                 method = callee.func.name.rpartition(".")[2]

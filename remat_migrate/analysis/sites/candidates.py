@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..names.module import Module
+from ..names.module import Module, Place
 from ..names.scopes import FunctionNode
 from ..project import Project
 from ..values.bind import bind_call, first_parameter
@@ -19,9 +19,6 @@ from ..values.name_search import NameSearch, defined
 from ..values.values import Bound, Class, Constant, Function, Instance, Parameter, Value
 
 _MAX_DEPTH = 6
-
-
-Place = tuple[Module, ast.expr]
 
 
 def candidates(
@@ -174,7 +171,7 @@ class _Resolver:
     def _family(self, cls: Class) -> list[Class]:
         return [cls, *self.project.evaluator.subclasses.get(cls.node, ())]
 
-    def _defaults(self, cls: Class, name: str) -> Iterator[tuple[Module, ast.expr]]:
+    def _defaults(self, cls: Class, name: str) -> Iterator[Place]:
         """Yield the values of a field in the bodies of a class and its subclasses."""
         for holder in self._family(cls):
             for statement in holder.node.body:
@@ -185,7 +182,7 @@ class _Resolver:
                     ) if field == name:
                         yield holder.module, default
 
-    def _constructor_arguments(self, cls: Class, name: str) -> Iterator[tuple[Module, ast.expr]]:
+    def _constructor_arguments(self, cls: Class, name: str) -> Iterator[Place]:
         """Yield what calls pass for a field: constructors, and any call with a keyword of that
         name.
 
@@ -202,11 +199,11 @@ class _Resolver:
                 if not isinstance(node, ast.Call):
                     continue
                 called = self.project.values(module, node.func)
-                made = {underlying(value) for value in called}
-                own = [c for n, c in family.items() if Class(c.module, n) in made]
+                callees = {underlying(value) for value in called}
+                own = [c for n, c in family.items() if Class(c.module, n) in callees]
                 if own and (index := self._field_order(own[0]).index(name)) < len(node.args):
                     yield module, node.args[index]
-                elif own or not made or not all(isinstance(m, Class) for m in made):
+                elif own or not callees or not all(isinstance(m, Class) for m in callees):
                     yield from ((module, k.value) for k in node.keywords if k.arg == name)
 
     def _field_order(self, cls: Class) -> list[str]:

@@ -14,18 +14,16 @@ def decorates(module: Module, node: ast.expr) -> bool:
     return isinstance(holder, Definition) and node in holder.decorator_list
 
 
-def value_form(module: Module, node: ast.expr, made: str) -> tuple[str, ast.expr | None]:
+def value_form(module: Module, node: ast.expr, how: str) -> tuple[str, ast.expr | None]:
     """Return the form of an Api, or a partial of it, used as a value, and its application if it has
     one.
     """
     holder = module.parent(node)
     if decorates(module, node):
-        return {"": "decorator", "partial": "decorator-partial"}.get(
-            made, "decorator-factory"
-        ), node
+        return {"": "decorator", "partial": "decorator-partial"}.get(how, "decorator-factory"), node
     if isinstance(holder, ast.Call) and holder.func is node:
         return "applied", holder
-    if made == "partial":
+    if how == "partial":
         return "partial", None
     if isinstance(holder, ast.Assign | ast.AnnAssign | ast.NamedExpr):
         return "alias", None

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
-from ..names.module import Module
+from ..names.module import Module, Place
 from ..project import Project
 from ..values.callees import underlying
 from ..values.classes import class_annotations, class_chain, self_assignments
@@ -128,7 +128,7 @@ def makers(
 
     Annotations do not count: they may name a class where the class itself is meant.
     """
-    parts: list[tuple[Module, ast.expr]] | None = None
+    parts: list[Place] | None = None
     if depth <= 0:
         return []
     match node:
@@ -152,10 +152,8 @@ def makers(
     return [maker for one in found for maker in one] if all(found) else []
 
 
-def _bound_to(
-    project: Project, module: Module, node: ast.Name
-) -> list[tuple[Module, ast.expr]] | None:
-    found: list[tuple[Module, ast.expr]] = []
+def _bound_to(project: Project, module: Module, node: ast.Name) -> list[Place] | None:
+    found: list[Place] = []
     for binding in module.reaching(node):
         if binding.kind not in ("assign", "element") or binding.value is None or binding.path:
             return None
@@ -166,9 +164,7 @@ def _bound_to(
     return found
 
 
-def _elements(
-    project: Project, module: Module, node: ast.expr
-) -> list[tuple[Module, ast.expr]] | None:
+def _elements(project: Project, module: Module, node: ast.expr) -> list[Place] | None:
     """Return the elements of a container, or None if there may be others."""
     values = project.values(module, node)
     if not values or not all(isinstance(v, Container) for v in values):
@@ -176,11 +172,9 @@ def _elements(
     return [part for v in values if isinstance(v, Container) for part in elements(v)]
 
 
-def _assigned(
-    project: Project, module: Module, node: ast.Attribute
-) -> list[tuple[Module, ast.expr]] | None:
+def _assigned(project: Project, module: Module, node: ast.Attribute) -> list[Place] | None:
     """Yield what the methods of a class assign to an attribute of `self` that is not a field."""
-    found: list[tuple[Module, ast.expr]] = []
+    found: list[Place] = []
     for value in project.values(module, node.value):
         if not isinstance(value, Instance) or not isinstance(value.cls, Class):
             return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..names.mentions import find_mentions
-from ..names.module import Module
+from ..names.module import Module, Place
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
 from ..values.bind import bind_call, default_of, first_parameter
@@ -15,7 +15,6 @@ from ..values.classes import class_annotations, class_attribute, self_assignment
 from ..values.evaluator import Evaluator
 from ..values.values import Bound, Class, Function, Parameter, Partial, Value, Values, union
 
-Place = tuple[Module, ast.expr]
 # How many calls a value is followed back through.
 _DEPTH = 4
 
@@ -250,9 +249,7 @@ class PassedArguments:
         self, module: Module, function: FunctionNode
     ) -> Iterator[tuple[Module, ast.Call, int]]:
         seen: set[ast.AST] = set()
-        queue: list[tuple[Module, ast.expr]] = list(
-            self._mentioning(module, _names(module, function))
-        )
+        queue: list[Place] = list(self._mentioning(module, _names(module, function)))
         while queue:
             owner, node = queue.pop()
             if node in seen:
@@ -293,7 +290,7 @@ class PassedArguments:
                 return skip
         return None
 
-    def _mentioning(self, module: Module, names: set[str]) -> Iterator[tuple[Module, ast.expr]]:
+    def _mentioning(self, module: Module, names: set[str]) -> Iterator[Place]:
         for owner in dict.fromkeys((module, *self.project.modules.values())):
             mentions = find_mentions(owner)
             wanted = names | {new for name in names for new in mentions.renamed.get(name, ())}

@@ -50,9 +50,9 @@ def positional_options(site: Site, project: Project) -> Iterator[PositionalOptio
         doubt = "another function that cannot be resolved may be called here"
     if doubt is None:
         return
-    call = own_call(site.module, site.application, site.callee)
+    own = own_call(site.module, site.application, site.callee)
     position = 0
-    for owner, made, args in argument_calls(site.callee, site.module, call):
+    for owner, call, args in argument_calls(site.callee, site.module, own):
         options: list[tuple[str | None, ast.expr]] = []
         reason = doubt
         for arg in args:
@@ -65,10 +65,10 @@ def positional_options(site: Site, project: Project) -> Iterator[PositionalOptio
                 options.append((order[position] if position < len(order) else None, arg))
             position += 1
         else:
-            reason = _conflict(made, options) or doubt
+            reason = _conflict(call, options) or doubt
         if options or reason != doubt:
             confidence: Literal["high", "medium"] = "medium" if doubt or not options else "high"
-            yield PositionalOptions(site, owner, made, api, tuple(options), reason, confidence)
+            yield PositionalOptions(site, owner, call, api, tuple(options), reason, confidence)
 
 
 def shared_with_partial(passed: PositionalOptions, project: Project) -> bool:

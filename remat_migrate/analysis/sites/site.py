@@ -240,8 +240,8 @@ def _options(
     found: dict[str, Option] = {}
     spread = False
     position = 0
-    for owner, made, args in argument_calls(callee, module, own_call(module, application, callee)):
-        offset = len(made.args) - len(args)
+    for owner, call, args in argument_calls(callee, module, own_call(module, application, callee)):
+        offset = len(call.args) - len(args)
         for index, arg in enumerate(args):
             if isinstance(arg, ast.Starred):
                 break
@@ -249,15 +249,15 @@ def _options(
             if position < len(order) and position != api.subject_index:
                 name = order[position]
                 rest = order[position + 1 :]
-                found[name] = Option(name, arg, owner, made, None, offset + index, rest)
+                found[name] = Option(name, arg, owner, call, None, offset + index, rest)
             position += 1
-        for keyword in made.keywords:
+        for keyword in call.keywords:
             if keyword.arg is None:
                 followed = _spread_options(owner, keyword.value, evaluator, {})
                 spread = spread or not followed
                 found |= followed
             elif keyword.arg != api.subject:
-                found[keyword.arg] = Option(keyword.arg, keyword.value, owner, made, keyword)
+                found[keyword.arg] = Option(keyword.arg, keyword.value, owner, call, keyword)
     return found, spread
 
 

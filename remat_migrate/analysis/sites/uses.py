@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from ..names.module import Module
+from ..names.module import Module, Place
 from ..names.scopes import FunctionNode
 from ..values.bind import Arguments, bind_call, with_partials
 from ..values.values import Value
@@ -77,4 +77,4 @@ class Uses:
     calls: list[Call] = field(default_factory=list)
     given: list[Call] = field(default_factory=list)
     escapes: list[Escape] = field(default_factory=list)
-    differentiated: dict[int, tuple[Module, ast.expr]] = field(default_factory=dict)
+    differentiated: dict[int, Place] = field(default_factory=dict)

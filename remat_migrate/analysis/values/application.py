@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ...libraries.apis import Api, ApiTable
-from ..names.module import Module
+from ..names.module import Module, Place
 from .values import External, Partial, Value
 
 
@@ -43,7 +43,7 @@ def argument_calls(
 
 def subject_of(
     apis: ApiTable, callee: Value, module: Module, node: ast.Call | None
-) -> tuple[Module, ast.expr] | None:
+) -> Place | None:
     """Return the function or class that an application wraps; None if it passes none."""
     api = api_of(apis, callee)
     if api is None:

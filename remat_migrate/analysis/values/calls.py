@@ -63,9 +63,9 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
                 Wrapped(name, f, module, node) for f in ev.values(module, node.args[0])
             )
         case External(name) if node.args and (
-            made := transformed(name, module, node, ev.values(module, node.args[0]))
+            pair := transformed(name, module, node, ev.values(module, node.args[0]))
         ):
-            return made
+            return pair
         case External(name):
             if name.rpartition(".")[2][:1].isupper():
                 return frozenset((Instance(callee),))
@@ -111,11 +111,11 @@ def _is_called(module: Module, node: ast.Call) -> bool:
         return parent.func is node
     if not isinstance(parent, ast.Assign):
         return False
-    made = {ast.unparse(target) for target in parent.targets}
+    targets = {ast.unparse(target) for target in parent.targets}
     return any(
         isinstance(n, ast.Call)
         and isinstance(n.func, ast.Name | ast.Attribute)
-        and ast.unparse(n.func) in made
+        and ast.unparse(n.func) in targets
         for n in ast.walk(module.enclosing_function(node) or module.tree)
     )
 
@@ -206,8 +206,8 @@ def apply_decorator(
         case External(name) | Partial(func=External(name)):
             if name in TRANSPARENT:
                 return frozenset((argument,))
-            if made := transformed(name, module, node, frozenset((argument,))):
-                return made
+            if pair := transformed(name, module, node, frozenset((argument,))):
+                return pair
             how = name if name in SAME_CALL else "?"
             return frozenset((Wrapped(how, argument, module, node),))
         case Function(node=function):

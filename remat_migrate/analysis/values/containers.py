@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ..names.module import Module, once
+from ..names.module import Module, Place, once
 from .values import Container
 
-Part = tuple[Module, ast.expr]
 
-
-def elements(container: Container) -> Iterator[Part]:
+def elements(container: Container) -> Iterator[Place]:
     """Yield the expressions of which each element is one; nothing if they are unknown."""
     module, node = container.module, container.node
     match node:
@@ -42,7 +40,7 @@ def elements(container: Container) -> Iterator[Part]:
                 yield module, keyword.value
 
 
-def items(container: Container, index: object) -> Iterator[Part]:
+def items(container: Container, index: object) -> Iterator[Place]:
     """Yield the expressions that `container[index]` may be."""
     module, node = container.module, container.node
     match node:
@@ -88,7 +86,7 @@ def literal_index(node: ast.expr) -> object:
     return None
 
 
-def keys(container: Container) -> Iterator[Part]:
+def keys(container: Container) -> Iterator[Place]:
     """Yield the expressions that a loop over the container sees."""
     if isinstance(container.node, ast.Dict):
         yield from ((container.module, key) for key in container.node.keys if key is not None)
@@ -104,7 +102,7 @@ def looked_up(call: ast.Call) -> list[ast.expr]:
     return []
 
 
-def _of(module: Module, iterable: ast.expr) -> Iterator[Part]:
+def _of(module: Module, iterable: ast.expr) -> Iterator[Place]:
     """Return an expression that evaluates to any element."""
     yield module, _item(iterable, None)
 
@@ -135,8 +133,8 @@ def stored_items(container: Container) -> Iterator[tuple[str, ast.expr]]:
 class _Added:
     """What is later added to the lists and dicts of a module, found once for each."""
 
-    parts: dict[ast.List, tuple[Part, ...]] = field(default_factory=dict)
-    entries: dict[ast.Dict, tuple[tuple[ast.expr, Part], ...]] = field(default_factory=dict)
+    parts: dict[ast.List, tuple[Place, ...]] = field(default_factory=dict)
+    entries: dict[ast.Dict, tuple[tuple[ast.expr, Place], ...]] = field(default_factory=dict)
 
 
 @once
@@ -144,7 +142,7 @@ def _added(module: Module) -> _Added:
     return _Added()
 
 
-def appended(module: Module, literal: ast.List) -> tuple[Part, ...]:
+def appended(module: Module, literal: ast.List) -> tuple[Place, ...]:
     """Return what is later added to the list that starts as a literal."""
     known = _added(module).parts
     if literal not in known:
@@ -152,7 +150,7 @@ def appended(module: Module, literal: ast.List) -> tuple[Part, ...]:
     return known[literal]
 
 
-def stored(module: Module, literal: ast.Dict) -> tuple[tuple[ast.expr, Part], ...]:
+def stored(module: Module, literal: ast.Dict) -> tuple[tuple[ast.expr, Place], ...]:
     """Return what is later added, by key, to the dict that starts as a literal."""
     known = _added(module).entries
     if literal not in known:
@@ -160,7 +158,7 @@ def stored(module: Module, literal: ast.Dict) -> tuple[tuple[ast.expr, Part], ..
     return known[literal]
 
 
-def _appended(module: Module, literal: ast.List) -> Iterator[Part]:
+def _appended(module: Module, literal: ast.List) -> Iterator[Place]:
     """Yield what `.append`, `.insert`, and `.extend` add to the list that starts as a literal."""
     shown, within = _name_of(module, literal)
     for node in ast.walk(within) if within is not None else ():
@@ -173,7 +171,7 @@ def _appended(module: Module, literal: ast.List) -> Iterator[Part]:
                         yield module, node.args[-1]
 
 
-def _stored(module: Module, literal: ast.Dict) -> Iterator[tuple[ast.expr, Part]]:
+def _stored(module: Module, literal: ast.Dict) -> Iterator[tuple[ast.expr, Place]]:
     """Yield what `mapping[key] = value` adds to the dict that starts as a literal, by key."""
     shown, within = _name_of(module, literal)
     for node in ast.walk(within) if within is not None else ():

@@ -9,12 +9,12 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator
 
 from ...libraries.apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
-from ..names.module import Module
+from ..names.module import Module, Place
 from ..names.scopes import Binding, FunctionNode
 from .application import api_of
 from .calls import apply_decorator, called
 from .classes import class_attribute
-from .containers import Part, elements, items, keys, literal_index, looked_up
+from .containers import elements, items, keys, literal_index, looked_up
 from .evaluation import Evaluation
 from .haiku_transforms import unpacked
 from .parameter_values import parameter_values
@@ -228,7 +228,7 @@ class Evaluator(Evaluation):
             if name in ("reversed", "list", "tuple", "sorted") and iterable.args:
                 if not module.reaching(iterable.func):
                     return self._iterated(module, iterable.args[0])
-        parts: Callable[[Container], Iterator[Part]] = keys
+        parts: Callable[[Container], Iterator[Place]] = keys
         match iterable:
             case ast.Call(func=ast.Attribute(attr="items"), args=[]):
                 return frozenset((Container(module, iterable),))

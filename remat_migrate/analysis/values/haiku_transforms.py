@@ -51,8 +51,8 @@ def leading_arguments(method: str, model: Value) -> int:
     if method != "apply" or not is_transformed(model):
         return 1  # the variables, or the random key
     assert isinstance(model, Instance)
-    count, made = 0, model.cls
-    while isinstance(made, Wrapped):
-        count += -1 if made.how == _WITHOUT_KEY else _LEADING.get(made.how, 0)
-        made = made.func
+    count, wrapped = 0, model.cls
+    while isinstance(wrapped, Wrapped):
+        count += -1 if wrapped.how == _WITHOUT_KEY else _LEADING.get(wrapped.how, 0)
+        wrapped = wrapped.func
     return count
