@@ -283,6 +283,10 @@ class Module:
         """Return the span of a node in the text."""
         return self.source.span(node)
 
+    def position(self, node: ast.expr | ast.stmt) -> tuple[str, int, int]:
+        """Return the path, line, and column of a node: a sort key that any run reproduces."""
+        return str(self.source.path), node.lineno, node.col_offset
+
     def location(
         self, node: ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias
     ) -> tuple[SourceFile, Span]:

@@ -44,8 +44,7 @@ def _place(value: Value) -> tuple[str, str, int, int]:
     """Return a reproducible sort key for values."""
     inner = underlying(value)
     if isinstance(inner, Function | Class):
-        path = str(inner.module.source.path)
-        return type(value).__name__, path, inner.node.lineno, inner.node.col_offset
+        return type(value).__name__, *inner.module.position(inner.node)
     return type(value).__name__, getattr(inner, "name", ""), 0, 0
 
 

@@ -101,8 +101,8 @@ class _Search:
                     self._inspect(module, node)
             if len(self.target.passed) == before:
                 self._note_unreadable(search.exported)
-                self.uses.calls.sort(key=lambda c: _order(c.module, c.node))
-                self.uses.escapes.sort(key=lambda e: _order(e.module, e.node))
+                self.uses.calls.sort(key=lambda c: c.module.position(c.node))
+                self.uses.escapes.sort(key=lambda e: e.module.position(e.node))
                 return self.uses
 
     def _search_names(self) -> NameSearch:
@@ -405,7 +405,3 @@ class _Search:
 
     def _escape(self, module: Module, node: ast.expr | FunctionNode, reason: str) -> None:
         self.uses.escapes.append(Escape(module, node, reason))
-
-
-def _order(module: Module, node: ast.expr | FunctionNode) -> tuple[str, int, int]:
-    return str(module.source.path), node.lineno, node.col_offset

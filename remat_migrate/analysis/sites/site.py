@@ -153,8 +153,7 @@ def _rank(value: Value, evaluator: Evaluator) -> tuple[str, list[tuple[str, int,
     api = api_of(evaluator.apis, value)
     places = []
     while isinstance(value, Partial):
-        path = str(value.module.source.path)
-        places.append((path, value.call.lineno, value.call.col_offset))
+        places.append(value.module.position(value.call))
         value = value.func
     return api.name if api else "", places
 

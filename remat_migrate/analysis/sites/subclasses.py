@@ -35,7 +35,8 @@ class Subclasses:
         """Return the direct and indirect subclasses of a class, by file and place."""
         if cls.node not in self._known:
             self._known[cls.node] = ()
-            self._known[cls.node] = tuple(sorted(self._find(cls), key=_place))
+            found = sorted(self._find(cls), key=lambda sub: sub.module.position(sub.node))
+            self._known[cls.node] = tuple(found)
         return self._known[cls.node]
 
     def _find(self, cls: Class) -> set[Class]:
@@ -84,7 +85,3 @@ def _other_names(module: Module, words: frozenset[str]) -> Iterator[str]:
                 parts = value.args if isinstance(value, ast.Call) else [value]
                 if any(getattr(p, "id", getattr(p, "attr", None)) in words for p in parts):
                     yield from (t.id for t in targets if isinstance(t, ast.Name))
-
-
-def _place(cls: Class) -> tuple[str, int, int]:
-    return str(cls.module.source.path), cls.node.lineno, cls.node.col_offset
