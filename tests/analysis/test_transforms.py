@@ -67,7 +67,7 @@ def test_a_scan_of_the_settings_is_like_another() -> None:
     assert (found.name, found.unroll_position) == ("pkg.scan_layers", 5)
 
 
-def test_what_walks_back_is_looked_for_in_bytes() -> None:
+def test_reverse_mode_is_found_in_bytes() -> None:
     """A file without the name of one is passed by, so no gradient's name may be missing there."""
     for gradient in GRADIENTS.values():
         if gradient.mode != "forward":

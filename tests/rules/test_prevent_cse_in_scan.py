@@ -125,6 +125,16 @@ def test_through_functions_that_pass_everything_on() -> None:
     assert finding.confidence == "low"
 
 
+@pytest.mark.parametrize(("unroll", "found"), [("False", True), ("1", True), ("True", False)])
+def test_a_helper_that_unrolls(unroll: str, found: bool) -> None:
+    code = (
+        "import jax\n\n\ndef run(f, xs):\n"
+        f"    return jax.lax.scan(f, 0.0, xs, unroll={unroll})\n\n\n"
+        "y = run(jax.checkpoint(lambda c, x: (c * x, None)), xs)\n"
+    )
+    assert bool(places({"m.py": code}, select=CODE)) is found
+
+
 def test_a_scan_wrapper_in_the_settings() -> None:
     files = {
         "pyproject.toml": '[tool.remat-migrate.scans]\n"layers.scan_layers" = "jax.lax.scan"\n',
