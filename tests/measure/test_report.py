@@ -44,6 +44,7 @@ def args():
     shape = jax.ShapeDtypeStruct((8, 8), jnp.float32)
     return shape, shape
 """
+ROOT = Path(__file__).parents[2]
 TABLE = "[tool.remat-migrate.measure]\n"
 
 
@@ -120,29 +121,11 @@ def test_report_is_written_without_measurements(tmp_path):
     assert ran.err.startswith("note: not measured: model:nothing: model has no nothing")
 
 
-WASTEFUL = """\
-import jax
-import jax.numpy as jnp
-
-
-@jax.checkpoint
-def loss(w, x):
-    x = jnp.sin(x @ w)
-    return (x @ w).sum()
-
-
-step = jax.value_and_grad(loss)
-
-
-def args():
-    shape = jax.ShapeDtypeStruct((64, 64), jnp.float32)
-    return shape, shape
-"""
-
-
 def test_wasteful_checkpoint_is_a_warning(tmp_path):
-    settings = TABLE + 'target = "model:loss"\nargs = "model:args"\n'
-    write_files(tmp_path, {"pyproject.toml": settings, "model.py": WASTEFUL})
+    settings = TABLE + 'target = "decoder:loss"\nargs = "decoder:arguments"\n'
+    model = (ROOT / "fixtures/measured/decoder.py").read_text()
+    step = "\nstep = jax.value_and_grad(loss)\n"
+    write_files(tmp_path, {"pyproject.toml": settings, "decoder.py": model + step})
     assert cli(tmp_path).code == 0
     for arguments, severity, risk, code in (
         ((), "warning", "medium", 1),
