@@ -39,6 +39,18 @@ class Inputs(enum.StrEnum):
     MADE = "made"
 
 
+class Evidence(enum.StrEnum):
+    """What an equal verdict rests on.
+
+    PROGRAM: both sides are the same program, for all values of the arguments. NUMBERS: both sides
+    compute the same numbers. BOTH: both of these.
+    """
+
+    PROGRAM = "program"
+    NUMBERS = "numbers"
+    BOTH = "both"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Unit:
     """The outermost function, or method of a class, around a change.
@@ -84,6 +96,11 @@ class Verdict:
         max_rel: the largest difference relative to the largest entry of its array.
         detail: one line: where it differs, which error, why nothing ran.
         failure: the exception of the new code, if it failed.
+        evidence: what the verdict rests on; None unless it is equal.
+        shapes: the arrays of the first case: `x: float32[2,4,8]`.
+        substituted: names that the environment lacks and what stands in for them.
+        reproduce: the command that reproduces the verdict.
+        traceback: where the code under test raised, with the user's paths.
     """
 
     unit: Unit
@@ -94,6 +111,11 @@ class Verdict:
     max_rel: float | None = None
     detail: str = ""
     failure: Failure | None = None
+    evidence: Evidence | None = None
+    shapes: tuple[str, ...] = ()
+    substituted: tuple[str, ...] = ()
+    reproduce: str = ""
+    traceback: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,11 @@ def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, ob
             "max_abs": verdict.max_abs,
             "max_rel": verdict.max_rel,
             "detail": verdict.detail,
+            "evidence": verdict.evidence and str(verdict.evidence),
+            "shapes": list(verdict.shapes),
+            "substituted": list(verdict.substituted),
+            "reproduce": verdict.reproduce,
+            "traceback": verdict.traceback,
         }
         for verdict in verdicts
     ]
