@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from ..analysis.needs.need import Learned
     from ..engine.fix_rounds import FixOutcome
     from ..measure.fix_effects import FixEffects
+    from ..verify.evidence import Proof
     from ..verify.fixes import Proved
     from ..verify.options import VerifyOptions
+
+_UNDO = "remat-migrate undo"
 
 
 def apply_fixes(run: Run, *, unsafe: bool, verify: VerifyOptions | None = None) -> Result:
@@ -42,6 +46,8 @@ def apply_fixes(run: Run, *, unsafe: bool, verify: VerifyOptions | None = None) 
     root = run.settings.root
     before = entry_files(root)
     outcome, proved, weighed = _fixed(run, unsafe, verify)
+    if proved and outcome.changes:
+        proved = replace(proved, proof=_undone_first(proved.proof))
     unwritten: Mapping[Path, str] = {}
     lines: list[str] = []
     is_fault = False
@@ -60,6 +66,17 @@ def apply_fixes(run: Run, *, unsafe: bool, verify: VerifyOptions | None = None) 
     # Files that were not written still have their findings.
     analysis = check_run(run) if unwritten else outcome.analysis
     return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved, weighed)
+
+
+def _undone_first(proof: Proof) -> Proof:
+    """Return verdicts on fixes that are written: to reproduce them, undo the fixes."""
+    return replace(
+        proof,
+        verdicts=tuple(
+            replace(verdict, reproduce=verdict.reproduce and f"{_UNDO} && {verdict.reproduce}")
+            for verdict in proof.verdicts
+        ),
+    )
 
 
 def show_diff(

@@ -21,6 +21,7 @@ from .options import (
     verify_options,
 )
 from .progress_bar import progress_bar
+from .reproduction import invocation
 
 if TYPE_CHECKING:
     from ..measure.options import MeasureOptions
@@ -270,4 +271,5 @@ def chosen_verification(settings: Settings, **how: Any) -> VerifyOptions:
         for name, value in how.items()
         if value is not None
     }
-    return replace(verify_options(settings), **given)  # type: ignore[arg-type]
+    repeated = invocation(click.get_current_context().obj)
+    return replace(verify_options(settings), invocation=repeated, **given)  # type: ignore[arg-type]

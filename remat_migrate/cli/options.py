@@ -25,6 +25,7 @@ class DefaultGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert `check` unless the first argument is a command."""
+        ctx.obj = tuple(args)
         if not args or args[0] not in {"--help", "-h", "--version", *self.commands}:
             if args and not args[0].startswith("-") and not os.path.lexists(args[0]):
                 self._suggest_command(ctx, args[0])
@@ -249,6 +250,14 @@ verify_options = _options(
         "--under",
         metavar="FLAG",
         help="JAX flag to enable for the new code only, such as jax_remat3.",
+    ),
+    click.option(
+        "--unit",
+        "units",
+        multiple=True,
+        callback=lambda ctx, parameter, values: values or None,
+        metavar="NAME",
+        help="Compare only this unit: module:function or module:Class.method.",
     ),
     _platform,
 )

@@ -117,6 +117,7 @@ class _Rounds:
         self._equal: dict[UnitKey, list[tuple[Mapping[Path, bytes], Verdict]]] = {}
         self._run_with: dict[Path, frozenset[Path]] = {}
         self._last = Proof()
+        self._checked = False
 
     def run(self) -> Proved:
         while True:
@@ -155,7 +156,12 @@ class _Rounds:
         changed = diff_project(
             [(c.path, c.before.data, c.after.data) for c in fixed.changes], self._import_names
         )
-        units = tuple(unit for unit in changed.units if only in (None, unit.key))
+        if not self._checked:
+            options = self._options
+            options.check_units((*changed.units, *(verdict.unit for verdict in changed.unproved)))
+            self._checked = True
+        selected, unproved = self._options.selected(changed.units, changed.unproved)
+        units = tuple(unit for unit in selected if only in (None, unit.key))
         texts = {c.path: c.after.data for c in fixed.changes}
         known = self._known(units, texts)
         waiting = tuple(unit for unit in units if unit.key not in known)
@@ -171,7 +177,7 @@ class _Rounds:
             proof,
             verdicts=(
                 *(verdicts[unit.key] for unit in units if unit.key in verdicts),
-                *changed.unproved,
+                *unproved,
             ),
             notes=(*proof.notes, *changed.notes),
         )

@@ -26,6 +26,7 @@ class Cases:
         about: what distinguishes each case: `is_training=True`.
         detail: why there are none.
         outcome: the verdict if there are none.
+        traceback: of the exception because of which there are none.
     """
 
     inputs: Inputs
@@ -33,6 +34,7 @@ class Cases:
     about: list[str] = field(default_factory=list)
     detail: str = ""
     outcome: Outcome = Outcome.NOT_EXERCISED
+    traceback: str = ""
 
     @property
     def summary(self) -> str:
@@ -115,6 +117,7 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         remedy = advice(reply["error"], sides.maker.side.python, sides.maker.side.platform)
         failure = sides.translate(error_line(reply["error"]))
         none.detail = "; ".join(filter(None, [f"{action} it: {failure}", remedy]))
+        none.traceback = sides.translate(reply["error"]["traceback"])
         return none
     made = _cases(Inputs.MADE, reply)
     made.detail = sides.translate(made.detail)

@@ -60,13 +60,15 @@ def prove_migration(
         # The flag changes every checkpoint, edited or not.
         wrapped = users(ApiTable().last_names, _below(files, paths), import_names)
         units = tuple({unit.key: unit for unit in (*wrapped, *units)}.values())
-    if not units:
-        return Proof(changed.unproved, notes)
     untouched = callers(units, files, import_names)[:_MOST_CALLERS]
+    options.check_units((*units, *untouched, *(verdict.unit for verdict in changed.unproved)))
+    compared, unproved = options.selected((*units, *untouched), changed.unproved)
+    if not compared:
+        return Proof(unproved, notes)
     task = Task(
         State(root, found.texts, found.new),
         State(root),
-        (*units, *untouched),
+        compared,
         find_python(options, root),
         options,
         tuple(all_units(files, import_names, options.cases)) if options.cases else (),
@@ -79,7 +81,7 @@ def prove_migration(
     verdicts = (v for v in proof.verdicts if v.unit.key not in keys or v.outcome in ran)
     return replace(
         proof,
-        verdicts=(*verdicts, *changed.unproved),
+        verdicts=(*verdicts, *unproved),
         notes=(*proof.notes, *notes),
     )
 

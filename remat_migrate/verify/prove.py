@@ -15,6 +15,7 @@ from .copies.sides import Sides, Task, error_line
 from .copies.workspace import scratch_folder
 from .evidence import Failure, Inputs, Outcome, Proof, Unit, Verdict
 from .inputs import Cases, declared_cases, find_cases
+from .options import VerifyOptions
 from .recording import Recording, record
 from .session import Reply, Worker, WorkerEnded
 
@@ -50,7 +51,8 @@ def prove(task: Task, progress: Progress = silent) -> Proof:
         verdicts = []
         for number, unit in enumerate(task.units):
             progress(unit.name, number, total)
-            verdicts.append(_verdict(sides, unit, declared.get(unit.name), recording, replay_time))
+            verdict = _verdict(sides, unit, declared.get(unit.name), recording, replay_time)
+            verdicts.append(_reproducible(verdict, options))
         progress("", total, total)
         return Proof(
             tuple(verdicts),
@@ -58,6 +60,13 @@ def prove(task: Task, progress: Progress = silent) -> Proof:
             recording.runs if recording else None,
             (sides.before.jax, sides.after.jax),
         )
+
+
+def _reproducible(verdict: Verdict, options: VerifyOptions) -> Verdict:
+    """Return the verdict with the command that reproduces it, unless it is equal."""
+    if verdict.outcome is Outcome.EQUAL:
+        return verdict
+    return replace(verdict, reproduce=options.reproduce(verdict.unit))
 
 
 def _replay_seconds(recording: Recording | None) -> float:
@@ -103,7 +112,7 @@ def _verdict(
     if not cases.files:
         if recorded and known:
             return replace(recorded, detail=f"only values were compared: {cases.detail}")
-        return Verdict(unit, cases.outcome, detail=cases.detail)
+        return Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
     if known and cases.inputs is Inputs.RECORDED:
         replayed = replay_time.replayed(sides, unit, cases)
     else:
@@ -197,14 +206,20 @@ def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
         flag = sides.task.options.under
         how = f"it {'also fails' if after.failure else 'runs'} with {flag}"
         detail = f"{sides.translate(before.failure)}; {how}"
-        return Verdict(unit, Outcome.FAILS_BEFORE, detail=detail)
+        trace = _traceback(sides, before.error)
+        return Verdict(unit, Outcome.FAILS_BEFORE, detail=detail, traceback=trace)
     if before.failure and sides.before is not sides.maker:
         failure = sides.translate(before.failure)
         note = f"the old code fails ({failure}), so its checkpoints were replaced"
         before = _evaluated(sides, sides.maker, unit, case, old, eager)
     after = after_run.result()
     if before.failure:
-        return Verdict(unit, Outcome.FAILS_BEFORE, detail=sides.translate(before.failure))
+        return Verdict(
+            unit,
+            Outcome.FAILS_BEFORE,
+            detail=sides.translate(before.failure),
+            traceback=_traceback(sides, before.error),
+        )
     if after.failure:
         # If the fix also changed the calls of the unit, the case has the old form of the call.
         moved = sides.folder("after")
@@ -218,6 +233,7 @@ def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
             calls=1,
             detail=sides.translate(after.failure),
             failure=_failure(sides, after.error),
+            traceback=_traceback(sides, after.error),
         )
     return _comparison(sides, unit, old, new, note)
 
@@ -288,7 +304,12 @@ def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verd
         reply["max_rel"],
         "; ".join(part for part in (sides.translate(reply["detail"]), note) if part),
         _failure(sides, reply["failure"]) if reply["verdict"] == Outcome.FAILS_AFTER else None,
+        traceback=_traceback(sides, reply["failure"]),
     )
+
+
+def _traceback(sides: Sides, error: Mapping[str, Any] | None) -> str:
+    return sides.translate(error["traceback"]) if error else ""
 
 
 def _failure(sides: Sides, error: Mapping[str, Any] | None) -> Failure | None:

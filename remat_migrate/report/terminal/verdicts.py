@@ -55,6 +55,7 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
         name = verdict.unit.qualname or "the module"
         rest = "; ".join(facts(verdict))
         yield f"{outcome}  {place} {printable(name)}{rest and f' ({printable(rest)})'}"
+        yield from _how_to_reproduce(verdict)
     if texts:
         outcome = screen.paint(f"{'not-exercised':<{width}}", _STYLES["not-exercised"])
         for detail in dict.fromkeys(verdict.detail for verdict in texts):
@@ -67,6 +68,13 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
         yield "the old code ran under jax {}, the new code under jax {}".format(*proof.jax)
     for note in proof.notes:
         yield f"note: {printable(note)}"
+
+
+def _how_to_reproduce(verdict: Verdict) -> Iterator[str]:
+    if verdict.outcome.is_wrong:
+        yield from (f"    {printable(line)}" for line in verdict.traceback.rstrip().splitlines())
+    if verdict.reproduce:
+        yield f"    reproduce: {printable(verdict.reproduce)}"
 
 
 def proved_summary(report: Report) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import traceback
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 # JAX's messages go on for long.
 _LONGEST = 2000
+_LONGEST_TRACE = 6000
+# Where frames say nothing about the user's code: this package, JAX, and the import system.
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HIDDEN = re.compile(r"[/\\]site-packages[/\\](?:jax|jaxlib)[/\\]|^<frozen ")
 
 _TRACED = re.compile(
     r"while tracing the function (?P<function>\S+) at (?P<path>.+?):(?P<line>\d+) for"
@@ -28,7 +33,7 @@ def describe(error: BaseException) -> Dict[str, Any]:
         "arguments": [],
         "function": "",
         "place": None,
-        "traceback": "".join(traceback.format_exception(kind, error, error.__traceback__))[-6000:],
+        "traceback": _formatted(error)[-_LONGEST_TRACE:],
     }
     for traced in _TRACED.finditer(message):
         if traced.group("transform") in ("checkpoint", "remat"):
@@ -42,3 +47,23 @@ def describe(error: BaseException) -> Dict[str, Any]:
             ]
     found["arguments"] = sorted(set(found["arguments"]))
     return found
+
+
+def _formatted(error: BaseException) -> str:
+    """Return the traceback with the frames of the user's code and of libraries other than JAX."""
+    trace = traceback.TracebackException.from_exception(error)
+    shown: Optional[traceback.TracebackException] = trace
+    raised: Optional[BaseException] = error
+    while shown is not None and raised is not None:
+        frames = [frame for frame in shown.stack if not _is_hidden(frame.filename)]
+        shown.stack = traceback.StackSummary.from_list(frames)
+        context = None if shown.__suppress_context__ else shown.__context__
+        raised = raised.__cause__ or raised.__context__
+        if type(raised).__module__.partition(".")[0] in ("jax", "jaxlib") and not str(raised):
+            shown.__cause__ = shown.__context__ = None  # a remark that JAX removed frames
+        shown = shown.__cause__ or context
+    return "".join(trace.format())
+
+
+def _is_hidden(path: str) -> bool:
+    return path.startswith(_OWN) or bool(_HIDDEN.search(path))
