@@ -21,6 +21,7 @@ from .node import (
     LIKE,
     LIST,
     OBJECT,
+    TREE,
     TUPLE,
     VALUE,
     Choice,
@@ -138,6 +139,9 @@ def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
     if choice.kind in (LIST, TUPLE):
         parts = [part(node.children[str(at)]) for at in range(node.count())]
         return parts if choice.kind == LIST else tuple(parts)
+    if choice.kind == TREE:
+        leaves = [part(node.children[str(at)]) for at in range(node.count())]
+        return jax.tree_util.tree_unflatten(choice.value.structure, leaves)
     names = [name for name in (choice.value or sorted(node.children)) if name in node.children]
     present = [n for n in names if node.children[n].choice != Choice(ABSENT)]
     entries = {name: part(node.children[name]) for name in present}
@@ -176,4 +180,7 @@ def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
     positive = candidates.is_positive(node.name) or variant % _OTHER_NUMBERS == 1
     low = 0.5 if positive else -1.0
     drawn = np.asarray(random.uniform(low, low + (1.0 if positive else 2.0), shape))
+    if len(shape) > 1 and node.parent is not None and node.parent.is_tree:
+        # Weights of a network, which may be deep: activations keep their size.
+        drawn = drawn * (3.0 / max(1, int(np.prod(shape[:-1])))) ** 0.5
     return np.asarray(drawn).astype(kind)

@@ -20,6 +20,7 @@ TUPLE = "tuple"  # the same, or annotations of the entries
 OBJECT = "object"  # has any attribute that is asked for
 INSTANCE = "instance"  # value: the class; children are the arguments of its constructor
 LIKE = "like"  # value: the number of a node with the same structure and shapes
+TREE = "tree"  # value: a Tree; children are its leaves, numbered
 ABSENT = "absent"  # a missing entry of a dictionary
 PROBE = "probe"  # undecided
 
@@ -33,6 +34,13 @@ class Choice(NamedTuple):
     def key(self) -> Tuple[str, str, str]:
         """Return a key that is equal for choices that make the same value."""
         return self.kind, type(self.value).__name__, repr(self.value)
+
+
+class Tree(NamedTuple):
+    """The structure of a pytree of arrays, and the shape and dtype of each."""
+
+    structure: Any
+    leaves: Tuple[Tuple[Shape, str], ...]
 
 
 class Plan(NamedTuple):
@@ -95,7 +103,7 @@ class Node:
     def assign(self, choice: Choice, others: Sequence[Choice] = ()) -> None:
         """Take another choice; parts of what it was are not parts of what it is now."""
         kind = self.choice.kind if self.choice is not None else None
-        if choice.kind == INSTANCE or choice.kind != kind:
+        if choice.kind in (INSTANCE, TREE) or choice.kind != kind:
             self.children = {}
         self.queue = [other for other in [*others, *self.queue] if other.key() != choice.key()]
         if self.choice is not None:
@@ -170,16 +178,26 @@ class Node:
 
     def in_use(self, name: str) -> bool:
         """Return whether a child is part of the current choice."""
-        if self.choice is None or self.choice.kind not in (DICT, LIST, TUPLE, OBJECT, INSTANCE):
+        if self.choice is None or self.choice.kind not in (
+            *(DICT, LIST, TUPLE, OBJECT),
+            *(INSTANCE, TREE),
+        ):
             return False
-        if self.choice.kind in (LIST, TUPLE):
+        if self.choice.kind in (LIST, TUPLE, TREE):
             return name.isdigit() and int(name) < self.count()
         if self.choice.kind == DICT and self.choice.value is not None:
             return name in self.choice.value
         return self.children[name].parent is self
 
+    @property
+    def is_tree(self) -> bool:
+        """Return whether it is a tree of arrays of known structure."""
+        return self.choice is not None and self.choice.kind == TREE
+
     def count(self) -> int:
-        """Return the number of elements of a list or tuple."""
+        """Return the number of elements of a list or tuple, of leaves of a tree."""
         assert self.choice is not None
         wanted = self.choice.value
+        if isinstance(wanted, Tree):
+            return len(wanted.leaves)
         return wanted if isinstance(wanted, int) else len(wanted)

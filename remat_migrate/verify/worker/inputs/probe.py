@@ -107,6 +107,8 @@ class Probe:
 
     def __format__(self, specification: str) -> str:
         node = self._ticket.node
+        if node.choice is None and library_frame(1):
+            return repr(self)  # in an error message
         if node.choice is None:
             named = candidates.is_number(node.name)
             first, last = (candidates.integers, candidates.strings)[:: 1 if named else -1]

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 
-from . import blame, candidates, construct, type_hints
+from . import blame, candidates, construct, networks, type_hints
 from .blame import Blame
 from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, watched
 from .node import (
@@ -28,6 +28,7 @@ from .node import (
     LIST,
     OBJECT,
     PROBE,
+    TREE,
     TUPLE,
     VALUE,
     Choice,
@@ -193,6 +194,9 @@ class Search:
         if choice.kind in (LIST, TUPLE):
             parts = [self.passed_value(self.child(node, str(at))) for at in range(node.count())]
             return parts if choice.kind == LIST else tuple(parts)
+        if choice.kind == TREE:
+            leaves = [self.passed_value(node.children[str(at)]) for at in range(node.count())]
+            return jax.tree_util.tree_unflatten(choice.value.structure, leaves)
         names = list(node.children) if choice.value is None else choice.value
         children = {name: self.child_present(node, name) for name in names}
         held = {
@@ -225,8 +229,11 @@ class Search:
                 leaves = jax.tree_util.tree_leaves(call(args, kwargs))
             except Exception as error:
                 # Ask during the trace: afterwards JAX cannot tell what an array depends on.
+                about = networks.learn(error, self)
                 if not self.fresh:
-                    self.blamed = blame.find_blame(error, self)
+                    self.blamed = blame.find_blame(about, self)
+                if about is not error:
+                    raise about from error
                 raise
             return [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 

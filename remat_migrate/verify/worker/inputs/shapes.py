@@ -16,7 +16,9 @@ def broadcastable(left: Shape, right: Shape) -> bool:
 
 def beside(choices: Sequence[Choice], other: Shape) -> List[Choice]:
     """Return arrays to combine elementwise with one of shape `other`, likeliest first."""
-    fitting = [c for c in choices if broadcastable(c.value[0], other)]
+    # A scalar fits everything, and hides what happens to the axes.
+    scalar = choices[0].value[0] == ()
+    fitting = [c for c in choices if broadcastable(c.value[0], other) and (scalar or c.value[0])]
     dtype = choices[0].value[1]
     # A vector of weights belongs to the last axis; an activation has the other's shape.
     mine = [array(other[start:], dtype) for start in range(len(other) + 1)]

@@ -1,0 +1,196 @@
+"""Parameters of networks, for units that call `net.apply(params, ...)`.
+
+What a network gets as its parameters has the structure that its own `init` makes. An error inside
+`apply` tells which network and which inputs: `init` is traced with the other arguments of the call.
+"""
+
+from __future__ import annotations
+
+import re
+from types import FrameType
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional
+
+import jax
+import jax.numpy as jnp
+
+from ..frameworks import flax_units
+from . import blame, candidates
+from .containers import ProbeDict, ProbeObject
+from .node import DICT, KEY, TREE, Choice, Node, Tree, array
+from .probe import Probe
+
+_KEY_WANTED = re.compile(r'needs PRNG for "([^"]*)"')
+
+
+class _Call(NamedTuple):
+    """A call of `apply`: what holds variables, `init` with the other arguments, and random keys."""
+
+    given: List[Any]
+    init: Callable[[], List[Any]]  # the variables that `given` should be
+    rngs: Any
+
+
+def learn(error: BaseException, search: Any) -> BaseException:
+    """Give the inputs that a network got as its variables the structure that its `init` makes.
+
+    Called while the pass is still traced. Returns the error that the pass is about: that of `init`
+    if it fails.
+    """
+    call = _innermost_call(error)
+    if call is None:
+        return error
+    if _learn_keys(call, str(error), search):
+        return error
+    try:
+        made = jax.eval_shape(call.init)
+    except Exception as failure:  # the other arguments are wrong, too
+        return failure
+    for given, wanted in zip(call.given, made):
+        _match(given, wanted, search)
+    return error
+
+
+def _innermost_call(error: BaseException) -> Optional[_Call]:
+    found: Optional[_Call] = None
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        if module == "flax.linen.module" and name == "apply":
+            found = _flax(frame) or found
+        elif module == "haiku._src.transform" and name == "apply_fn" and "f" in frame.f_locals:
+            found = _haiku(frame) or found
+        trace = trace.tb_next
+    return found
+
+
+def _flax(frame: FrameType) -> Optional[_Call]:
+    held = frame.f_locals
+    if not all(name in held for name in ("self", "variables", "args", "kwargs")):
+        return None
+    module, args, kwargs = held["self"], _live(held["args"]), _live(held["kwargs"])
+    rngs = held.get("rngs")
+    names = [name for name in rngs if type(name) is str] if isinstance(rngs, dict) else []
+
+    def init() -> List[Any]:
+        made = flax_units.init_variables(module, args, kwargs, held.get("method"), names)
+        return [made]
+
+    return _Call([held["variables"]], init, rngs)
+
+
+def _haiku(frame: FrameType) -> Optional[_Call]:
+    held = frame.f_locals
+    if not all(name in held for name in ("params", "state", "args", "kwargs")):
+        return None
+    import haiku
+
+    args, kwargs, function = _live(held["args"]), _live(held["kwargs"]), held["f"]
+
+    def init() -> List[Any]:
+        transformed = haiku.transform_with_state(function)
+        return list(transformed.init(jax.random.PRNGKey(0), *args, **kwargs))
+
+    return _Call([held["params"], held["state"]], init, None)
+
+
+def _live(tree: Any) -> Any:
+    """Return arguments without the tracers of transformations that have ended with the error."""
+
+    def live(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.core.Tracer):
+            return leaf
+        outer = leaf
+        while True:
+            inner = getattr(outer, "primal", None)
+            if not isinstance(inner, jax.core.Tracer):
+                break
+            outer = inner
+        ended = hasattr(outer, "batch_dim") or hasattr(outer, "val")
+        return jnp.zeros(leaf.shape, leaf.dtype) if ended else outer
+
+    return jax.tree_util.tree_map(live, tree)
+
+
+def _match(given: Any, made: Any, search: Any) -> None:
+    """Give the inputs that `given` consists of the structure and shapes of `made`."""
+    node = _node_of(given, search)
+    if node is not None:
+        become(node, made, search)
+    elif isinstance(given, Mapping):
+        known = made if isinstance(made, Mapping) else {}
+        for name in list(given):
+            if name in known or isinstance(given[name], (Probe, ProbeDict)):
+                _match(given[name], known.get(name, {}), search)
+
+
+def _node_of(thing: Any, search: Any) -> Optional[Node]:
+    """Return the input that a value is."""
+    if isinstance(thing, Probe):
+        return thing._ticket.node
+    if isinstance(thing, (ProbeDict, ProbeObject)):
+        node: Node = vars(thing)["_ticket"].node
+        return node
+    own = search.passed_values.get(id(thing))
+    if own is not None and own[1] is thing:
+        found: Node = own[0]
+        return found
+    # Transformations rebuild trees.
+    leaves = jax.tree_util.tree_leaves(thing)
+    if not leaves or not all(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        return None
+    parents = {node.parent for leaf in leaves for node in blame.dependencies(leaf, search)}
+    parent = parents.pop() if len(parents) == 1 else None
+    if parent is None or not parent.is_tree or parent.count() != len(leaves):
+        return None
+    return parent
+
+
+def become(node: Node, made: Any, search: Any) -> None:
+    """Make an input a tree of arrays like `made`, whose leaves have shapes and dtypes."""
+    pairs, structure = jax.tree_util.tree_flatten_with_path(made)
+    leaves = tuple((tuple(leaf.shape), str(leaf.dtype)) for _, leaf in pairs)
+    choice = Choice(TREE, Tree(structure, leaves))
+    if node.pinned or (node.choice is not None and node.choice.key() == choice.key()):
+        return
+    search.assign(node, choice)
+    node.children = {}
+    for number, (path, _) in enumerate(pairs):
+        names = tuple(_part(part) for part in path)
+        shape, dtype = leaves[number]
+        leaf = Choice(KEY, ("typed", 0)) if dtype.startswith("key<") else array(shape, dtype)
+        child = search.new((*node.path, *names), node)
+        child.choose([leaf], node.order)
+        node.children[str(number)] = child
+    search.fresh = True
+
+
+def _part(part: Any) -> str:
+    for attribute in ("key", "name", "idx"):
+        if hasattr(part, attribute):
+            return str(getattr(part, attribute))
+    return str(part)
+
+
+def _learn_keys(call: _Call, message: str, search: Any) -> bool:
+    """Decide the inputs that are passed as random keys; return whether there were any."""
+    rngs = call.rngs
+    node = _node_of(rngs, search) if isinstance(rngs, (Probe, ProbeDict)) else None
+    if node is not None:
+        wanted = _KEY_WANTED.findall(message)
+        known = tuple(node.children) if node.choice is not None else ()
+        names = (*known, *(name for name in wanted or ["dropout"] if name not in known))
+        if node.choice is None or wanted:
+            search.assign(node, Choice(DICT, names))
+            search.fresh = True
+            return True
+        return False
+    undecided = [key._ticket.node for key in _values(rngs) if isinstance(key, Probe)]
+    undecided = [node for node in undecided if node.choice is None]
+    for node in undecided:
+        search.decide(node, list(candidates.PRNG))
+    return bool(undecided)
+
+
+def _values(rngs: Any) -> List[Any]:
+    return list(rngs.values()) if isinstance(rngs, dict) else [rngs]
