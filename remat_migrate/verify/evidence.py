@@ -165,12 +165,16 @@ class Proof:
         notes: remarks, such as units that are new or were renamed.
         command: the runs of the user's command, if there is one.
         jax: the versions of JAX before and after.
+        left: how many units were not decided because the run was interrupted.
+        interrupted: the signal that interrupted the run, 0 if none did.
     """
 
     verdicts: tuple[Verdict, ...] = ()
     notes: tuple[str, ...] = ()
     command: CommandRuns | None = None
     jax: tuple[str, str] = ("", "")
+    left: int = 0
+    interrupted: int = 0
 
     @property
     def wrong(self) -> tuple[Verdict, ...]:

@@ -19,7 +19,8 @@ from .copies.import_names import ImportNames
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
 from .options import VerifyOptions, check_options, find_python
-from .prove import prove
+from .prove import ProofInterrupted, prove
+from .schedule import Decided, ignore
 from .units.module_diff import unit_at
 from .units.project_diff import all_units, diff_project
 
@@ -71,6 +72,7 @@ def prove_fixes(
     targets: Sequence[Path],
     options: VerifyOptions,
     progress: Progress = silent,
+    decided: Decided = ignore,
 ) -> Proved:
     """Make fixes, run the code before and after, and keep the fixes that preserve its results.
 
@@ -84,12 +86,14 @@ def prove_fixes(
         targets: the Python files that the user named.
         options: how to verify.
         progress: receives progress reports.
+        decided: receives each verdict as it comes, including those of fixes that are reverted.
 
     Raises:
         VerificationError: nothing can be run.
+        ProofInterrupted: the run was interrupted.
     """
     check_options(options)
-    return _Rounds(make, root, targets, options, progress).run()
+    return _Rounds(make, root, targets, options, progress, decided).run()
 
 
 class _Rounds:
@@ -102,12 +106,14 @@ class _Rounds:
         targets: Sequence[Path],
         options: VerifyOptions,
         progress: Progress,
+        decided: Decided,
     ) -> None:
         self._make = make
         self._root = root
         self._targets = targets
         self._options = options
         self._progress = progress
+        self._decided = decided
         self._import_names = ImportNames(root)
         self._python: Path | None = None
         self._learned: frozenset[Learned] = frozenset()
@@ -167,7 +173,11 @@ class _Rounds:
         waiting = tuple(unit for unit in units if unit.key not in known)
         proof = replace(self._last, verdicts=()) if units else Proof()
         if waiting:
-            self._last = proof = prove(self._task(fixed, waiting, texts, only), self._progress)
+            self._last = proof = prove(
+                self._task(fixed, waiting, texts, only), self._progress, self._decided
+            )
+            if proof.interrupted:
+                raise ProofInterrupted(proof)
         for verdict in proof.verdicts:
             if verdict.outcome is Outcome.EQUAL:
                 ran = self._texts_run_with(verdict.unit, texts)

@@ -14,17 +14,24 @@ from ..libraries.apis import ApiTable
 from .copies.import_names import ImportNames
 from .copies.revision import Base, find_base
 from .copies.sides import State, Task
-from .evidence import Outcome, Proof
+from .evidence import Outcome, Proof, Verdict
 from .options import VerifyOptions, check_options, find_python
 from .prove import prove
+from .schedule import Decided, ignore
 from .units.project_diff import all_units, callers, diff_project, users
+
+_RAN = (Outcome.EQUAL, Outcome.DIFFERS, Outcome.FAILS_AFTER)
 
 # Unchanged callers of changed functions that are compared.
 _MOST_CALLERS = 40
 
 
 def prove_migration(
-    paths: Sequence[Path], base: str | None, options: VerifyOptions, progress: Progress = silent
+    paths: Sequence[Path],
+    base: str | None,
+    options: VerifyOptions,
+    progress: Progress = silent,
+    decided: Decided = ignore,
 ) -> Proof:
     """Run the units that differ from a base, and their callers, before and after the migration.
 
@@ -36,6 +43,7 @@ def prove_migration(
             without and with the flag `options.under`.
         options: how to verify.
         progress: receives progress reports.
+        decided: receives each verdict of the proof as it comes.
 
     Raises:
         UsageError: there is no such base.
@@ -63,6 +71,8 @@ def prove_migration(
     untouched = callers(units, files, import_names)[:_MOST_CALLERS]
     options.check_units((*units, *untouched, *(verdict.unit for verdict in changed.unproved)))
     compared, unproved = options.selected((*units, *untouched), changed.unproved)
+    for verdict in unproved:
+        decided(verdict)
     if not compared:
         return Proof(unproved, notes)
     task = Task(
@@ -74,14 +84,16 @@ def prove_migration(
         tuple(all_units(files, import_names, options.cases)) if options.cases else (),
         is_same=base is None,
     )
-    proof = prove(task, progress)
-    # An unchanged caller that cannot be run is not worth reporting.
     keys = {unit.key for unit in untouched}
-    ran = (Outcome.EQUAL, Outcome.DIFFERS, Outcome.FAILS_AFTER)
-    verdicts = (v for v in proof.verdicts if v.unit.key not in keys or v.outcome in ran)
+
+    def is_reported(verdict: Verdict) -> bool:
+        # An unchanged caller that cannot be run is not worth reporting.
+        return verdict.unit.key not in keys or verdict.outcome in _RAN
+
+    proof = prove(task, progress, lambda v: decided(v) if is_reported(v) else None)
     return replace(
         proof,
-        verdicts=(*verdicts, *unproved),
+        verdicts=(*filter(is_reported, proof.verdicts), *unproved),
         notes=(*proof.notes, *notes),
     )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,22 +14,41 @@ from .copies.sides import Sides, Task, error_line
 from .copies.workspace import scratch_folder
 from .evidence import Failure, Inputs, Outcome, Proof, Unit, Verdict
 from .inputs import Cases, declared_cases, find_cases
+from .interrupts import signal_of
 from .options import VerifyOptions
 from .recording import Recording, record
+from .schedule import Decided, Schedule, ignore, lanes_for
 from .session import Reply, Worker, WorkerEnded
 
 # Recorded calls whose results were equal are replayed for gradients and under jit: one call of each
-# unit, and more while all replays have taken less than this share of the command's own time, or
-# less than so many seconds.
-_REPLAY_SHARE = 0.3
-_REPLAY_SECONDS = 10.0
+# unit, and so many more, which the units share equally.
+_MORE_REPLAYS = 24
 
 # The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "
 
 
-def prove(task: Task, progress: Progress = silent) -> Proof:
+class ProofInterrupted(KeyboardInterrupt):
+    """Fixes could not be proved because the run was interrupted.
+
+    Attributes:
+        proof: the verdicts until then.
+    """
+
+    def __init__(self, proof: Proof) -> None:
+        super().__init__()
+        self.proof = proof
+
+
+def prove(task: Task, progress: Progress = silent, decided: Decided = ignore) -> Proof:
     """Run both states and compare their units.
+
+    After an interrupt, the proof has the verdicts so far, and how many units are left.
+
+    Args:
+        task: what to compare.
+        progress: receives progress reports.
+        decided: receives each verdict, in the order of the units.
 
     Raises:
         VerificationError: nothing can be run: the project cannot be copied, the file of cases is
@@ -39,27 +57,37 @@ def prove(task: Task, progress: Progress = silent) -> Proof:
     total = len(task.units)
     if not total:
         return Proof()
-    with scratch_folder() as scratch, ExitStack() as stack:
-        progress("copying the project", 0, total)
-        sides = Sides(task, scratch, stack)
-        options = task.options
-        if options.command:
-            progress("running the command before and after", 0, total)
-        recording = record(sides, options.command) if options.command else None
-        declared = declared_cases(sides, options.cases) if options.cases else {}
-        replay_time = _ReplayTime(_replay_seconds(recording) / total)
-        verdicts = []
-        for number, unit in enumerate(task.units):
-            progress(unit.name, number, total)
-            verdict = _verdict(sides, unit, declared.get(unit.name), recording, replay_time)
-            verdicts.append(_reproducible(verdict, options))
-        progress("", total, total)
-        return Proof(
-            tuple(verdicts),
-            sides.old.notes,
-            recording.runs if recording else None,
-            (sides.before.jax, sides.after.jax),
-        )
+    schedule = Schedule(task.units, decided, progress)
+    proof = Proof(left=total)
+    try:
+        with scratch_folder() as scratch, ExitStack() as stack:
+            progress("copying the project", 0, total)
+            sides = Sides(task, scratch, stack)
+            proof = replace(proof, notes=sides.old.notes)
+            command = task.options.command
+            if command:
+                progress("running the command before and after", 0, total)
+            recording = record(sides, command) if command else None
+            proof = replace(proof, command=recording.runs if recording else None)
+            cases = task.options.cases
+            declared = declared_cases(sides, cases) if cases else {}
+            lanes = [sides, *(sides.another() for _ in range(lanes_for(total) - 1))]
+            schedule.run([_decider(lane, declared, recording) for lane in lanes], sides.stop)
+            proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
+    except KeyboardInterrupt as interrupt:
+        proof = replace(proof, interrupted=signal_of(interrupt))
+    progress("", total, total)
+    verdicts = schedule.verdicts
+    return replace(proof, verdicts=verdicts, left=total - len(verdicts))
+
+
+def _decider(
+    sides: Sides, declared: Mapping[str, Reply], recording: Recording | None
+) -> Callable[[Unit], Verdict]:
+    replays = 1 + _MORE_REPLAYS // len(sides.task.units)
+    return lambda unit: _reproducible(
+        _verdict(sides, unit, declared.get(unit.name), recording, replays), sides.task.options
+    )
 
 
 def _reproducible(verdict: Verdict, options: VerifyOptions) -> Verdict:
@@ -69,39 +97,12 @@ def _reproducible(verdict: Verdict, options: VerifyOptions) -> Verdict:
     return replace(verdict, reproduce=options.reproduce(verdict.unit))
 
 
-def _replay_seconds(recording: Recording | None) -> float:
-    longest = max(recording.runs.seconds) if recording else 0.0
-    return max(_REPLAY_SECONDS, _REPLAY_SHARE * longest)
-
-
-@dataclass(slots=True)
-class _ReplayTime:
-    """The time to replay recorded calls; what one unit does not use is left for the next.
-
-    Attributes:
-        share: seconds for each unit.
-        left: seconds that earlier units left over; negative if they overran.
-    """
-
-    share: float
-    left: float = 0.0
-
-    def replayed(self, sides: Sides, unit: Unit, cases: Cases) -> Verdict:
-        """Return `_replayed` within the time left."""
-        started = time.monotonic()
-        self.left += self.share
-        try:
-            return _replayed(sides, unit, cases, started + self.left)
-        finally:
-            self.left -= time.monotonic() - started
-
-
 def _verdict(
     sides: Sides,
     unit: Unit,
     declared: Reply | None,
     recording: Recording | None,
-    replay_time: _ReplayTime,
+    replays: int,
 ) -> Verdict:
     identity = sides.identity(unit)
     recorded = _of_events(sides, unit, recording.events.get(identity)) if recording else None
@@ -114,9 +115,8 @@ def _verdict(
             return replace(recorded, detail=f"only values were compared: {cases.detail}")
         return Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
     if known and cases.inputs is Inputs.RECORDED:
-        replayed = replay_time.replayed(sides, unit, cases)
-    else:
-        replayed = _replayed(sides, unit, cases)
+        del cases.files[replays:], cases.about[replays:]
+    replayed = _replayed(sides, unit, cases)
     if recorded is None or not known or replayed.outcome.is_wrong:
         return replayed
     if replayed.outcome is not Outcome.EQUAL:
@@ -145,16 +145,10 @@ def _of_events(sides: Sides, unit: Unit, event: Mapping[str, Any] | None) -> Ver
     )
 
 
-def _replayed(sides: Sides, unit: Unit, cases: Cases, deadline: float = float("inf")) -> Verdict:
-    """Return the first wrong verdict, or else the equal ones combined.
-
-    After `deadline`, on the clock of `time.monotonic`, only the first case is run.
-    """
+def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
+    """Return the first wrong verdict, or else the equal ones combined."""
     verdicts: list[Verdict] = []
     for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
-        if verdicts and time.monotonic() > deadline:
-            del cases.files[number:], cases.about[number:]
-            break
         verdict = _compared(sides, unit, case, eager=number == 0)
         if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:
             # The number must be concrete, and real calls may never pass another value.

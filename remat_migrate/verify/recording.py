@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +42,6 @@ def record(sides: Sides, command: str) -> Recording:
         VerificationError: the command fails before it reaches a unit.
     """
     originals = {copy: _instrument(sides, copy) for copy in (sides.old, sides.new)}
-    stop = threading.Event()
     runs = [
         sides.pool.submit(
             run_command,
@@ -53,15 +51,16 @@ def record(sides: Sides, command: str) -> Recording:
             timeout=sides.task.options.command_timeout,
             memory=sides.task.options.memory,
             cases=name == "before",
-            stop=stop,
+            stop=sides.stop,
         )
         for name, worker in (("before", sides.before), ("after", sides.after))
     ]
     try:
         before, after = (run.result() for run in runs)
-    finally:
+    except BaseException:
         # An interrupt reaches this process alone.
-        stop.set()
+        sides.stop.set()
+        raise
     for texts in originals.values():
         for path, data in texts.items():
             path.write_bytes(data)

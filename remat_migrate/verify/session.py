@@ -9,6 +9,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,6 +59,10 @@ class WorkerEnded(Exception):
     """The worker died or was stopped while it handled a request; the message says how."""
 
 
+class RunStopped(Exception):
+    """The run ends, so requests get no replies."""
+
+
 class Worker:
     """Answers requests in a process that starts with the first one, and again after it ended.
 
@@ -73,6 +78,7 @@ class Worker:
         timeout: float,
         memory: int,
         program: Path = WORKER / "start.py",
+        stop: threading.Event | None = None,
     ) -> None:
         """Prepare a worker.
 
@@ -82,6 +88,7 @@ class Worker:
             timeout: seconds that a request may take.
             memory: bytes that it may use in addition to what imports use; 0 for no limit.
             program: the script that answers requests.
+            stop: set in another thread, it ends requests with `RunStopped`.
         """
         self.side = side
         self.jax = ""
@@ -89,7 +96,10 @@ class Worker:
         self._scratch = scratch
         self._timeout = timeout
         self._memory = memory
+        self._stop = stop or threading.Event()
         self._process: _Process | None = None
+        self._is_used = False
+        self._lock = threading.RLock()
         scratch.mkdir(parents=True, exist_ok=True)
 
     def ask(self, **request: object) -> Reply:
@@ -103,35 +113,46 @@ class Worker:
 
     def ask_within(self, seconds: float, /, **request: object) -> Reply:
         """Return the reply to a request that may take other than the usual time; see `ask`."""
-        process = self._process or self._start()
-        try:
-            reply = process.exchange(request, seconds)
-        except WorkerEnded:
-            self.close()
-            raise
-        if reply.get("changed"):
-            # The code under test changed the state of the process, which may affect other units.
-            self.close()
-        return reply
+        with self._lock:
+            process = self._process or self._started()
+            self._is_used = True
+            try:
+                reply = process.exchange(request, seconds)
+            except (WorkerEnded, RunStopped):
+                self.close()
+                raise
+            if reply.get("changed"):
+                # The code under test changed the state of the process, which may affect others.
+                self.close()
+            return reply
+
+    def start(self) -> None:
+        """Start the process ahead of the first request, which reports what goes wrong."""
+        with self._lock, contextlib.suppress(VerificationError, RunStopped):
+            if self._process is None:
+                self._started()
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the next request starts a new process."""
-        return self._process is None
+        """Whether the process that gets the next request has had none before."""
+        return self._process is None or not self._is_used
 
     def close(self) -> None:
         """End the process and all that it has started."""
-        if self._process is not None:
-            self._process.close()
-            self._process = None
+        with self._lock:
+            if self._process is not None:
+                self._process.close()
+                self._process = None
+            self._is_used = False
 
-    def _start(self) -> _Process:
+    def _started(self) -> _Process:
         side = self.side
         process = _Process(
             [side.python, self._program],
             side.copy,
             {**os.environ, **environment_of(side, self._scratch)},
             self._scratch / "log.txt",
+            self._stop,
         )
         flags = "".join(f" with {name}={value}" for name, value in side.flags.items())
         failed = f"JAX does not start on {side.platform}{flags} in {side.python}"
@@ -154,7 +175,7 @@ class Worker:
         except WorkerEnded as error:
             process.close()
             raise VerificationError(f"{failed}: the process {error}") from error
-        except VerificationError:
+        except (VerificationError, RunStopped):
             process.close()
             raise
         self.jax = started["jax"]
@@ -179,6 +200,7 @@ class _Process:
         folder: Path,
         environment: Mapping[str, str],
         log: Path,
+        stop: threading.Event,
     ) -> None:
         in_read, in_write = os.pipe()
         out_read, out_write = os.pipe()
@@ -201,6 +223,8 @@ class _Process:
         self._buffer = b""
         self._tree = ProcessTree(self._process.pid)
         self._log = log
+        self._log_start = 0
+        self._stop = stop
         self._memory = 0
         self._most_memory = sys.maxsize
 
@@ -215,7 +239,9 @@ class _Process:
 
         Raises:
             WorkerEnded: there is none within `timeout` seconds.
+            RunStopped: the run ends meanwhile.
         """
+        self._log_start = self._log.stat().st_size
         try:
             os.write(self._channel[0], json.dumps(request).encode() + b"\n")
             line = self._read_line(time.monotonic() + timeout)
@@ -249,6 +275,8 @@ class _Process:
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel[1], selectors.EVENT_READ)
             while b"\n" not in self._buffer:
+                if self._stop.is_set():
+                    raise RunStopped
                 left = deadline - time.monotonic()
                 if not selector.select(max(0.0, min(left, _LOOK_SECONDS))):
                     if left <= _LOOK_SECONDS:
@@ -270,6 +298,7 @@ class _Process:
             raise MemoryError
         if self._log.stat().st_size > _MOST_OUTPUT:
             os.truncate(self._log, 0)
+            self._log_start = 0
         return self._process.poll() is None
 
     def _how_it_ended(self) -> str:
@@ -277,7 +306,9 @@ class _Process:
             status = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return "closed its connection"
-        output = self._log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
+        # What earlier requests printed is about other units.
+        written = self._log.read_bytes()[self._log_start :]
+        output = written[-_LOG_TAIL:].decode(errors="replace").strip()
         last = output.splitlines()[-1][:_LONGEST_LINE] if output else ""
         how = f"ended the process with status {status}"
         if status < 0:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
 import json
 import os
+import threading
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -74,6 +77,7 @@ class Sides:
         task: what to compare.
         scratch: the folder of the copies and of all other files.
         pool: two threads, to run both sides at once.
+        stop: set it to end the requests and commands that run in other threads.
         old: the copy in the old state.
         new: the copy in the new state.
         maker: runs the old code under the shim, and makes inputs.
@@ -87,7 +91,9 @@ class Sides:
         self.scratch = scratch
         self.pool = stack.enter_context(ThreadPoolExecutor(2))
         self._stack = stack
-        self._number = 0
+        self.stop = threading.Event()
+        self._numbers = itertools.count(1)
+        self._lanes = 1
         name = Path(os.path.realpath(task.after.root)).name or "project"
         copies = [
             self.pool.submit(
@@ -95,7 +101,7 @@ class Sides:
             )
             for side, state in (("before", task.before), ("after", task.after))
         ]
-        self.old, self.new = (copy.result() for copy in copies)
+        self.old, self.new = (made.result() for made in copies)
         self._make_workers(task.options)
 
     def _make_workers(self, options: VerifyOptions) -> None:
@@ -111,6 +117,17 @@ class Sides:
         flags = self.flags(on=True)
         side = replace(self._side(self.task.python, self.new, self.shim_after), flags=flags)
         self.after = self._worker(side, "migrated")
+        for worker in dict.fromkeys((self.after, self.before)):
+            self.pool.submit(worker.start)
+
+    def another(self) -> Sides:
+        """Return the same copies with workers of their own, to run another unit meanwhile."""
+        other = copy.copy(self)
+        self._lanes += 1
+        other._lanes = self._lanes
+        other.pool = self._stack.enter_context(ThreadPoolExecutor(2))
+        other._make_workers(self.task.options)
+        return other
 
     @property
     def shim_after(self) -> str:
@@ -134,8 +151,10 @@ class Sides:
 
     def _worker(self, side: Side, name: str) -> Worker:
         options = self.task.options
-        worker = Worker(side, self.scratch / name, options.timeout, options.memory)
+        folder = self.scratch / f"{name}-{self._lanes}"
+        worker = Worker(side, folder, options.timeout, options.memory, stop=self.stop)
         self._stack.callback(worker.close)
+        self._stack.callback(self.stop.set)  # called first
         return worker
 
     def ask(self, worker: Worker, unit: Unit, do: str, **request: object) -> Reply:
@@ -155,8 +174,7 @@ class Sides:
 
     def folder(self, name: str) -> str:
         """Return the path of a new folder."""
-        self._number += 1
-        return str(self.scratch / "cases" / f"{self._number}-{name}")
+        return str(self.scratch / "cases" / f"{next(self._numbers)}-{name}")
 
     def relative(self, path: Path) -> str:
         """Return the path of a file from the project's root."""

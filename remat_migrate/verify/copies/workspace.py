@@ -21,6 +21,7 @@ from pathlib import Path
 from ...discovery.listing import list_files
 from ...discovery.roots import FOREIGN
 from ...errors import VerificationError
+from ..interrupts import raised_signals
 
 MOST_FILES = 50_000
 MOST_BYTES = 1 << 30
@@ -101,12 +102,13 @@ def make_workspace(
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """Yield a temporary folder for copies."""
-    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
-    try:
-        yield folder
-    finally:
-        remove_workspace(folder)
+    """Yield a temporary folder for copies, and remove it also if a signal ends the run."""
+    with raised_signals():
+        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
+        try:
+            yield folder
+        finally:
+            remove_workspace(folder)
 
 
 def remove_workspace(folder: Path) -> None:
