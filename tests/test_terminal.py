@@ -102,7 +102,7 @@ def test_the_bar_is_one_line_and_disappears(width: int, monkeypatch: pytest.Monk
     bar = Bar(stream, "Checking", 0.0)
     for what, done, total in REPORTS:
         drawn = len(stream.getvalue())
-        bar.report(what, done, total)
+        bar(what, done, total)
         wait_until(lambda drawn=drawn: len(stream.getvalue()) > drawn + 2 * width)
         first, *rest = screen(stream.getvalue(), width)
         assert not any(rest), "a bar that wraps cannot be erased"
@@ -120,7 +120,7 @@ def test_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     stream = Terminal(80)
     bar = Bar(stream, "Checking", 0.0)
-    bar.report("model.py", 1, 3)
+    bar("model.py", 1, 3)
     wait_until(lambda: "model.py" in stream.getvalue())
     bar.close()
     assert not re.search(r"\x1b\[(?:\d+;)*[34]\d(?:;|m)", stream.getvalue())
@@ -129,13 +129,13 @@ def test_without_colour(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bar_shows_the_latest_report_and_can_be_reopened() -> None:
     stream = Terminal(80)
     bar = Bar(stream, "Checking", 0.0)
-    bar.report("first", 0, 2)
+    bar("first", 0, 2)
     wait_until(lambda: "first" in stream.getvalue())
-    bar.report("second", 1, 2)
+    bar("second", 1, 2)
     wait_until(lambda: "second" in stream.getvalue())
-    bar.report("", 2, 2)
+    bar("", 2, 2)
     assert not any(screen(stream.getvalue(), 80))
-    bar.report("again", 0, 2)
+    bar("again", 0, 2)
     wait_until(lambda: "again" in stream.getvalue())
     bar.close()
     bar.close()
@@ -145,8 +145,8 @@ def test_the_bar_shows_the_latest_report_and_can_be_reopened() -> None:
 def test_a_short_run_draws_nothing() -> None:
     stream = Terminal(80)
     bar = Bar(stream, "Checking", 3600.0)
-    bar.report("first", 0, 2)
-    bar.report("", 2, 2)
+    bar("first", 0, 2)
+    bar("", 2, 2)
     assert stream.getvalue() == ""
 
 
@@ -160,7 +160,7 @@ def test_a_closed_terminal_does_not_end_the_run() -> None:
 
     stream = Closed(80)
     bar = Bar(stream, "Checking", 0.0)
-    bar.report("first", 0, 2)
+    bar("first", 0, 2)
     assert stream.tried.wait(30)
     bar.close()
 

@@ -14,15 +14,15 @@ from ..engine.check import check_run, fix_in_memory
 from ..engine.run import Run
 from ..report.output import say, screen_of, write_diff
 from ..rule import Finding
-from .exit_codes import CLEAN, FINDINGS
-from .progress_bar import progress_bar
+from .exit_codes import CLEAN, FINDINGS, SIGNALLED
+from .progress_bar import is_interactive, progress_bar
 from .results import Result, exit_code, report_of
 
 if TYPE_CHECKING:
     from ..analysis.needs.need import Learned
     from ..engine.fix_rounds import FixOutcome
     from ..measure.fix_effects import FixEffects
-    from ..verify.evidence import Proof
+    from ..verify.evidence import Proof, Verdict
     from ..verify.fixes import Proved
     from ..verify.options import VerifyOptions
 
@@ -136,10 +136,29 @@ def _fixed(
 
     if verify is None:
         return fix(), None, effects
+    from ..report.output import write_verdict
+    from ..report.terminal.verdicts import proof_lines, tally
     from ..verify.fixes import prove_fixes
+    from ..verify.prove import ProofInterrupted
+    from ..verify.schedule import ignore
 
-    with progress_bar() as progress:
-        proved = prove_fixes(fix, run.settings.root, run.targets.python, verify, progress)
+    is_shown = is_interactive(sys.stderr)
+    try:
+        with progress_bar() as progress:
+
+            def decided(verdict: Verdict) -> None:
+                with progress.erased():
+                    write_verdict(verdict, sys.stderr)
+
+            shown = decided if is_shown else ignore
+            targets = run.targets.python
+            proved = prove_fixes(fix, run.settings.root, targets, verify, progress, shown)
+    except ProofInterrupted as interrupt:
+        proof = interrupt.proof
+        lines = () if is_shown else proof_lines(proof, screen_of(sys.stderr))
+        for line in (*lines, tally(proof), "No files changed."):
+            say(line)
+        raise SystemExit(SIGNALLED + proof.interrupted) from interrupt
     return proved.outcome, proved, effects
 
 

@@ -17,7 +17,7 @@ import click
 from .. import __version__
 from ..errors import RematMigrateError, UsageError
 from ..report.outputs import needs_rules, shows_placements
-from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, INTERRUPTED
+from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, SIGNALLED
 from .jax_commands import measure_command, measure_configured, plan_command, verify_command
 from .options import DefaultGroup, analysis_options, verify_options
 from .run_setup import clean_up_before, set_up_run, verification, with_progress
@@ -339,8 +339,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         error.show()
         code = ERROR
-    except (click.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
+    except (click.Abort, KeyboardInterrupt) as error:
+        from ..verify.interrupts import signal_of
+
+        # click replaces interrupts by its own exception.
+        code = SIGNALLED + signal_of(error.__cause__ or error)
     except RematMigrateError as error:
         from ..report.output import say
 

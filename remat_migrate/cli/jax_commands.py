@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
+from .exit_codes import CLEAN, ERROR, FINDINGS, SIGNALLED, VERIFICATION_FAILED
 from .options import (
     check_output,
     entry_options,
@@ -20,7 +20,7 @@ from .options import (
     running_options,
     verify_options,
 )
-from .progress_bar import progress_bar
+from .progress_bar import is_interactive, progress_bar
 from .reproduction import invocation
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..plan.plan import Plan
     from ..report.content import Weighed
     from ..settings import Settings
+    from ..verify.evidence import Verdict
     from ..verify.options import VerifyOptions
 
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     help="Git revision or folder with the old code.  [default: HEAD; with --under, the same code]",
 )
 @verify_options
+@click.option("--strict", is_flag=True, help="Also fail if a function was not compared.")
 @output_options(["full", "json"], "verdicts")
 def verify_command(
     paths: tuple[Path, ...],
@@ -54,26 +56,37 @@ def verify_command(
     the working tree. With --under FLAG, compares every function that applies a checkpoint and its
     callers; without --base, the same code runs with the flag off and on.
 
+    Prints each verdict as soon as it is known; an interrupted run reports those until then.
     Exits with 3 if a function differs.
     """
     from ..discovery.discover import check_paths
     from ..discovery.roots import find_root
-    from ..report.output import write_proof
+    from ..report.output import write_proof, write_verdict
     from ..settings import load_settings
     from ..verify.migration import prove_migration
+    from ..verify.schedule import ignore
 
     check_output(output_file)
     check_paths(paths)
     start = (paths or (Path.cwd(),))[0].resolve()
     settings = load_settings(find_root(paths or (start,)), start)
+    is_streamed = output_format == "full" and output_file is None
     with progress_bar() as progress:
+
+        def decided(verdict: Verdict) -> None:
+            with progress.erased():
+                write_verdict(verdict, sys.stdout if is_streamed else sys.stderr)
+
         options = chosen_verification(settings, **how)
         if base is None and not options.under:
             base = "HEAD"
-        proof = prove_migration(paths, base, options, progress)
-    write_proof(proof, output_format, output_file or sys.stdout)
+        shown = decided if is_streamed or is_interactive(sys.stderr) else ignore
+        proof = prove_migration(paths, base, options, progress, shown)
+    write_proof(proof, output_format, output_file or sys.stdout, is_streamed=is_streamed)
+    if proof.interrupted:
+        return SIGNALLED + proof.interrupted
     differs = proof.wrong or (proof.command and proof.command.wrong)
-    return VERIFICATION_FAILED if differs else CLEAN
+    return VERIFICATION_FAILED if differs or (options.strict and proof.unproved) else CLEAN
 
 
 @click.command()

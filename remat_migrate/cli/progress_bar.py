@@ -10,17 +10,26 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TextIO
-
-from ..engine.progress import Progress, silent
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Protocol, TextIO
 
 _INTERVAL = 0.1
 _BAR_WIDTH = 20
+_ERASE_LINE = "\r\x1b[2K"
+
+
+class ProgressBar(Protocol):
+    """A callback for progress reports; see `engine.progress`."""
+
+    def __call__(self, what: str, done: int, total: int, /) -> None:
+        """Record progress."""
+
+    def erased(self) -> AbstractContextManager[None]:
+        """Return a context in which lines can be printed in place of the bar."""
 
 
 @contextmanager
-def progress_bar(label: str = "Verifying", after: float = 0.0) -> Iterator[Progress]:
+def progress_bar(label: str = "Verifying", after: float = 0.0) -> Iterator[ProgressBar]:
     """Yield a callback whose reports are drawn on stderr if that is a terminal.
 
     Args:
@@ -28,11 +37,11 @@ def progress_bar(label: str = "Verifying", after: float = 0.0) -> Iterator[Progr
         after: how many seconds after the first report the bar appears.
     """
     if not is_interactive(sys.stderr):
-        yield silent
+        yield _NoBar()
         return
     bar = Bar(sys.stderr, label, after)
     try:
-        yield bar.report
+        yield bar
     finally:
         bar.close()
 
@@ -42,6 +51,15 @@ def is_interactive(stream: TextIO) -> bool:
     if os.environ.get("TERM") == "dumb" or os.environ.get("CI"):
         return False
     return stream.isatty()
+
+
+class _NoBar:
+    def __call__(self, what: str, done: int, total: int) -> None:
+        pass
+
+    @contextmanager
+    def erased(self) -> Iterator[None]:
+        yield
 
 
 class Bar:
@@ -54,8 +72,9 @@ class Bar:
         self._latest = ("", 0, 0)
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        self._drawing = threading.Lock()
 
-    def report(self, what: str, done: int, total: int) -> None:
+    def __call__(self, what: str, done: int, total: int) -> None:
         """Record progress; see `engine.progress`."""
         self._latest = (what, done, total)
         if done >= total:
@@ -64,6 +83,16 @@ class Bar:
             self._stop.clear()
             self._thread = threading.Thread(target=self._draw, name="progress", daemon=True)
             self._thread.start()
+
+    @contextmanager
+    def erased(self) -> Iterator[None]:
+        """Erase the bar for as long as lines are printed."""
+        with self._drawing:
+            if self._thread is not None:
+                with suppress(OSError):
+                    self._stream.write(_ERASE_LINE)
+                    self._stream.flush()
+            yield
 
     def close(self) -> None:
         """Erase the bar. A later report draws it again."""
@@ -102,13 +131,14 @@ class Bar:
             while True:
                 what, done, total = self._latest
                 is_counted = total > 1
-                display.update(
-                    task,
-                    completed=done,
-                    total=total if is_counted else None,
-                    description=f"{self._label} {done}/{total}" if is_counted else self._label,
-                    what=printable(what),
-                    refresh=True,
-                )
+                with self._drawing:
+                    display.update(
+                        task,
+                        completed=done,
+                        total=total if is_counted else None,
+                        description=f"{self._label} {done}/{total}" if is_counted else self._label,
+                        what=printable(what),
+                        refresh=True,
+                    )
                 if self._stop.wait(_INTERVAL):
                     break

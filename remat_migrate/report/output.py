@@ -17,7 +17,7 @@ from .terminal.display import Screen, display_path, printable, terminal_width, w
 if TYPE_CHECKING:
     from ..measure.measurement import Measurement
     from ..plan.plan import Plan
-    from ..verify.evidence import Proof
+    from ..verify.evidence import Proof, Verdict
 
 _DEFAULT_WIDTH = 100
 _MAX_WIDTH = 140
@@ -62,13 +62,21 @@ def write_report(
     return written
 
 
-def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
+def write_proof(
+    proof: Proof, output_format: str, to: TextIO | Path, *, is_streamed: bool = False
+) -> None:
     """Write the verdicts in the format `full` or `json` to a stream or a file.
+
+    Args:
+        proof: the verdicts.
+        output_format: the name of the format.
+        to: a stream or a file.
+        is_streamed: whether `write_verdict` has written the verdicts.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    from .terminal.verdicts import proof_lines, tally
+    from .terminal.verdicts import closing_lines, proof_lines, tally
 
     screen = _screen(to)
     if output_format == "json":
@@ -76,7 +84,20 @@ def write_proof(proof: Proof, output_format: str, to: TextIO | Path) -> None:
 
         _write([render_proof(proof, screen)], to)
     else:
-        _write([*proof_lines(proof, screen), tally(proof)], to)
+        lines = closing_lines if is_streamed else proof_lines
+        _write([*lines(proof, screen), tally(proof)], to)
+
+
+def write_verdict(verdict: Verdict, stream: TextIO) -> None:
+    """Write one verdict as soon as it is known; those on other files than code come at the end.
+
+    Raises:
+        UsageError: the stream cannot be written.
+    """
+    from .terminal.verdicts import verdict_line
+
+    if not verdict.unit.is_text:
+        _write([verdict_line(verdict, screen_of(stream))], stream)
 
 
 def write_measurements(

@@ -182,6 +182,12 @@ class Proof:
         return tuple(verdict for verdict in self.verdicts if verdict.outcome.is_wrong)
 
     @property
+    def unproved(self) -> tuple[Verdict, ...]:
+        """The verdicts on code that could not be compared."""
+        outcomes = (Outcome.FAILS_BEFORE, Outcome.NOT_EXERCISED)
+        return tuple(v for v in self.verdicts if v.outcome in outcomes and not v.unit.is_text)
+
+    @property
     def by_unit(self) -> Mapping[UnitKey, Verdict]:
         """The verdicts by the keys of their units."""
         return {verdict.unit.key: verdict for verdict in self.verdicts}

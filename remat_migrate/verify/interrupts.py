@@ -24,7 +24,7 @@ class Terminated(KeyboardInterrupt):
         self.signal = number
 
 
-def signal_of(interrupt: KeyboardInterrupt) -> int:
+def signal_of(interrupt: BaseException) -> int:
     """Return the number of the signal that raised an interrupt."""
     return interrupt.signal if isinstance(interrupt, Terminated) else int(signal.SIGINT)
 

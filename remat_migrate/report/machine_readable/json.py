@@ -48,8 +48,10 @@ def render_proof(proof: Proof, screen: Screen) -> str:
     """Return the document of `verify`."""
     document = {
         **_head(),
+        "complete": not proof.interrupted,
         "summary": {
             "units": len(proof.verdicts),
+            "left": proof.left,
             **verdict_counts(proof.verdicts),
             "jax_before": proof.jax[0],
             "jax_after": proof.jax[1],

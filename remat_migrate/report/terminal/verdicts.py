@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ _STYLES = {
     "not-exercised": "yellow",
 }
 _ORDER = tuple(_STYLES)
+_WIDTH = max(map(len, _STYLES))
 _INPUTS = {"declared": "declared inputs", "recorded": "recorded inputs", "made": "generated inputs"}
 
 
@@ -45,17 +47,25 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
 def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> Iterator[str]:
     """Yield a line for each verdict, equal ones first, and how the command ended."""
     shown = sorted((*proof.verdicts, *also), key=lambda v: _ORDER.index(v.outcome))
-    texts = [verdict for verdict in shown if verdict.unit.is_text]
     width = max((len(v.outcome) for v in shown), default=0)
     for verdict in shown:
-        if verdict.unit.is_text:
-            continue
-        outcome = screen.paint(f"{verdict.outcome:<{width}}", _STYLES[verdict.outcome])
-        place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
-        name = verdict.unit.qualname or "the module"
-        rest = "; ".join(facts(verdict))
-        yield f"{outcome}  {place} {printable(name)}{rest and f' ({printable(rest)})'}"
-        yield from _how_to_reproduce(verdict)
+        if not verdict.unit.is_text:
+            yield verdict_line(verdict, screen, width)
+    yield from closing_lines(replace(proof, verdicts=tuple(shown)), screen, width)
+
+
+def verdict_line(verdict: Verdict, screen: Screen, width: int = _WIDTH) -> str:
+    """Return the line of a verdict on code."""
+    outcome = screen.paint(f"{verdict.outcome:<{width}}", _STYLES[verdict.outcome])
+    place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
+    name = verdict.unit.qualname or "the module"
+    rest = "; ".join(facts(verdict))
+    return f"{outcome}  {place} {printable(name)}{rest and f' ({printable(rest)})'}"
+
+
+def closing_lines(proof: Proof, screen: Screen, width: int = _WIDTH) -> Iterator[str]:
+    """Yield what follows the verdicts on code: other files, the command, and notes."""
+    texts = [verdict for verdict in proof.verdicts if verdict.unit.is_text]
     if texts:
         outcome = screen.paint(f"{'not-exercised':<{width}}", _STYLES["not-exercised"])
         for detail in dict.fromkeys(verdict.detail for verdict in texts):
@@ -68,13 +78,6 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
         yield "the old code ran under jax {}, the new code under jax {}".format(*proof.jax)
     for note in proof.notes:
         yield f"note: {printable(note)}"
-
-
-def _how_to_reproduce(verdict: Verdict) -> Iterator[str]:
-    if verdict.outcome.is_wrong:
-        yield from (f"    {printable(line)}" for line in verdict.traceback.rstrip().splitlines())
-    if verdict.reproduce:
-        yield f"    reproduce: {printable(verdict.reproduce)}"
 
 
 def proved_summary(report: Report) -> str:
@@ -92,12 +95,14 @@ def proved_summary(report: Report) -> str:
 
 
 def tally(proof: Proof) -> str:
-    """Return `Compared 12 units: 11 equal, 1 not exercised.`"""
+    """Return `Compared 12 units: 11 equal, 1 not exercised.`, and how many units are left."""
+    left = f"Interrupted: {pluralize(proof.left, 'unit')} not compared." if proof.left else ""
     if not proof.verdicts:
-        return "Nothing to compare: no unit differs."
+        return left or "Nothing to compare: no unit differs."
     counts = Counter(str(verdict.outcome) for verdict in proof.verdicts)
     parts = [f"{counts[o]} {_words(o)}" for o in _STYLES if counts[o]]
-    return f"Compared {pluralize(len(proof.verdicts), 'unit')}: {', '.join(parts)}."
+    compared = f"Compared {pluralize(len(proof.verdicts), 'unit')}: {', '.join(parts)}."
+    return f"{compared} {left}".rstrip()
 
 
 def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, object]]:
