@@ -28,6 +28,8 @@ _VERIFY_KEYS = (
     "tolerance",
     "timeout",
     "command-timeout",
+    "project-tests",
+    "test-budget",
     "memory",
     "platform",
 )

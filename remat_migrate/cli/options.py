@@ -239,6 +239,17 @@ verify_options = _options(
         help="Command that exercises the code; it runs before and after, and provides inputs.",
     ),
     _cases("arguments for the units to compare"),
+    click.option(
+        "--project-tests/--no-project-tests",
+        default=None,
+        help="Run the project's tests for inputs where none can be generated.  [default: run]",
+    ),
+    click.option(
+        "--test-budget",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="Time that these tests may take in all.  [default: 60]",
+    ),
     _python,
     click.option(
         "--baseline-python",

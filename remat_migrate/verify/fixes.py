@@ -19,6 +19,7 @@ from .copies.import_names import ImportNames
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
 from .options import VerifyOptions, check_options, find_python
+from .project_tests import ProjectTests, project_tests
 from .prove import ProofInterrupted, prove
 from .schedule import Decided, ignore
 from .units.module_diff import unit_at
@@ -93,7 +94,8 @@ def prove_fixes(
         ProofInterrupted: the run was interrupted.
     """
     check_options(options)
-    return _Rounds(make, root, targets, options, progress, decided).run()
+    with project_tests(options) as tests:
+        return _Rounds(make, root, targets, options, progress, decided, tests).run()
 
 
 class _Rounds:
@@ -107,6 +109,7 @@ class _Rounds:
         options: VerifyOptions,
         progress: Progress,
         decided: Decided,
+        tests: ProjectTests | None,
     ) -> None:
         self._make = make
         self._root = root
@@ -114,6 +117,7 @@ class _Rounds:
         self._options = options
         self._progress = progress
         self._decided = decided
+        self._tests = tests
         self._import_names = ImportNames(root)
         self._python: Path | None = None
         self._learned: frozenset[Learned] = frozenset()
@@ -174,7 +178,7 @@ class _Rounds:
         proof = replace(self._last, verdicts=()) if units else Proof()
         if waiting:
             self._last = proof = prove(
-                self._task(fixed, waiting, texts, only), self._progress, self._decided
+                self._task(fixed, waiting, texts, only), self._progress, self._decided, self._tests
             )
             if proof.interrupted:
                 raise ProofInterrupted(proof)

@@ -26,6 +26,7 @@ class Cases:
         about: what distinguishes each case: `is_training=True`.
         detail: why there are none.
         outcome: the verdict if there are none.
+        tests: the tests of the project that they come from.
         traceback: of the exception because of which there are none.
     """
 
@@ -35,6 +36,7 @@ class Cases:
     detail: str = ""
     outcome: Outcome = Outcome.NOT_EXERCISED
     traceback: str = ""
+    tests: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -98,6 +100,13 @@ def find_cases(
     if not made.files and reasons:
         made.detail = "; ".join([*reasons, f"made inputs: {made.detail}"])
     return made
+
+
+def tested_cases(sides: Sides, unit: Unit, recorded: Mapping[str, Any]) -> Cases:
+    """Return the calls that the project's tests made; there may be none that could be saved."""
+    cases = _cases(Inputs.RECORDED, recorded)
+    cases.tests = tuple(dict.fromkeys(filter(None, (each["test"] for each in recorded["cases"]))))
+    return _with_flips(sides, unit, cases) if cases.files else cases
 
 
 def _made(sides: Sides, unit: Unit) -> Cases:

@@ -16,6 +16,7 @@ from .copies.revision import Base, find_base
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Verdict
 from .options import VerifyOptions, check_options, find_python
+from .project_tests import project_tests
 from .prove import prove
 from .schedule import Decided, ignore
 from .units.project_diff import all_units, callers, diff_project, users
@@ -90,7 +91,8 @@ def prove_migration(
         # An unchanged caller that cannot be run is not worth reporting.
         return verdict.unit.key not in keys or verdict.outcome in _RAN
 
-    proof = prove(task, progress, lambda v: decided(v) if is_reported(v) else None)
+    with project_tests(options) as tests:
+        proof = prove(task, progress, lambda v: decided(v) if is_reported(v) else None, tests)
     return replace(
         proof,
         verdicts=(*filter(is_reported, proof.verdicts), *unproved),

@@ -39,6 +39,8 @@ class VerifyOptions:
         under: a JAX flag that is on for the new code.
         strict: whether to revert fixes that nothing exercised.
         units: the names of the only units to compare, `module:function`; empty for all.
+        project_tests: whether to run the project's tests for units that are not exercised.
+        test_budget: seconds that the project's tests may take in all.
         invocation: the command that verifies the same; with `--unit`, it reproduces a verdict.
     """
 
@@ -54,6 +56,8 @@ class VerifyOptions:
     under: str | None = None
     strict: bool = False
     units: tuple[str, ...] = ()
+    project_tests: bool = True
+    test_budget: float = 60.0
     invocation: str = "remat-migrate verify"
 
     def selected(
@@ -108,8 +112,12 @@ def verify_options(settings: Settings) -> VerifyOptions:
                 values[key] = Path(os.path.abspath(base / Path(_text(value, name)).expanduser()))
             case "command" | "platform":
                 values[key] = _text(value, name)
-            case "timeout" | "command-timeout":
+            case "timeout" | "command-timeout" | "test-budget":
                 values[key] = _positive(value, name)
+            case "project-tests":
+                if not isinstance(value, bool):
+                    raise SettingsError(f"{name}: expected true or false, got {value!r}")
+                values[key] = value
             case "memory":
                 values[key] = _size(value, name)
             case "tolerance":

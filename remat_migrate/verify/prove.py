@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +12,11 @@ from ..engine.progress import Progress, silent
 from ..errors import VerificationError
 from .copies.sides import Sides, Task, error_line
 from .copies.workspace import scratch_folder
-from .evidence import Failure, Inputs, Outcome, Proof, Unit, Verdict
-from .inputs import Cases, declared_cases, find_cases
+from .evidence import Failure, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
+from .inputs import Cases, declared_cases, find_cases, tested_cases
 from .interrupts import signal_of
 from .options import VerifyOptions
+from .project_tests import ProjectTests
 from .recording import Recording, record
 from .schedule import Decided, Schedule, ignore, lanes_for
 from .session import Reply, Worker, WorkerEnded
@@ -40,7 +41,12 @@ class ProofInterrupted(KeyboardInterrupt):
         self.proof = proof
 
 
-def prove(task: Task, progress: Progress = silent, decided: Decided = ignore) -> Proof:
+def prove(
+    task: Task,
+    progress: Progress = silent,
+    decided: Decided = ignore,
+    tests: ProjectTests | None = None,
+) -> Proof:
     """Run both states and compare their units.
 
     After an interrupt, the proof has the verdicts so far, and how many units are left.
@@ -48,7 +54,8 @@ def prove(task: Task, progress: Progress = silent, decided: Decided = ignore) ->
     Args:
         task: what to compare.
         progress: receives progress reports.
-        decided: receives each verdict, in the order of the units.
+        decided: receives each verdict, in the order of the units; those that need tests come last.
+        tests: runs the project's tests for units that would not be exercised.
 
     Raises:
         VerificationError: nothing can be run: the project cannot be copied, the file of cases is
@@ -57,7 +64,16 @@ def prove(task: Task, progress: Progress = silent, decided: Decided = ignore) ->
     total = len(task.units)
     if not total:
         return Proof()
-    schedule = Schedule(task.units, decided, progress)
+    waiting: list[Verdict] = []  # for inputs from the project's tests
+    retried: Mapping[UnitKey, Verdict] = {}
+
+    def keep_or_report(verdict: Verdict) -> None:
+        if tests and tests.may_help(verdict):
+            waiting.append(verdict)
+        else:
+            decided(verdict)
+
+    schedule = Schedule(task.units, keep_or_report, progress)
     proof = Proof(left=total)
     try:
         with scratch_folder() as scratch, ExitStack() as stack:
@@ -73,12 +89,57 @@ def prove(task: Task, progress: Progress = silent, decided: Decided = ignore) ->
             declared = declared_cases(sides, cases) if cases else {}
             lanes = [sides, *(sides.another() for _ in range(lanes_for(total) - 1))]
             schedule.run([_decider(lane, declared, recording) for lane in lanes], sides.stop)
+            if tests and waiting:
+                progress("running the project's tests", total - len(waiting), total)
+                retried = _with_tests(lanes, waiting, tests, progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
     except KeyboardInterrupt as interrupt:
         proof = replace(proof, interrupted=signal_of(interrupt))
+    for verdict in waiting:
+        decided(retried.get(verdict.unit.key, verdict))
     progress("", total, total)
-    verdicts = schedule.verdicts
+    verdicts = tuple(retried.get(v.unit.key, v) for v in schedule.verdicts)
+    if tests:
+        proof = replace(proof, notes=(*proof.notes, *tests.notes))
     return replace(proof, verdicts=verdicts, left=total - len(verdicts))
+
+
+def _with_tests(
+    lanes: Sequence[Sides], verdicts: Sequence[Verdict], tests: ProjectTests, progress: Progress
+) -> Mapping[UnitKey, Verdict]:
+    """Return the verdicts on the units that the project's tests call."""
+    recorded = tests.recorded(lanes[0], [verdict.unit for verdict in verdicts])
+    before = {verdict.unit.key: verdict for verdict in verdicts}
+    called = [verdict.unit for verdict in verdicts if verdict.unit.key in recorded]
+    if not called:
+        return {}
+    schedule = Schedule(called, ignore, progress)
+    schedule.run(
+        [
+            lambda unit, sides=lane: _tested(sides, before[unit.key], recorded[unit.key])  # type: ignore[misc]
+            for lane in lanes
+        ],
+        lanes[0].stop,
+    )
+    return {verdict.unit.key: verdict for verdict in schedule.verdicts}
+
+
+def _tested(sides: Sides, before: Verdict, recorded: Mapping[str, Any]) -> Verdict:
+    """Return the verdict on calls that tests made; the one before if they exercise nothing."""
+    unit = before.unit
+    cases = tested_cases(sides, unit, recorded)
+    if not cases.files:
+        why = cases.detail and f"recorded inputs: {cases.detail}"
+        return replace(before, detail="; ".join(filter(None, [before.detail, why])))
+    verdict = _replayed(sides, unit, cases)
+    if verdict.outcome in (Outcome.NOT_EXERCISED, Outcome.FAILS_BEFORE):
+        why = f"recorded inputs: {verdict.detail}"
+        return replace(before, detail="; ".join(filter(None, [before.detail, why])))
+    source = f"from {cases.tests[0]}" if cases.tests else "from the project's tests"
+    if len(cases.tests) > 1:
+        source += f" and {len(cases.tests) - 1} more"
+    detail = "; ".join(filter(None, [source, verdict.detail]))
+    return _reproducible(replace(verdict, detail=detail), sides.task.options)
 
 
 def _decider(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from ..text import read_source
 from .command import CommandRun, run_command
 from .copies.sides import Sides, error_line
 from .copies.workspace import Workspace
-from .evidence import CommandRuns
+from .evidence import CommandRuns, Unit
 from .instrument import instrument
 from .session import WorkerEnded
 
@@ -41,29 +42,27 @@ def record(sides: Sides, command: str) -> Recording:
     Raises:
         VerificationError: the command fails before it reaches a unit.
     """
-    originals = {copy: _instrument(sides, copy) for copy in (sides.old, sides.new)}
-    runs = [
-        sides.pool.submit(
-            run_command,
-            command,
-            worker.side,
-            sides.scratch / f"{name}-record",
-            timeout=sides.task.options.command_timeout,
-            memory=sides.task.options.memory,
-            cases=name == "before",
-            stop=sides.stop,
-        )
-        for name, worker in (("before", sides.before), ("after", sides.after))
-    ]
-    try:
-        before, after = (run.result() for run in runs)
-    except BaseException:
-        # An interrupt reaches this process alone.
-        sides.stop.set()
-        raise
-    for texts in originals.values():
-        for path, data in texts.items():
-            path.write_bytes(data)
+    units = sides.task.units
+    with recorders(sides, sides.old, units), recorders(sides, sides.new, units):
+        runs = [
+            sides.pool.submit(
+                run_command,
+                command,
+                worker.side,
+                sides.scratch / f"{name}-record",
+                timeout=sides.task.options.command_timeout,
+                memory=sides.task.options.memory,
+                cases=name == "before",
+                stop=sides.stop,
+            )
+            for name, worker in (("before", sides.before), ("after", sides.after))
+        ]
+        try:
+            before, after = (run.result() for run in runs)
+        except BaseException:
+            # An interrupt reaches this process alone.
+            sides.stop.set()
+            raise
     if before.status != 0 and not before.events:
         raise VerificationError(
             f"the command `{command}` failed before it reached any code to compare"
@@ -85,10 +84,11 @@ def record(sides: Sides, command: str) -> Recording:
     )
 
 
-def _instrument(sides: Sides, copy: Workspace) -> dict[Path, bytes]:
-    """Put recorders into a copy. Return the original bytes of the files."""
+@contextmanager
+def recorders(sides: Sides, copy: Workspace, units: Sequence[Unit]) -> Iterator[None]:
+    """Put recorders on units in a copy, and take them out again."""
     by_path: dict[Path, list[str]] = {}
-    for unit in sides.task.units:
+    for unit in units:
         if unit.qualname:
             by_path.setdefault(unit.path, []).append(unit.qualname)
     originals = {}
@@ -102,7 +102,11 @@ def _instrument(sides: Sides, copy: Workspace) -> dict[Path, bytes]:
         new = instrument(source.text, names, sides.relative(path))
         originals[place] = data
         place.write_bytes(source.encode(new))
-    return originals
+    try:
+        yield
+    finally:
+        for place, data in originals.items():
+            place.write_bytes(data)
 
 
 def _compared(sides: Sides) -> Mapping[str, Any]:

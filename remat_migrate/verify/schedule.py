@@ -86,8 +86,10 @@ class Schedule:
                     running -= 1
                 else:
                     self._keep(number, result)
-        finally:
+        except BaseException:
             stop.set()
+            raise
+        finally:
             for thread in threads:
                 thread.join()
             while not results.empty():

@@ -11,7 +11,6 @@ from support import cli, write_files
 from remat_migrate.verify import fixes
 from remat_migrate.verify.copies.sides import Task
 from remat_migrate.verify.evidence import Outcome, Proof, Verdict
-from remat_migrate.verify.prove import Progress
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +33,7 @@ def rounds(
     """The units that ran in each round, where one is said to differ while its file is changed."""
     ran: list[list[str]] = []
 
-    def prove(task: Task, progress: Progress) -> Proof:
+    def prove(task: Task, *rest: object) -> Proof:
         ran.append([unit.name for unit in task.units])
         said = [Outcome.DIFFERS if u.name == wrong else Outcome.EQUAL for u in task.units]
         pairs = zip(task.units, said, strict=True)

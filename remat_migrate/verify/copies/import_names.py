@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -57,6 +57,11 @@ class ImportNames:
         self._files = Files(root, (), list_files(root, lambda name: name.endswith(".py")))
         self.root = root
         self._imports: dict[Path, tuple[Import, ...]] = {}
+
+    @property
+    def files(self) -> Collection[Path]:
+        """The project's Python files."""
+        return self._files.all
 
     def of(self, path: Path) -> ImportName:
         """Return the module name of a file."""

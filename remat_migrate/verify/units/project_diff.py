@@ -91,12 +91,31 @@ def callers(
 
 def users(names: Set[str], paths: Iterable[Path], import_names: ImportNames) -> Iterator[Unit]:
     """Yield the units of some files that read a name or attribute among `names`."""
+    for path, name, line in _mentioning(names, paths):
+        yield _unit(path, name, line, import_names)
+
+
+def users_names(names: Set[str], paths: Iterable[Path]) -> Iterator[str]:
+    """Yield the names by which the units of some files that read one of `names` are called."""
+    yield from called_names(name for _, name, _ in _mentioning(names, paths))
+
+
+def called_names(qualnames: Iterable[str]) -> Iterator[str]:
+    """Yield the names by which units are called: `Block` and `encode` for `Block.encode`."""
+    for qualname in qualnames:
+        around, _, name = qualname.rpartition(".")
+        yield from (
+            part for part in (around.rpartition(".")[2], name) if part[:2] not in ("", "__")
+        )
+
+
+def _mentioning(names: Set[str], paths: Iterable[Path]) -> Iterator[tuple[Path, str, int]]:
     any_name = b"|".join(re.escape(name.encode()) for name in sorted(names))
     prefilter = re.compile(rb"\b(?:" + any_name + rb")\b")
     for path in paths if names else ():
         for name, pieces in _units_of(path, prefilter).items():
             if any(names & (piece.attributes | piece.mentions) for piece in pieces):
-                yield _unit(path, name, pieces[-1].line, import_names)
+                yield path, name, pieces[-1].line
 
 
 def _units_of(path: Path, prefilter: re.Pattern[bytes] | None = None) -> Mapping[str, list[Piece]]:

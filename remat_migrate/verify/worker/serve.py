@@ -197,6 +197,12 @@ def _compare(request: Reply) -> Reply:
     return dict(found._asdict())
 
 
+def _recorded(request: Reply) -> Reply:
+    from .comparison import run_comparison
+
+    return {"cases": run_comparison.recorded_cases(request["folder"])}
+
+
 def _events(request: Reply) -> Reply:
     from .comparison import run_comparison
 
@@ -217,4 +223,5 @@ _ANSWERS = {
     "evaluate": _evaluate,
     "compare": _compare,
     "events": _events,
+    "recorded": _recorded,
 }

@@ -74,8 +74,8 @@ def _allowed(tolerances: Dict[str, float], *runs: Run) -> Dict[str, float]:
 def recorded_cases(folder: str) -> Dict[str, Dict[str, Any]]:
     """Return the inputs that a run saved.
 
-    Returns, by identity of a unit: `cases`, a list of `{"file", "about"}`, and `detail`, why the
-    inputs of a call could not be saved.
+    Returns, by identity of a unit: `cases`, a list of `{"file", "about", "test"}`, and `detail`,
+    why the inputs of a call could not be saved.
     """
     found: Dict[str, Dict[str, Any]] = {}
     run = Run(folder)
@@ -84,7 +84,7 @@ def recorded_cases(folder: str) -> Dict[str, Dict[str, Any]]:
         reasons = []
         for call in run.calls(unit).calls:
             if call.case:
-                cases.append({"file": call.case, "about": call.flags()})
+                cases.append({"file": call.case, "about": call.flags(), "test": call.test})
             if call.case_error:
                 reasons.append(call.case_error)
         detail = "the inputs cannot be pickled: " + reasons[0] if reasons else ""

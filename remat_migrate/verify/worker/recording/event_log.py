@@ -143,7 +143,9 @@ class EventLog:
                 log.once.add(key)
             log.events += 1
             thread = self.threads.setdefault(threading.get_ident(), len(self.threads))
-            self._write({"kind": "call", "unit": identity, "thread": thread, **event})
+            test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+            about = {"test": test} if test else {}
+            self._write({"kind": "call", "unit": identity, "thread": thread, **about, **event})
 
     def note(self, identity: str, text: str) -> None:
         """Write down why something of a unit was not recorded, once."""

@@ -26,6 +26,7 @@ class Call:
         inputs, outputs: paths with fingerprints, in the order of the paths.
         raised: the exception that ended it, as `failures.describe` gives it.
         case: the file with its inputs, if they were saved.
+        test: the pytest test that made it, if one did.
         case_error: why they were not.
         key: what calls with comparable inputs have in common.
         values, scales: features of the inputs and what they are relative to, see `distances`.
@@ -40,6 +41,7 @@ class Call:
         self.outputs: List[Any] = sorted(line["out"], key=_path)
         self.raised: Optional[Dict[str, Any]] = line["raised"]
         self.case = os.path.join(folder, *line["case"].split("/")) if line.get("case") else None
+        self.test: str = line.get("test", "")
         self.case_error: str = line.get("case_error", "")
         described = [(path, _features(leaf)) for path, leaf in self.inputs]
         self.key: Key = tuple((path, kind) for path, (kind, _, _) in described)

@@ -1,0 +1,225 @@
+"""Run the project's tests that may call units, those that name a unit first, within a time limit.
+
+Run in a recorded process, see `sitecustomize`. With pytest where it is installed, else tests of
+`unittest` classes and test functions without arguments. A test that fails or hangs is of no
+interest: only the calls of the units are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import re
+import signal
+import sys
+import time
+import traceback
+import unittest
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from . import record
+
+# Names of functions count more in the test itself than elsewhere in its file.
+_IN_TEST = 10
+# A test may take this share of the time.
+_SHARE = 0.34
+
+
+class _TooLong(Exception):
+    """A test has used its time."""
+
+
+class Selection:
+    """Which tests to run, in which order, and when to stop.
+
+    Attributes:
+        run: how many tests have run.
+        failed: how many of them failed.
+    """
+
+    def __init__(self, request: Dict[str, Any]) -> None:
+        self.seconds = float(request["seconds"])
+        self.units = request["units"]
+        self.deadline = time.monotonic() + self.seconds
+        self.run = 0
+        self.failed = 0
+        # The names of the units, then those of what calls them, and so on.
+        self.rings = [_any_name(names) for names in request["names"] if names]
+        self._modules: Dict[str, int] = {}
+
+    def score(self, function: Any) -> int:
+        """Return how likely a test is to call a unit; 0 if nothing in its file names one."""
+        function = inspect.unwrap(getattr(function, "__func__", function))
+        try:
+            source = inspect.getsource(function)
+        except (OSError, TypeError):
+            source = ""
+        inside = self._nearest(source)
+        return inside + _IN_TEST if inside else self._of_module(function)
+
+    def _nearest(self, text: str) -> int:
+        for number, ring in enumerate(self.rings):
+            if ring.search(text):
+                return len(self.rings) - number
+        return 0
+
+    def _of_module(self, function: Any) -> int:
+        path = getattr(getattr(function, "__code__", None), "co_filename", "")
+        if path not in self._modules:
+            text = ""
+            with (
+                contextlib.suppress(OSError, UnicodeDecodeError),
+                open(path, encoding="utf-8") as file,
+            ):
+                text = file.read()
+            self._modules[path] = self._nearest(text)
+        return self._modules[path]
+
+    def ordered(self, tests: Iterable[Any], function_of: Callable[[Any], Any]) -> List[Any]:
+        """Return the likeliest tests first, and of those with many parameters not all at once."""
+        seen: Dict[Any, int] = {}
+        ranked: List[Tuple[int, int, Any]] = []
+        for test in tests:
+            function = function_of(test)
+            key = getattr(inspect.unwrap(function), "__code__", None)
+            seen[key] = seen.get(key, 0) + 1
+            ranked.append((-self.score(function), seen[key], test))
+        ranked.sort(key=lambda each: each[:2])
+        return [test for _, _, test in ranked]
+
+    def is_over(self, function: Any) -> bool:
+        """Return whether to stop before a test."""
+        if time.monotonic() > self.deadline:
+            return True
+        if self.score(function) >= _IN_TEST + len(self.rings):
+            return False
+        log = record.process_log()
+        return log is not None and all(log.unit(name).cases for name in self.units)
+
+    @contextlib.contextmanager
+    def limited(self) -> Iterator[None]:
+        """Raise `_TooLong` in a test that takes more than its share of the time."""
+
+        def stop(number: int, frame: Any) -> None:
+            raise _TooLong("the test took longer than its share of the time")
+
+        self.run += 1
+        before = signal.signal(signal.SIGALRM, stop)
+        left = self.deadline - time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, max(min(left, _SHARE * self.seconds), 0.1))
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+def main() -> None:
+    """Run the tests that the file in REMAT_MIGRATE_TESTS asks for, and write how many ran."""
+    path = os.environ.pop("REMAT_MIGRATE_TESTS")
+    with open(path, encoding="utf-8") as file:
+        request = json.load(file)
+    selection = Selection(request)
+    sys.path[:0] = [each for each in request["paths"] if each not in sys.path]
+    _parse_flags()
+    if importlib.util.find_spec("pytest") is not None:
+        found = _run_pytest(request["files"], selection)
+    else:
+        found = _run_plainly(request["files"], selection)
+    with open(path + ".done", "w", encoding="utf-8") as file:
+        json.dump({"found": found, "run": selection.run, "failed": selection.failed}, file)
+
+
+def _any_name(names: List[str]) -> Any:
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
+
+
+def _parse_flags() -> None:
+    """Let tests read absl flags, which `absltest.main` would parse."""
+    if importlib.util.find_spec("absl") is not None:
+        flags: Any = importlib.import_module("absl.flags")
+        importlib.import_module("absl.testing.absltest")
+        flags.FLAGS(["remat-migrate"])
+
+
+def _run_pytest(files: List[str], selection: Selection) -> int:
+    import pytest  # type: ignore[import-not-found,unused-ignore]
+
+    class Plugin:
+        found = 0
+
+        @pytest.hookimpl(trylast=True)  # type: ignore[untyped-decorator,unused-ignore]
+        def pytest_collection_modifyitems(self, items: List[Any]) -> None:
+            items[:] = selection.ordered(items, _function_of)
+            Plugin.found = len(items)
+
+        @pytest.hookimpl(tryfirst=True)  # type: ignore[untyped-decorator,unused-ignore]
+        def pytest_runtest_protocol(self, item: Any) -> Optional[bool]:
+            if selection.is_over(_function_of(item)):
+                item.session.shouldstop = "the time is over, or every unit has been called"
+                return True
+            return None
+
+        @pytest.hookimpl(hookwrapper=True)  # type: ignore[untyped-decorator,unused-ignore]
+        def pytest_runtest_call(self) -> Iterator[None]:
+            with selection.limited():
+                yield
+
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            selection.failed += int(report.failed)
+
+    # The user's options may ask for plug-ins that are not installed, for coverage, or for processes
+    # that are not recorded; warnings of another JAX are not errors.
+    options = ["-q", "-o", "addopts=", "-o", "filterwarnings=", "-p", "no:cacheprovider"]
+    options += ["-p", "no:xdist", "-p", "no:randomly", "--continue-on-collection-errors"]
+    pytest.main([*options, *files], plugins=[Plugin()])
+    return Plugin.found
+
+
+def _function_of(item: Any) -> Any:
+    return getattr(item, "function", None) or getattr(item, "obj", item)
+
+
+def _run_plainly(files: List[str], selection: Selection) -> int:
+    tests: List[Tuple[str, Callable[[], Any], Any]] = []
+    for path in files:
+        try:
+            tests += [(path + "::" + name, run, of) for name, run, of in _tests_in(path)]
+        except Exception:  # a test module that cannot be imported has no tests
+            traceback.print_exc()
+    for name, run, function in selection.ordered(tests, lambda test: test[2]):
+        if selection.is_over(function):
+            break
+        os.environ["PYTEST_CURRENT_TEST"] = name + " (call)"
+        try:
+            with selection.limited():
+                run()
+        except (Exception, SystemExit):  # also of pytest's fixtures that are not there
+            selection.failed += 1
+            traceback.print_exc()
+    return len(tests)
+
+
+def _tests_in(path: str) -> Iterator[Tuple[str, Callable[[], Any], Any]]:
+    """Yield the tests of a file: name, what runs it, its function."""
+    folder, file = os.path.split(os.path.abspath(path))
+    parts = [os.path.splitext(file)[0]]
+    while os.path.exists(os.path.join(folder, "__init__.py")):
+        folder, package = os.path.split(folder)
+        parts.insert(0, package)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module = importlib.import_module(".".join(parts))
+    for suite in unittest.defaultTestLoader.loadTestsFromModule(module):
+        for case in suite if isinstance(suite, unittest.TestSuite) else ():
+            if isinstance(case, unittest.TestCase):
+                method = case.id().rpartition(".")[2]
+                yield type(case).__name__ + "::" + method, case.debug, getattr(case, method)
+    for name, value in sorted(vars(module).items()):
+        if name.startswith("test") and inspect.isfunction(value):
+            if not inspect.signature(value).parameters:
+                yield name, value, value
