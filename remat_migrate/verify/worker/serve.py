@@ -114,7 +114,7 @@ def _make(request: Reply) -> Reply:
             "cases": [],
             "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
         }
-    made = unit_cases.all_cases(unit, _dataclasses(request["root"]))
+    made = unit_cases.all_cases(unit, _dataclasses(request["root"]), request["root"])
     reply = _saved(made.cases, request["folder"])
     if not reply["cases"]:
         reply["detail"] = made.detail

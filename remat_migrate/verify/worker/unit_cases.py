@@ -20,13 +20,15 @@ Case = Dict[str, Any]
 _SECONDS = 5.0
 
 
-def all_cases(unit: Unit, classes: List[type]) -> make.Made:
-    """Return inputs for a unit; `classes` are dataclasses of the project that may be arguments.
+def all_cases(unit: Unit, classes: List[type], root: str = "") -> make.Made:
+    """Return inputs for a unit of the project in the folder `root`.
+
+    `classes` are dataclasses of the project that may be arguments.
 
     A case with `then` is about a function in the unit's result: where in it ("of"), and with which
     arguments to call that ("args", "kwargs").
     """
-    hints = {"class": unit.owner, "classes": classes}
+    hints = {"class": unit.owner, "classes": classes, "root": root}
     made = make.make_cases(unit.function, unit.function, hints)
     cases = [(about, _by_name(unit.function, case)) for about, case in made.cases]
     if cases:

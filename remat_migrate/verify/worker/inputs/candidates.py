@@ -7,11 +7,14 @@ products of activations and weights fit without a search.
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
-from .node import DICT, KEY, OBJECT, Choice, Node, Plan, array, value
+from .node import DICT, KEY, OBJECT, Choice, Node, Plan, Shape, array, value
 
 BATCH, LENGTH, WIDTH = 2, 4, 8
+
+# The sizes of the module that is being run, if they are known: "width", "heads", "head_dim".
+sizes: Dict[str, int] = {}
 
 _X = [(2, 4, 8), (4, 8), (2, 8), (8,), (), (8, 8), (2, 4), (2, 8, 8, 3), (2, 4, 2, 8), (2,)]
 _WEIGHT = [(8, 8), (8,), (2, 4, 8), (), (2, 8, 8), (8, 2, 8), (3, 3, 8, 8), (4, 8), (2, 8)]
@@ -199,7 +202,15 @@ def shapes(name: str, inside: bool, siblings: Iterable[str] = ()) -> List[Choice
     elif name.lower() == "logits":
         first = [(2, 8), (2, 4, 8), (8,)]
     every = first + [shape for shape in _X + _WEIGHT + _LAST if shape not in first]
-    return [array(shape, dtype) for shape in every]
+    sized = every if first is _IMAGE else [_with_sizes(shape) for shape in every]
+    return [array(shape, dtype) for shape in sized]
+
+
+def _with_sizes(shape: Shape) -> Shape:
+    """Return a shape with the sizes of the module in place of the usual ones."""
+    if shape[2:] == (2, WIDTH) and "head_dim" in sizes:
+        return (*shape[:2], sizes["heads"], sizes["head_dim"])
+    return tuple(sizes.get("width", size) if size == WIDTH else size for size in shape)
 
 
 def plan_by_name(name: str, inside: bool, siblings: Iterable[str] = ()) -> Optional[Plan]:

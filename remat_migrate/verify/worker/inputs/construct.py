@@ -26,6 +26,7 @@ from .node import (
     VALUE,
     Choice,
     Node,
+    Plan,
 )
 
 # Fields that Flax adds to each module.
@@ -58,12 +59,13 @@ def has(cls: type, attributes: Iterable[str]) -> bool:
 
 
 def add_parameters(search: Any, node: Node) -> None:
-    """Add nodes for the arguments of a constructor that are required or flags."""
+    """Add nodes for the arguments of a constructor that are required, flags, or found."""
     assert node.choice is not None
     cls = node.choice.value
     made = signature(cls)
     if made is None or node.children:
         return
+    found = search.arguments_of(cls)
     known = type_hints.of_callable(cls)
     empty = inspect.Parameter.empty
     siblings = tuple(made.parameters)
@@ -72,6 +74,10 @@ def add_parameters(search: Any, node: Node) -> None:
         if variadic or name in _NOT_MADE:
             continue
         annotation = known.get(name, parameter.annotation)
+        if name in found:
+            plan: Optional[Plan] = type_hints.plan_by_default(name, found[name], None)
+            node.children[name] = search.new((*node.path, name), node, annotation, plan)
+            continue
         switch = type(parameter.default) is bool and name in search.names_read
         if parameter.default is not empty and not switch and type(parameter.default) is not str:
             continue

@@ -22,7 +22,9 @@ import jax
 import numpy as np
 
 from ..frameworks import flax_modules, pure_functions
-from . import code_usage, construct, repairs, search_loop, type_hints
+from ..instances import sizes
+from ..instances.constructions import Constructions, concrete
+from . import candidates, code_usage, construct, repairs, search_loop, type_hints
 from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
 from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 
@@ -31,6 +33,8 @@ SECONDS = 10.0
 TRIES = 600
 # For cases after the first, which start from what the first has found.
 TRIES_FOR_ANOTHER = 120
+# For each way to construct an instance.
+_FEWEST_TRIES = 60
 
 # The limit for finding and running cases, as a multiple of that for finding them.
 RUNNING = 4
@@ -55,8 +59,8 @@ def make_cases(
 ) -> Made:
     """Return inputs under which `unit` runs. Each case has been run once.
 
-    `name` is "module:qualified name". `hints`: "class", the class of a method, and "classes",
-    dataclasses of the project that may be arguments.
+    `name` is "module:qualified name". `hints`: "class", the class of a method; "classes",
+    dataclasses of the project that may be arguments; and "root", the folder of the project.
     """
     budget = Budget(tries, seconds)
     maker = _Maker(unit, name, hints)
@@ -71,6 +75,7 @@ def make_cases(
         maker.reasons.append("no time left after {:g} s".format(RUNNING * seconds))
     finally:
         config.update("jax_traceback_filtering", filtering)
+        candidates.sizes.clear()
     return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)))
 
 
@@ -124,11 +129,12 @@ class _Maker:
         self.cls = hints.get("class")
         if self.cls is not None and not _takes_instance(self.cls, unit, name):
             self.cls = None
+        else:
+            self.cls = concrete(self.cls)
         self.read = code_usage.names_read(unit)
-        self.search = Search(hints.get("classes") or [], sorted(self.read))
-        self.context: Optional[Dict[str, Any]] = None
-        if self.cls is not None and flax_modules.is_module_class(self.cls):
-            self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
+        self.classes = hints.get("classes") or []
+        self.constructions = Constructions(hints.get("root") or "")
+        self._start(0)
         self.cases: List[Tuple[str, Case]] = []
         self.reasons: List[str] = []
 
@@ -137,14 +143,53 @@ class _Maker:
         if made is None:
             self.reasons.append("its signature cannot be read")
             return
-        self._roots(made)
-        trouble = self._solve(budget)
+        trouble = self._first(made, budget)
         if trouble is not None:
             self.reasons.append("no inputs found: " + trouble)
             return
         base = self.search.save()
         self._keep(())
         self._others(base, budget)
+
+    def _start(self, way: int) -> None:
+        """Start a search that constructs classes in one of the ways that are known."""
+        self.search = Search(self.classes, sorted(self.read), self.constructions, way)
+        self.context: Optional[Dict[str, Any]] = None
+        if self.cls is not None and flax_modules.is_module_class(self.cls):
+            self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
+
+    def _first(self, made: inspect.Signature, budget: Budget) -> Optional[str]:
+        """Find the first inputs, with the first way to construct the classes that has any."""
+        self._roots(made)
+        ways = self._ways()
+        troubles: List[str] = []
+        for way in range(ways):
+            if way:
+                self._start(way)
+                self._roots(made)
+            self._use_sizes()
+            left = ways - way
+            share = Budget(max(budget.tries // left, _FEWEST_TRIES), budget.left() / min(left, 3))
+            trouble = self._solve(budget if left == 1 else share)
+            if trouble is None:
+                return None
+            troubles.append(trouble)
+        return troubles[0]
+
+    def _instances(self) -> List[type]:
+        """Return the classes of the arguments that are instances."""
+        choices = [node.choice for _, node in self.search.roots if node.choice is not None]
+        return [choice.value for choice in choices if choice.kind == INSTANCE]
+
+    def _ways(self) -> int:
+        """Return how many ways there are to construct the arguments."""
+        return max([len(self.constructions.of(cls)) for cls in self._instances()] or [1])
+
+    def _use_sizes(self) -> None:
+        """Let arrays have the sizes of the instances."""
+        candidates.sizes.clear()
+        for cls in self._instances():
+            candidates.sizes.update(sizes.main_sizes(self.search.arguments_of(cls)))
 
     def _roots(self, made: inspect.Signature) -> None:
         """Add a node for each parameter."""

@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 
+from ..instances.constructions import Constructions
 from . import blame, candidates, construct, networks, type_hints
 from .blame import Blame
 from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, watched
@@ -70,8 +71,17 @@ class Budget:
 class Search:
     """The inputs of one unit: a tree of nodes for each parameter."""
 
-    def __init__(self, classes: Sequence[type], names_read: Sequence[str]) -> None:
+    def __init__(
+        self,
+        classes: Sequence[type],
+        names_read: Sequence[str],
+        constructions: Optional[Constructions] = None,
+        way: int = 0,
+    ) -> None:
         self.classes = list(classes)
+        self.constructions = constructions or Constructions()
+        # Which of the ways to construct classes is tried.
+        self.way = way
         self.names_read = frozenset(names_read)
         self.nodes: Dict[int, Node] = {}
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
@@ -143,6 +153,11 @@ class Search:
         node.attributes.add(attribute)
         fitting = [cls for cls in self.classes if construct.has(cls, node.attributes)]
         return [Choice(INSTANCE, cls) for cls in fitting] + [Choice(OBJECT)]
+
+    def arguments_of(self, cls: type) -> Dict[str, Any]:
+        """Return what is known of the arguments that construct a class."""
+        ways = self.constructions.of(cls)
+        return ways[min(self.way, len(ways) - 1)]
 
     def offer_other_keys(self, node: Node, frame: FrameType) -> None:
         """Offer the other keys of the dictionary in which a string is looked up."""

@@ -1,0 +1,1 @@
+"""How a project makes its modules and configurations: constructor calls found in its source."""

@@ -1,0 +1,373 @@
+"""Find arguments for the constructor of a class as the project itself constructs it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import sys
+import typing
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+from ..inputs import candidates, stand_in, type_hints
+from ..inputs.node import VALUE
+from . import sizes
+from .expressions import Evaluator, Unknown, is_settings
+from .sources import Scope, Sources
+
+_MOST_SITES = 12
+_MOST_KEPT = 3
+_NOT_ARGUMENTS = ("parent", "name", "self")
+_NUMBERS = (bool, int, float, str, complex)
+_MISSING = inspect.Parameter.empty
+
+Arguments = Dict[str, Any]
+
+
+class Constructions:
+    """The ways to construct classes of a project.
+
+    Args:
+        root: the project's folder; empty if there is none to look into.
+    """
+
+    def __init__(self, root: str = "") -> None:
+        self.sources = Sources(root)
+        self.evaluator = Evaluator(self.sources, self.instance_of)
+        self._instances: Dict[type, List[Any]] = {}
+        self._found: Dict[type, List[Arguments]] = {}
+
+    def of(self, cls: type) -> List[Arguments]:
+        """Return keyword arguments for a class, the likeliest first.
+
+        What is missing from the arguments is to be made by its name. Sizes are shrunk; the
+        originals come last.
+        """
+        if cls not in self._found:
+            self._found[cls] = [{}]  # for a class that holds itself
+            self._found[cls] = self._all(cls)
+        return self._found[cls]
+
+    def instance_of(self, cls: type) -> Any:
+        """Return an instance of a class of settings.
+
+        Raises:
+            Unknown: it is another kind of class, or none can be made.
+        """
+        for made in self.instances(cls):
+            return made
+        raise Unknown
+
+    def instances(self, cls: type) -> List[Any]:
+        """Return instances of a class of settings: with defaults, or as the project makes them."""
+        if not is_settings(cls):
+            return []
+        if cls not in self._instances:
+            self._instances[cls] = []
+            found = [made for made in [_made(cls, {})] if made is not None]
+            known = parameters(cls)
+            required = [name for name, p in known.items() if p.default is _MISSING]
+            if required or not found:
+                for given in self._calls(cls, known):
+                    if len(found) < _MOST_KEPT and set(required) <= set(given):
+                        found += [made for made in [_made(cls, given)] if made is not None]
+            if not found:
+                found += [made for made in [_made(cls, self._by_names(cls))] if made is not None]
+            self._instances[cls] = found
+        return self._instances[cls]
+
+    # Arguments of a class
+
+    def _all(self, cls: type) -> List[Arguments]:
+        known = parameters(cls)
+        hints = type_hints.of_callable(cls)
+        required = [name for name, p in known.items() if p.default is _MISSING]
+        told = {name: self._by_annotation(cls, hints.get(name)) for name in required}
+        demanding = [name for name in required if self._demands(name, hints.get(name), told[name])]
+        annotated = {name: value for name, value in told.items() if value is not None}
+        found: List[Arguments] = []
+        for given in self._calls(cls, known):
+            whole = {**annotated, **given}
+            if set(demanding) <= set(whole) and len(found) < _MOST_KEPT:
+                found += [whole] if all(repr(whole) != repr(other) for other in found) else []
+        # The arguments that the project passes matter less than consistent ones by name.
+        found.sort(key=lambda given: -len(set(given) & set(required)))
+        if set(demanding) <= set(annotated):
+            found.append(annotated)
+        else:
+            for name in demanding:
+                for value in self._by_use(cls, name):
+                    found.append({**annotated, name: value})
+        plain: List[Arguments] = [] if demanding else [{}]
+        return _different(plain + _versions(found) + ([{}] if demanding else []))
+
+    def _demands(self, name: str, annotation: Any, told: Any) -> bool:
+        """Return whether an argument needs more than its name to be made."""
+        if told is not None or candidates.is_settings(name):
+            return True
+        plan = type_hints.plan_for(name, annotation or _MISSING, _MISSING, False)
+        if plan is None:
+            return not candidates.is_number(name) and not candidates.is_callable(name)
+        return plan.choices[0].kind in ("instance", "dict", "list")
+
+    def _calls(self, cls: type, known: Dict[str, inspect.Parameter]) -> Iterator[Arguments]:
+        """Yield what can be told of the arguments of the calls in the project."""
+        near = _file_of(cls)
+        count = 0
+        for source in self.sources.mentioning([cls.__name__], near):
+            for call in source.calls(cls.__name__):
+                count += 1
+                if count > _MOST_SITES:
+                    return
+                scope = Scope(source, source.around(call), call.lineno)
+                given = self._arguments(call, scope, known)
+                if given:
+                    yield given
+
+    def _arguments(
+        self, call: ast.Call, scope: Scope, known: Dict[str, inspect.Parameter]
+    ) -> Arguments:
+        positional = [name for name, p in known.items() if p.kind is not p.KEYWORD_ONLY]
+        found: Arguments = {}
+        expressions: List[Tuple[str, ast.expr]] = []
+        for name, argument in zip(positional, call.args):
+            if isinstance(argument, ast.Starred):
+                break
+            expressions.append((name, argument))
+        for keyword in call.keywords:
+            if keyword.arg is not None:
+                expressions.append((keyword.arg, keyword.value))
+                continue
+            try:
+                found.update(self.evaluator.value(keyword.value, scope))
+            except (Unknown, TypeError, ValueError):
+                continue
+        for name, expression in expressions:
+            try:
+                found[name] = self.evaluator.value(expression, scope)
+            except Unknown:
+                continue
+        return {
+            n: v for n, v in found.items() if n in known and n not in _NOT_ARGUMENTS and _plain(v)
+        }
+
+    def _by_annotation(self, cls: type, annotation: Any) -> Any:
+        """Return an instance of the class of settings that an annotation names; or None."""
+        if isinstance(annotation, str):
+            annotation = self._named(cls, annotation)
+        for part, several in _classes_in(annotation):
+            for made in self.instances(concrete(part)):
+                return several([made, made]) if several else made
+        return None
+
+    def _named(self, cls: type, text: str) -> Any:
+        """Return the class that an annotation names which exists only for type checkers."""
+        source = self.sources.parsed(_file_of(cls))
+        if source is None:
+            return None
+        try:
+            node = ast.parse(text, mode="eval").body
+            return self.evaluator.annotation(node, Scope(source, (), 0))
+        except (Unknown, SyntaxError):
+            return None
+
+    def _by_names(self, cls: type) -> Arguments:
+        hints = type_hints.of_callable(cls)
+        found: Arguments = {}
+        for name, parameter in parameters(cls).items():
+            if parameter.default is not _MISSING:
+                continue
+            annotation = hints.get(name, parameter.annotation)
+            nested = self._by_annotation(cls, annotation)
+            plan = type_hints.plan_for(name, annotation, _MISSING, False)
+            if nested is not None:
+                found[name] = nested
+            elif plan is not None and plan.choices[0].kind == VALUE:
+                found[name] = plan.choices[0].value
+            elif plan is None and candidates.is_number(name):
+                found[name] = candidates.numbers(name)[0].value
+        return found
+
+    # Settings by the attributes that are read
+
+    def _by_use(self, cls: type, name: str) -> Iterator[Any]:
+        """Yield settings of the project that have what a class reads from an argument."""
+        read = self.attributes_read(cls.__name__, name, _file_of(cls))
+        if not read:
+            return
+        here = _file_of(cls)
+        count = 0
+        for module in self._modules(sorted(read), here):
+            for value in self._settings_of(module):
+                if read <= _offered(value):
+                    count += 1
+                    yield stand_in.Settings(**value) if type(value) is dict else value
+                    if count == _MOST_KEPT:
+                        return
+
+    def _modules(self, words: List[str], near: str) -> Iterator[Any]:
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None) or ""
+            if self.sources.root and file.startswith(self.sources.root + os.sep):
+                yield module
+        for source in self.sources.mentioning(words, near):
+            if self.sources.module(source) is None:
+                module = self.sources.module(source, load=True)
+                if module is not None:
+                    yield module
+
+    def _settings_of(self, module: Any) -> Iterator[Any]:
+        """Yield the settings that a module holds or makes."""
+        for name, value in list(vars(module).items()):
+            if isinstance(value, type):
+                if value.__module__ == module.__name__:
+                    yield from self.instances(value)
+            elif inspect.isfunction(value):
+                if re.search("config|hparams|settings", name) and not _required(value):
+                    try:
+                        yield value()
+                    except Exception:  # the project's code may need more than this
+                        continue
+            elif type(value) is dict or is_settings(type(value)):
+                yield value
+                yield from value.values() if type(value) is dict else ()
+
+    def attributes_read(self, owner: str, name: str, near: str, depth: int = 3) -> Set[str]:
+        """Return the attributes that a class reads from an argument, and from what it passes on."""
+        found: Set[str] = set()
+        for source in self.sources.mentioning(["class " + owner], near):
+            for cls in source.classes(owner):
+                names = _aliases(cls, name)
+                for node in ast.walk(cls):
+                    if isinstance(node, ast.Attribute) and _is_one(node.value, names):
+                        found.add(node.attr)
+                    elif isinstance(node, ast.Subscript) and _is_one(node.value, names):
+                        key = getattr(getattr(node.slice, "value", node.slice), "value", None)
+                        key = getattr(node.slice, "value", key)
+                        found |= {key} if isinstance(key, str) else set()
+                    elif isinstance(node, ast.Call) and depth:
+                        found |= self._passed_on(node, names, near, depth)
+                return found - {"get", "to_dict", "replace", "items", "copy"}
+        return found
+
+    def _passed_on(self, call: ast.Call, names: Set[str], near: str, depth: int) -> Set[str]:
+        callee = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
+        if not callee or not callee[:1].isupper():
+            return set()
+        found: Set[str] = set()
+        for keyword in call.keywords:
+            if keyword.arg and _is_one(keyword.value, names):
+                found |= self.attributes_read(callee, keyword.arg, near, depth - 1)
+        for argument in call.args[:1]:
+            if _is_one(argument, names):
+                for usual in ("config", "cfg"):
+                    found |= self.attributes_read(callee, usual, near, depth - 1)
+        return found
+
+
+def parameters(cls: Any) -> Dict[str, inspect.Parameter]:
+    """Return the parameters of a constructor that can be passed by name."""
+    try:
+        every = inspect.signature(cls).parameters
+    except (TypeError, ValueError):
+        return {}
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return {n: p for n, p in every.items() if p.kind not in variadic and n not in _NOT_ARGUMENTS}
+
+
+def concrete(cls: Any) -> Any:
+    """Return a class that can be instantiated: itself, or a subclass without abstract methods."""
+    if not isinstance(cls, type) or not inspect.isabstract(cls):
+        return cls
+    waiting: List[Any] = list(type.__subclasses__(cls))
+    while waiting:
+        found = waiting.pop(0)
+        if not inspect.isabstract(found):
+            return found
+        waiting += type.__subclasses__(found)
+    return cls
+
+
+def _required(function: Any) -> List[str]:
+    return [name for name, p in parameters(function).items() if p.default is _MISSING]
+
+
+def _made(cls: type, given: Arguments) -> Optional[Any]:
+    try:
+        return cls(**given)
+    except Exception:  # the constructor of the project, on what it may refuse
+        return None
+
+
+def _file_of(cls: Any) -> str:
+    module = sys.modules.get(getattr(cls, "__module__", "") or "")
+    return getattr(module, "__file__", None) or ""
+
+
+def _plain(value: Any) -> bool:
+    """Return whether a value is a setting rather than an array, which is made instead."""
+    return not hasattr(value, "shape") or not hasattr(value, "dtype")
+
+
+def _classes_in(annotation: Any) -> Iterator[Tuple[Any, Any]]:
+    """Yield the classes in an annotation, and for the elements of a sequence its type."""
+    if isinstance(annotation, type) and not getattr(annotation, "__args__", None):
+        yield annotation, None
+        return
+    origin = getattr(annotation, "__origin__", None)
+    arguments = getattr(annotation, "__args__", None) or ()
+    union = origin is typing.Union or type(annotation).__name__ == "UnionType"
+    sequence = getattr(origin, "__name__", "") in ("list", "tuple", "Sequence", "Iterable")
+    for argument in arguments:
+        if union:
+            yield from _classes_in(argument)
+        elif sequence and isinstance(argument, type):
+            yield argument, list if origin is list else tuple
+
+
+def _versions(found: List[Arguments]) -> List[Arguments]:
+    """Return the smallest version of each, then the larger ones."""
+    versions = [sizes.levels(given) for given in found]
+    longest = max([len(one) for one in versions] or [0])
+    return [one[rank] for rank in range(longest) for one in versions if rank < len(one)]
+
+
+def _different(found: List[Arguments]) -> List[Arguments]:
+    kept: List[Arguments] = []
+    for given in found:
+        if all(repr(given) != repr(other) for other in kept):
+            kept.append(given)
+    return kept
+
+
+def _offered(value: Any) -> Set[str]:
+    if isinstance(value, dict):
+        return {key for key in value if isinstance(key, str)}
+    try:
+        return set(dir(value)) | set(sizes.attributes(value))
+    except Exception:  # the project's own `__dir__`
+        return set()
+
+
+def _is_one(node: Any, names: Set[str]) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in names
+    return (
+        isinstance(node, ast.Attribute)
+        and getattr(node.value, "id", "") == "self"
+        and "self." + node.attr in names
+    )
+
+
+def _aliases(cls: ast.ClassDef, name: str) -> Set[str]:
+    """Return the names under which a class uses an argument."""
+    names = {"self." + name, name}
+    for node in ast.walk(cls):
+        if isinstance(node, ast.Assign) and _is_one(node.value, names):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    names.add(target.id)
+                elif isinstance(target, ast.Attribute):
+                    names.add("self." + target.attr)
+    return names

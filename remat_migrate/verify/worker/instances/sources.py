@@ -1,0 +1,183 @@
+"""The source of a project: the calls that construct a class, and the scopes around them."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import sys
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+_SKIPPED = re.compile(r"\..*|__pycache__|node_modules|site-packages|build|dist|venv|env")
+_MOST_FILES = 4000
+_MOST_BYTES = 400_000
+# How many files that mention a class are parsed; the ones nearest to it come first.
+_MOST_PARSED = 16
+
+Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+class Source:
+    """A parsed file.
+
+    Attributes:
+        path: its path.
+        tree: its syntax tree.
+    """
+
+    def __init__(self, path: str, tree: ast.Module) -> None:
+        self.path = path
+        self.tree = tree
+        self._parents = {
+            child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)
+        }
+
+    def around(self, node: ast.AST) -> Tuple[ast.AST, ...]:
+        """Return the functions and classes around a node, the innermost first."""
+        found = []
+        above = self._parents.get(node)
+        while above is not None:
+            if isinstance(above, (*Function, ast.ClassDef)):
+                found.append(above)
+            above = self._parents.get(above)
+        return tuple(found)
+
+    def classes(self, name: str) -> Iterator[ast.ClassDef]:
+        """Yield the definitions of classes with a name."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ClassDef) and node.name == name:
+                yield node
+
+    def calls(self, name: str) -> Iterator[ast.Call]:
+        """Yield the calls that construct a class, also transformed: `nn.remat(Block)(config)`."""
+        names = {name}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and _wraps(node.value, names):
+                names |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+        own = {
+            call
+            for cls in self.classes(name)
+            for method in cls.body
+            if isinstance(method, ast.FunctionDef)
+            for call in ast.walk(method)
+            if isinstance(call, ast.Call) and _last_name(call.func) == "cls"
+        }
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Call):
+                if node in own or _last_name(node.func) in names or _wraps(node.func, names):
+                    yield node
+
+
+def _last_name(expression: Any) -> str:
+    return getattr(expression, "attr", None) or getattr(expression, "id", None) or ""
+
+
+def _wraps(expression: Any, names: Set[str]) -> bool:
+    """Return whether an expression is a call with one of the names as an argument."""
+    if not isinstance(expression, ast.Call):
+        return False
+    arguments = [*expression.args, *(keyword.value for keyword in expression.keywords)]
+    inner = [expression.func] if isinstance(expression.func, ast.Call) else []
+    return any(
+        _last_name(part) in names or _wraps(part, names) for part in [*arguments[:1], *inner]
+    )
+
+
+class Sources:
+    """The files of a project.
+
+    Args:
+        root: its folder.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = os.path.realpath(root) if root else ""
+        self._texts: Optional[Dict[str, str]] = None
+        self._parsed: Dict[str, Optional[Source]] = {}
+
+    def texts(self) -> Dict[str, str]:
+        """Return the texts of the files by path."""
+        if self._texts is None:
+            self._texts = dict(_read(self.root)) if self.root else {}
+        return self._texts
+
+    def parsed(self, path: str) -> Optional[Source]:
+        """Return a file parsed; None if it is not part of the project or has errors."""
+        path = os.path.realpath(path) if path else ""
+        if path not in self._parsed:
+            self._parsed[path] = None
+            if path in self.texts():
+                try:
+                    self._parsed[path] = Source(path, ast.parse(self.texts()[path]))
+                except (SyntaxError, ValueError):
+                    return None
+        return self._parsed[path]
+
+    def mentioning(self, words: List[str], near: str = "") -> Iterator[Source]:
+        """Yield the files that contain all words; those nearest to the path `near` first."""
+        near = os.path.realpath(near) if near else self.root
+        paths = [path for path, text in self.texts().items() if all(w in text for w in words)]
+        for path in sorted(paths, key=lambda path: (_distance(path, near), path))[:_MOST_PARSED]:
+            source = self.parsed(path)
+            if source is not None:
+                yield source
+
+    def module(self, source: Source, load: bool = False) -> Any:
+        """Return the module of a file; None unless it is imported, or can be if `load` says so."""
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and file.endswith(os.path.basename(source.path)):
+                if os.path.realpath(file) == source.path:
+                    return module
+        if not load:
+            return None
+        for folder in sys.path:
+            folder = os.path.realpath(folder or ".")
+            if source.path.startswith(folder + os.sep) and folder.startswith(self.root):
+                name = os.path.relpath(source.path, folder)[: -len(".py")].replace(os.sep, ".")
+                if all(part.isidentifier() for part in name.split(".")):
+                    return _imported(name.replace(".__init__", ""))
+        return None
+
+
+class Scope(NamedTuple):
+    """Where an expression stands.
+
+    Attributes:
+        source: the file.
+        around: the functions and classes around it, the innermost first.
+        line: its line.
+    """
+
+    source: Source
+    around: Tuple[ast.AST, ...]
+    line: float
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except Exception:  # a module that the unit does not import may be of no use here
+        return None
+
+
+def _read(root: str) -> Iterator[Tuple[str, str]]:
+    count = 0
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not _SKIPPED.fullmatch(name))
+        for name in sorted(files):
+            path = os.path.join(folder, name)
+            if name.endswith(".py") and count < _MOST_FILES and not os.path.islink(path):
+                count += 1
+                if os.path.getsize(path) <= _MOST_BYTES:
+                    with open(path, encoding="utf-8", errors="replace") as file:
+                        yield path, file.read()
+
+
+def _distance(path: str, near: str) -> int:
+    """Return how many folders lie between two paths; 0 for the same file."""
+    if path == near:
+        return 0
+    shared = os.path.commonpath([path, near])
+    return 1 + path[len(shared) :].count(os.sep) + near[len(shared) :].count(os.sep)

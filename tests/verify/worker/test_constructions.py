@@ -1,0 +1,240 @@
+"""How the worker makes instances of modules with configurations, in projects on disk."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+
+import pytest
+from worker_package import load_worker
+
+constructions = load_worker("instances.constructions")
+sizes = load_worker("instances.sizes")
+make = load_worker("inputs.make")
+pytest.importorskip("flax")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return a function that writes modules into a package and imports one of them."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = set(sys.modules)
+
+    def write(**modules):
+        package = tmp_path / f"project_{tmp_path.name}"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        for name, text in modules.items():
+            (package / f"{name}.py").write_text(textwrap.dedent(text))
+        first = next(iter(modules))
+        return importlib.import_module(f"{package.name}.{first}")
+
+    yield write
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def cases_of(module, name):
+    owner, _, method = name.partition(".")
+    cls = getattr(module, owner) if method else None
+    unit = getattr(cls, method) if method else getattr(module, owner)
+    root = module.__file__.rpartition("/")[0].rpartition("/")[0]
+    made = make.make_cases(unit, f"m:{name}", {"class": cls, "classes": [], "root": root})
+    assert made.cases, made.detail
+    return [case for _, case in made.cases]
+
+
+CONFIG = """
+class PretrainedConfig:
+    def __init__(self, **kwargs):
+        for name, value in kwargs.items():
+            setattr(self, name, value)
+
+class BartConfig(PretrainedConfig):
+    def __init__(
+        self, vocab_size=50264, d_model=1024, layers=12, heads=16, ffn_dim=4096, norm="rms",
+        max_length=1024, **kwargs
+    ):
+        assert norm in ["rms", "layer"]
+        self.vocab_size, self.d_model, self.layers = vocab_size, d_model, layers
+        self.heads, self.ffn_dim, self.norm, self.max_length = heads, ffn_dim, norm, max_length
+        super().__init__(**kwargs)
+"""
+
+LAYERS = """
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any
+import flax.linen as nn, jax.numpy as jnp
+if TYPE_CHECKING:
+    from .config import BartConfig
+
+class Attention(nn.Module):
+    config: BartConfig
+    embed_dim: int
+    num_heads: int
+
+    @nn.compact
+    def __call__(self, x):
+        size = self.embed_dim // self.num_heads
+        assert size * self.num_heads == self.embed_dim == self.config.d_model
+        return nn.DenseGeneral((self.num_heads, size))(x)
+
+class Layer(nn.Module):
+    config: BartConfig
+
+    @nn.compact
+    def __call__(self, x):
+        config = self.config
+        y = Attention(self.config, embed_dim=config.d_model, num_heads=config.heads)(x)
+        y = y.reshape(x.shape) if config.norm == "rms" else y
+        return x + nn.Dense(config.d_model)(nn.Dense(config.ffn_dim)(y))
+
+class Stack(nn.Module):
+    cfg: Any
+
+    def setup(self):
+        cfg = self.cfg
+        self.embed = nn.Embed(cfg.vocab_size, cfg.d_model)
+        self.positions = nn.Embed(cfg.max_length, cfg.d_model)
+        self.layers = [Layer(cfg) for _ in range(cfg.layers)]
+
+    def __call__(self, input_ids):
+        x = self.embed(input_ids) + self.positions(jnp.arange(input_ids.shape[1]))
+        for layer in self.layers:
+            x = layer(x)
+        return self.embed.attend(x)
+"""
+
+
+def test_class_is_found_by_an_annotation_for_type_checkers(project):
+    module = project(layers=LAYERS, config=CONFIG)
+    instance, x = cases_of(module, "Layer.__call__")[0]["args"]
+    config = instance.config
+    assert type(config).__name__ == "BartConfig"
+    # The width is 64, four for each of 16 heads, and the inner one four times as much.
+    assert (config.d_model, config.heads, config.ffn_dim) == (64, 16, 256)
+    assert (config.vocab_size, config.layers, config.max_length) == (96, 2, 16)
+    assert x.shape[-1] == 64
+
+
+def test_arguments_are_those_of_the_call_in_the_project(project):
+    module = project(layers=LAYERS, config=CONFIG)
+    instance, _ = cases_of(module, "Attention.__call__")[0]["args"]
+    assert (instance.embed_dim, instance.num_heads) == (64, 16)
+
+
+def test_class_is_found_by_the_attributes_that_are_read(project):
+    module = project(layers=LAYERS, config=CONFIG)
+    instance, ids = cases_of(module, "Stack.__call__")[0]["args"]
+    assert type(instance.cfg).__name__ == "BartConfig"
+    assert ids.dtype == "int32"
+
+
+def test_presets_are_found_through_the_functions_that_select_them(project):
+    module = project(
+        experts="""
+        import dataclasses
+        from typing import Any
+        import flax.linen as nn
+
+        @dataclasses.dataclass
+        class Expert:
+            width: int
+            heads: int
+            head_dim: int
+
+        def get_config(variant):
+            if variant == "large":
+                return Expert(width=2048, heads=8, head_dim=256)
+            return Expert(width=1024, heads=8, head_dim=256)
+
+        class Mixture(nn.Module):
+            configs: Any
+            dtype: str
+
+            @nn.compact
+            def __call__(self, x):
+                assert len({config.head_dim for config in self.configs}) == 1
+                first, second = self.configs
+                y = nn.DenseGeneral((first.heads, first.head_dim))(x.astype(self.dtype))
+                return nn.Dense(second.width)(y.reshape(*x.shape[:-1], -1))
+        """,
+        factory="""
+        import not_installed
+        from . import experts as e
+
+        class Model:
+            def __init__(self, variant: str = "large", dtype: str = "bfloat16"):
+                first = e.get_config(variant)
+                self.llm = e.Mixture(configs=[first, e.get_config("small")], dtype=dtype)
+        """,
+    )
+    instance, _ = cases_of(module, "Mixture.__call__")[0]["args"]
+    assert [vars(config) for config in instance.configs] == [
+        {"width": 64, "heads": 8, "head_dim": 8},
+        {"width": 32, "heads": 8, "head_dim": 8},
+    ]
+
+
+def test_dictionaries_of_presets_serve_classes_that_read_attributes(project):
+    module = project(
+        presets="""
+        import jax.numpy as jnp
+
+        CONFIGS = {"small": {"n_embd": 768, "n_head": 12, "eps": 1e-5}}
+
+        class Head:
+            def __init__(self, config):
+                self.scale = config.n_embd // config.n_head
+                self.eps = config.eps
+
+            def __call__(self, x):
+                return x * self.scale + self.eps
+        """
+    )
+    instance = cases_of(module, "Head.__call__")[0]["args"][0]
+    assert (instance.scale, instance.eps) == (4, 1e-5)
+
+
+def test_abstract_classes_are_replaced_by_concrete_ones(project):
+    module = project(
+        base="""
+        import abc
+
+        class Base(abc.ABC):
+            @abc.abstractmethod
+            def inner(self, x): ...
+
+            def __call__(self, x):
+                return 2.0 * self.inner(x)
+
+        class Doubled(Base):
+            def inner(self, x):
+                return x + x
+        """
+    )
+    instance = cases_of(module, "Base.__call__")[0]["args"][0]
+    assert type(instance).__name__ == "Doubled"
+
+
+@pytest.mark.parametrize(
+    ("given", "shrunk"),
+    [
+        (
+            {"hidden_size": 768, "num_heads": 12, "vocab_size": 30522, "num_layers": 12},
+            {"hidden_size": 48, "num_heads": 12, "vocab_size": 96, "num_layers": 2},
+        ),
+        # Each head keeps an even size, as rotary embeddings need.
+        ({"width": 300, "num_heads": 3}, {"width": 12, "num_heads": 3}),
+        ({"features": 64, "mlp_dim": 96}, {"features": 8, "mlp_dim": 12}),
+        ({"features": 7, "mlp_dim": 14}, {"features": 7, "mlp_dim": 14}),
+        ({"image_size": 224, "patch_size": 16}, {"image_size": 32, "patch_size": 16}),
+        ({"max_seq_len": 4096, "chunk_size": 128}, {"max_seq_len": 64, "chunk_size": 2}),
+        ({"vocab_size": 50257, "eos_token_id": 50256}, {"vocab_size": 96, "eos_token_id": 95}),
+        ({"block_out_channels": (128, 256)}, {"block_out_channels": (8, 16)}),
+    ],
+)
+def test_sizes_shrink_in_proportion(given, shrunk):
+    assert sizes.levels(given)[0] == shrunk
+    assert sizes.levels(given)[-1] == given
