@@ -16,8 +16,9 @@ from ..engine.fix_rounds import FixOutcome
 from ..engine.progress import Progress
 from ..errors import RematMigrateError
 from ..rule import Finding, Safety
-from ..verify.copies.workspace import Workspace, make_workspace, scratch_folder
+from ..verify.copies.workspace import Workspace, make_workspace
 from ..verify.fixes import FindingKey, finding_key
+from ..verify.scratch import scratch_folder
 from .measurement import Measurement
 from .options import MeasureOptions
 from .session import measure

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VerificationError
-from ..verify.copies.workspace import scratch_folder
 from ..verify.options import check_options, find_python
+from ..verify.scratch import scratch_folder
 from ..verify.session import Side, Worker, WorkerEnded
 from .failure import failure_message
 from .measurement import Measurement

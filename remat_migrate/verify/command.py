@@ -21,6 +21,7 @@ from pathlib import Path
 
 from ..errors import VerificationError
 from .processes import ProcessTree
+from .scratch import MARK
 from .session import Side
 
 _SITE = Path(__file__).parent / "worker" / "sitecustomize"
@@ -80,11 +81,12 @@ def run_command(
     record.mkdir(parents=True, exist_ok=True)
     text = _SETS_PATH.sub('PYTHONPATH="$REMAT_MIGRATE_SITE":', _moved(command, side))
     with (
-        tempfile.TemporaryDirectory(prefix="remat-migrate-", ignore_cleanup_errors=True) as scratch,
+        tempfile.TemporaryDirectory(dir=record.parent, ignore_cleanup_errors=True) as scratch,
         tempfile.TemporaryFile("a+b") as output,
     ):
         environment = _environment(side) | {
             "TMPDIR": scratch,
+            MARK: scratch,
             "REMAT_MIGRATE_RECORD": str(record.absolute()),
             "REMAT_MIGRATE_RECORD_CASES": str(int(cases)),
         }

@@ -18,10 +18,10 @@ from ..errors import VerificationError
 from .command import run_command
 from .copies.import_names import ImportNames
 from .copies.sides import Sides
-from .copies.workspace import scratch_folder
 from .evidence import Outcome, Unit, UnitKey, Verdict
 from .options import VerifyOptions
 from .recording import recorders
+from .scratch import scratch_folder
 from .session import WorkerEnded
 from .units.project_diff import called_names, users_names
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..engine.progress import Progress, silent
 from ..errors import VerificationError
 from .copies.sides import Sides, Task, error_line
-from .copies.workspace import scratch_folder
 from .evidence import Failure, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
 from .inputs import Cases, declared_cases, find_cases, tested_cases
 from .interrupts import signal_of
@@ -19,6 +19,7 @@ from .options import VerifyOptions
 from .project_tests import ProjectTests
 from .recording import Recording, record
 from .schedule import Decided, Schedule, ignore, lanes_for
+from .scratch import scratch_folder
 from .session import Reply, Worker, WorkerEnded
 
 # Recorded calls whose results were equal are replayed for gradients and under jit: one call of each
@@ -253,11 +254,11 @@ def _nondeterminism(sides: Sides, unit: Unit, case: str) -> str:
 def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
     """Run one case on both sides and compare; if `eager`, also with uncompiled gradients."""
     old, new = sides.folder("before"), sides.folder("after")
-    after_run = sides.pool.submit(_evaluated, sides, sides.after, unit, case, new, eager)
+    after_run = sides.beside(partial(_evaluated, sides, sides.after, unit, case, new, eager))
     before = _evaluated(sides, sides.before, unit, case, old, eager)
     note = ""
     if before.failure and sides.task.is_same:
-        after = after_run.result()
+        after = after_run()
         flag = sides.task.options.under
         how = f"it {'also fails' if after.failure else 'runs'} with {flag}"
         detail = f"{sides.translate(before.failure)}; {how}"
@@ -267,7 +268,7 @@ def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
         failure = sides.translate(before.failure)
         note = f"the old code fails ({failure}), so its checkpoints were replaced"
         before = _evaluated(sides, sides.maker, unit, case, old, eager)
-    after = after_run.result()
+    after = after_run()
     if before.failure:
         return Verdict(
             unit,

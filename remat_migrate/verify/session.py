@@ -19,6 +19,7 @@ from typing import Any
 from ..analysis.policies.jax_remat3 import FLAGS_SINCE
 from ..errors import VerificationError
 from .processes import ProcessTree
+from .scratch import MARK
 
 WORKER = Path(__file__).parent / "worker"
 _START_SECONDS = 300.0
@@ -330,6 +331,7 @@ def environment_of(side: Side, scratch: Path) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "TMPDIR": str(temporary),
+        MARK: str(temporary),
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
     if side.optimized:

@@ -16,7 +16,8 @@ from support import git, write_files
 
 from remat_migrate.errors import VerificationError
 from remat_migrate.verify.copies import workspace
-from remat_migrate.verify.copies.workspace import Workspace, make_workspace, remove_workspace
+from remat_migrate.verify.copies.workspace import Workspace, make_workspace
+from remat_migrate.verify.scratch import remove_folder
 
 
 def write(folder: Path, names: Iterable[str]) -> None:
@@ -125,7 +126,7 @@ def test_text_below_a_link(root: Path) -> None:
     assert (found.folder / "real/a.py").read_bytes() == b"after"
     assert (found.folder / "alias").is_symlink()
     # The link is new: in the old tree it was a folder.
-    remove_workspace(found.folder)
+    remove_folder(found.folder)
     found = copied(root, texts={root / "alias/a.py": b"before"}, removed=[root / "alias"])
     assert not (found.folder / "alias").is_symlink()
     assert (found.folder / "alias/a.py").read_bytes() == b"before"
@@ -224,7 +225,7 @@ def test_large_files_and_large_projects_are_linked(
     (root / "x/e.py").write_text("")
     found = copied(root)
     assert contents(found.folder)["big.bin"] == str(root / "big.bin")
-    remove_workspace(found.folder)
+    remove_folder(found.folder)
 
     monkeypatch.setattr(workspace, "MOST_FILES", 2)
     found = copied(root, texts={root / "deep/down/d.py": b"after"})
@@ -341,17 +342,17 @@ class TestRemoval:
         before = contents(root)
         found = copied(root)
         (found.folder / "whole").symlink_to(root)
-        remove_workspace(found.folder)
+        remove_folder(found.folder)
         assert not found.folder.exists()
         assert contents(root) == before
 
     def test_missing_folder(self, tmp_path: Path) -> None:
-        remove_workspace(tmp_path / "nowhere")
+        remove_folder(tmp_path / "nowhere")
 
     def test_a_link_in_place_of_the_copy(self, tmp_path: Path) -> None:
         write(tmp_path, ["kept/a"])
         (tmp_path / "copy").symlink_to("kept")
-        remove_workspace(tmp_path / "copy")
+        remove_folder(tmp_path / "copy")
         assert contents(tmp_path) == {"kept/a": "copy"}
 
     def test_read_only_folders_are_removed(
@@ -372,7 +373,7 @@ class TestRemoval:
             real(folder)
 
         monkeypatch.setattr(shutil, "rmtree", rmtree)
-        remove_workspace(tmp_path / "copy")
+        remove_folder(tmp_path / "copy")
         assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o500
         assert contents(tmp_path) == {"kept/d": "copy"}
         (tmp_path / "kept").chmod(0o700)

@@ -7,18 +7,20 @@ import itertools
 import json
 import os
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...libraries.apis import APIS, spellings
 from ..evidence import Unit
 from ..options import VerifyOptions
 from ..session import Reply, Side, Worker
 from .workspace import Workspace, make_workspace
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Sides:
         scratch: the folder of the copies and of all other files.
         pool: two threads, to run both sides at once.
         stop: set it to end the requests and commands that run in other threads.
+        is_shared: whether other units run at the same time.
         old: the copy in the old state.
         new: the copy in the new state.
         maker: runs the old code under the shim, and makes inputs.
@@ -94,6 +97,7 @@ class Sides:
         self.stop = threading.Event()
         self._numbers = itertools.count(1)
         self._lanes = 1
+        self.is_shared = False
         name = Path(os.path.realpath(task.after.root)).name or "project"
         copies = [
             self.pool.submit(
@@ -123,6 +127,7 @@ class Sides:
     def another(self) -> Sides:
         """Return the same copies with workers of their own, to run another unit meanwhile."""
         other = copy.copy(self)
+        self.is_shared = other.is_shared = True
         self._lanes += 1
         other._lanes = self._lanes
         other.pool = self._stack.enter_context(ThreadPoolExecutor(2))
@@ -156,6 +161,14 @@ class Sides:
         self._stack.callback(worker.close)
         self._stack.callback(self.stop.set)  # called first
         return worker
+
+    def beside(self, run: Callable[[], _T]) -> Callable[[], _T]:
+        """Start to run one side of a unit; return a function that waits for its result.
+
+        While other units occupy the cores, it runs only then, so that it finds in the cache what
+        the other side has compiled.
+        """
+        return run if self.is_shared else self.pool.submit(run).result
 
     def ask(self, worker: Worker, unit: Unit, do: str, **request: object) -> Reply:
         """Return a worker's reply to a request about a unit.

@@ -11,9 +11,8 @@ import os
 import re
 import shutil
 import stat
-import tempfile
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,6 @@ from pathlib import Path
 from ...discovery.listing import list_files
 from ...discovery.roots import FOREIGN
 from ...errors import VerificationError
-from ..interrupts import raised_signals
 
 MOST_FILES = 50_000
 MOST_BYTES = 1 << 30
@@ -98,42 +96,6 @@ def make_workspace(
             f" {error.strerror or error}; if the disk is full, set TMPDIR to another folder"
         ) from error
     return Workspace(real, copying.folder, copying.notes)
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """Yield a temporary folder for copies, and remove it also if a signal ends the run."""
-    with raised_signals():
-        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="remat-migrate-")))
-        try:
-            yield folder
-        finally:
-            remove_workspace(folder)
-
-
-def remove_workspace(folder: Path) -> None:
-    """Remove a copy, including read-only folders, without following links.
-
-    Raises:
-        OSError: something cannot be removed.
-    """
-    if folder.is_symlink():
-        folder.unlink()
-        return
-    with suppress(FileNotFoundError):
-        try:
-            shutil.rmtree(folder)
-        except PermissionError:
-            _unlock(folder)
-            shutil.rmtree(folder)
-
-
-def _unlock(folder: Path) -> None:
-    # The error handlers of shutil and tempfile follow links and would change the user's files.
-    folder.chmod(stat.S_IRWXU)
-    for entry in list(os.scandir(folder)):
-        if entry.is_dir(follow_symlinks=False):
-            _unlock(Path(entry.path))
 
 
 class _Copying:

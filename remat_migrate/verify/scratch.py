@@ -1,0 +1,155 @@
+"""The temporary folder of a run, which nothing that was started in it outlives.
+
+A watchdog process waits until the run has ended. If the run did not remove its folder (it was
+killed), the watchdog ends all processes that belong to it and removes the folder. If that was
+killed as well, the next run does it: a folder whose lock is free belongs to no run.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .interrupts import raised_signals
+
+# In the environment of every process that a run starts: a path in the run's folder.
+MARK = "REMAT_MIGRATE_RUN"
+
+_PREFIX = "remat-migrate-"
+_LOCK = ".lock"
+_CLEAN = b"removed"
+_ROUNDS = 50
+_PAUSE_SECONDS = 0.1
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a temporary folder, and remove it however the run ends."""
+    _remove_stale()
+    with raised_signals():
+        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)))
+        watchdog = _watchdog(folder)
+        try:
+            with _locked(folder):
+                yield folder
+        finally:
+            remove_folder(folder)
+            with suppress(BrokenPipeError):
+                watchdog.communicate(_CLEAN)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, including read-only folders in it, without following links.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    with suppress(FileNotFoundError):
+        try:
+            shutil.rmtree(folder)
+        except PermissionError:
+            _unlock(folder)
+            shutil.rmtree(folder)
+
+
+def _unlock(folder: Path) -> None:
+    # The error handlers of shutil and tempfile follow links and would change the user's files.
+    folder.chmod(stat.S_IRWXU)
+    for entry in list(os.scandir(folder)):
+        if entry.is_dir(follow_symlinks=False):
+            _unlock(Path(entry.path))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    # A lock, not a process id, because several machines or containers may share the folder.
+    with (folder / "unlocked").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / "unlocked").rename(folder / _LOCK)
+        yield
+
+
+def _remove_stale() -> None:
+    """Remove what killed runs have left."""
+    for folder in Path(os.path.realpath(tempfile.gettempdir())).glob(_PREFIX + "*"):
+        try:
+            with (folder / _LOCK).open("r+") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                end_run(folder)
+        except OSError:
+            continue  # not a run's, someone else's, or in use
+
+
+# -- the watchdog
+
+
+def _watchdog(folder: Path) -> subprocess.Popen[bytes]:
+    program = f"from {__name__} import watch; watch()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, folder],
+        # Not the user's folder, whose modules might hide others.
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def watch() -> None:
+    """Wait for the end of the run whose folder is on the command line, and clean up after it."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    # Returns when the run says so, or when its end of the pipe is closed, whatever ended it.
+    if sys.stdin.buffer.read() != _CLEAN:
+        end_run(Path(sys.argv[1]))
+
+
+def end_run(folder: Path) -> None:
+    """End the processes of a run and remove its folder."""
+    for _ in range(_ROUNDS):
+        ended = _kill_marked(folder)
+        with suppress(OSError):  # a process that ended just now may have written to it
+            remove_folder(folder)
+        if not ended and not folder.exists():
+            return
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _kill_marked(folder: Path) -> bool:
+    """Kill the processes of a run; return whether there were any."""
+    import psutil
+
+    found: set[psutil.Process] = set()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            mark = process.environ().get(MARK)
+            if mark is not None and Path(mark).is_relative_to(folder):
+                # A descendant may have an environment of its own.
+                found |= {process, *process.children(recursive=True)}
+    sessions = {_session(process.pid) for process in found} - {None, os.getsid(0)}
+    for process in psutil.process_iter():
+        if process in found or _session(process.pid) in sessions:
+            with suppress(psutil.Error):
+                process.kill()
+    return bool(found)
+
+
+def _session(process: int) -> int | None:
+    with suppress(OSError):
+        return os.getsid(process)
+    return None

@@ -1,0 +1,113 @@
+"""Kill `verify` by signals at random times; no process and no file of it may remain.
+
+    python tests/verify_kills.py --each 20
+
+The code under test starts processes of its own: one in the worker's session, one in a session of
+its own, and one of a command in the background. Prints a line for each signal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+from support import write_files
+
+SIGNALS = ("SIGTERM", "SIGHUP", "SIGKILL")
+# Within so many seconds of the signal, everything must be gone.
+PATIENCE = 10.0
+
+_UNITS = """\
+import subprocess
+import jax.numpy as jnp
+
+def first(x):
+    return jnp.tanh(x) * {factor}
+
+def second(x):
+    subprocess.Popen(["sleep", "600"])
+    subprocess.Popen(["sleep", "601"], start_new_session=True)
+    return jnp.sin(x) * {factor}
+
+def third(x):
+    subprocess.run(["sleep", "602"])
+    return jnp.cos(x) * {factor}
+"""
+
+
+def make_project(root: Path) -> Path:
+    """Write a project and its base; return the project."""
+    for name, factor in (("base", "2.0"), ("working", "(1.0 + 1.0)")):
+        write_files(root / name, {"pyproject.toml": "", "units.py": _UNITS.format(factor=factor)})
+    return root / "working"
+
+
+def leftovers(project: Path, name: str, delay: float, *, command: bool = False) -> list[str]:
+    """Send a signal to a run after some seconds; return what is still there after `PATIENCE`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = ["verify", "--base", "../base"]
+        if command:
+            arguments += ["--command", "sleep 603 & setsid sleep 604 & sleep 605"]
+        run = subprocess.Popen(
+            [sys.executable, "-m", "remat_migrate", *arguments],
+            cwd=project,
+            env={**os.environ, "TMPDIR": scratch, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        time.sleep(delay)
+        run.send_signal(getattr(signal, name))
+        run.wait(PATIENCE)
+        deadline = time.monotonic() + PATIENCE
+        while (left := _left(Path(scratch))) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return left
+
+
+def _left(scratch: Path) -> list[str]:
+    """Return the processes whose temporary folder was a folder or below it, and what is in it."""
+    found = [entry.name for entry in scratch.iterdir()]
+    for process in psutil.process_iter():
+        try:
+            folder = process.environ().get("TMPDIR", "")
+            if Path(folder).is_relative_to(scratch) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.cmdline()))
+        except psutil.Error:
+            continue  # someone else's, or just ended
+    return found
+
+
+def main() -> None:
+    """Kill runs, and exit with 1 if one of them left something."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--each", type=int, default=20, help="runs for each signal")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    draw = random.Random(given.seed)
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder))
+        for name in SIGNALS:
+            found = []
+            for number in range(given.each):
+                delay = draw.uniform(0.0, 6.0)
+                for left in leftovers(project, name, delay, command=number % 2 == 1):
+                    found.append(f"  after {delay:.2f} s: {left}")
+            print(
+                f"{name}: {given.each} runs, {len(found)} leftovers", *found, sep="\n", flush=True
+            )
+            failed |= bool(found)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
