@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # A unit without its line, which may move.
@@ -52,6 +52,58 @@ class Evidence(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
+class Spot:
+    """A piece of code that an edit changed: a statement without its blocks, or an expression.
+
+    Attributes:
+        line: where its syntax tree starts, from 1.
+        column: in bytes, from 0.
+        end_line: where it ends, its blocks included.
+        end_column: in bytes, from 0.
+        first: the first line of the piece, decorators included.
+        last: its last line, blocks excluded.
+        is_expression: whether it is an expression that its statement evaluates only sometimes.
+        at_import: whether importing the module runs it.
+        condition: what it depends on: `if is_training`.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    first: int
+    last: int
+    is_expression: bool = False
+    at_import: bool = False
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What a run on one side executed of the edited code.
+
+    Attributes:
+        ran: the pieces that ran, with their files.
+        created: the checkpoints that pieces applied: file, piece, and what is wrapped.
+        called: those that were called afterwards.
+    """
+
+    ran: frozenset[tuple[Path, Spot]] = frozenset()
+    created: frozenset[tuple[Path, Spot, str]] = frozenset()
+    called: frozenset[tuple[Path, Spot, str]] = frozenset()
+
+    def __or__(self, other: Executed) -> Executed:
+        """Return what one of two runs executed."""
+        return Executed(
+            self.ran | other.ran, self.created | other.created, self.called | other.called
+        )
+
+
+# Before and after.
+BothExecuted = tuple[Executed, Executed]
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class Unit:
     """The outermost function, or method of a class, around a change.
 
@@ -62,6 +114,9 @@ class Unit:
         search: the folders on `sys.path` that importing it requires.
         line: the line of its definition, from 1.
         is_text: whether the unit is a file that is not Python.
+        before: the pieces of its old version that were edited; empty for a unit that was not.
+        after: the pieces of its new version that were edited.
+        uses: the edited units that it calls or reads, if it is compared for their sake.
     """
 
     path: Path
@@ -70,6 +125,9 @@ class Unit:
     search: tuple[Path, ...] = ()
     line: int = 1
     is_text: bool = False
+    before: tuple[Spot, ...] = field(default=(), compare=False, repr=False)
+    after: tuple[Spot, ...] = field(default=(), compare=False, repr=False)
+    uses: tuple[UnitKey, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def key(self) -> UnitKey:
@@ -101,6 +159,7 @@ class Verdict:
         substituted: names that the environment lacks and what stands in for them.
         reproduce: the command that reproduces the verdict.
         traceback: where the code under test raised, with the user's paths.
+        executed: the edited code that ran in the project, where results were the same.
     """
 
     unit: Unit
@@ -116,6 +175,7 @@ class Verdict:
     substituted: tuple[str, ...] = ()
     reproduce: str = ""
     traceback: str = ""
+    executed: BothExecuted | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

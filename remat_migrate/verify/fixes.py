@@ -215,7 +215,7 @@ class _Rounds:
             tuple(all_units(self._targets, self._import_names, options.cases))
             if options.cases
             else (),
-            any(finding.severity == "error" for finding in fixed.analysis.findings),
+            tuple(_place(f) for f in fixed.analysis.findings if f.severity == "error"),
         )
 
     def _known(
@@ -326,6 +326,12 @@ def _unit_name(finding: Finding) -> str:
         return unit_at(finding.source.text, finding.span.start) or ""
     except (SyntaxError, SourceError):
         return ""  # not Python
+
+
+def _place(finding: Finding) -> tuple[Path, int, int]:
+    """Return the file and the first and last line of a finding."""
+    first, last = (finding.source.position(at)[0] for at in (finding.span.start, finding.span.end))
+    return finding.path, first, last
 
 
 def _home(applied: Applied) -> UnitKey:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,20 +38,20 @@ class Cases:
     traceback: str = ""
     tests: tuple[str, ...] = ()
 
-    @property
-    def summary(self) -> str:
-        """What distinguishes the cases: `both values of is_training`."""
-        values: dict[str, list[str]] = {}
-        for part in dict.fromkeys(p for about in self.about for p in about.split(", ") if p):
-            name, _, value = part.partition("=")
-            values.setdefault(name, []).append(value)
-        said = []
-        for name, found in values.items():
-            if sorted(found) == ["False", "True"]:
-                said.append(f"both values of {name}")
-            else:
-                said.append(f"{name}={'|'.join(found)}" if any(found) else name)
-        return ", ".join(said)
+
+def summary_of(about: Iterable[str]) -> str:
+    """Return what distinguishes some cases: `both values of is_training`."""
+    values: dict[str, list[str]] = {}
+    for part in dict.fromkeys(p for each in about for p in each.split(", ") if p):
+        name, _, value = part.partition("=")
+        values.setdefault(name, []).append(value)
+    said = []
+    for name, found in values.items():
+        if sorted(found) == ["False", "True"]:
+            said.append(f"both values of {name}")
+        else:
+            said.append(f"{name}={'|'.join(found)}" if any(found) else name)
+    return ", ".join(said)
 
 
 def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from typing import Any
 from ..engine.progress import Progress, silent
 from ..errors import VerificationError
 from .copies.sides import Sides, Task, error_line
-from .evidence import Failure, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
-from .inputs import Cases, declared_cases, find_cases, tested_cases
+from .evidence import Executed, Failure, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
+from .executed import alone, is_unproved, reaches, settled, together
+from .inputs import Cases, declared_cases, find_cases, summary_of, tested_cases
 from .interrupts import signal_of
 from .options import VerifyOptions
 from .project_tests import ProjectTests
@@ -65,11 +66,11 @@ def prove(
     total = len(task.units)
     if not total:
         return Proof()
-    waiting: list[Verdict] = []  # for inputs from the project's tests
+    waiting: list[Verdict] = []  # for other units that use them, or the project's tests
     retried: Mapping[UnitKey, Verdict] = {}
 
     def keep_or_report(verdict: Verdict) -> None:
-        if tests and tests.may_help(verdict):
+        if is_unproved(verdict):
             waiting.append(verdict)
         else:
             decided(verdict)
@@ -90,16 +91,19 @@ def prove(
             declared = declared_cases(sides, cases) if cases else {}
             lanes = [sides, *(sides.another() for _ in range(lanes_for(total) - 1))]
             schedule.run([_decider(lane, declared, recording) for lane in lanes], sides.stop)
-            if tests and waiting:
-                progress("running the project's tests", total - len(waiting), total)
-                retried = _with_tests(lanes, waiting, tests, progress)
+            unproved = [v for v in settled(schedule.verdicts) if tests and tests.may_help(v)]
+            if tests and unproved:
+                progress("running the project's tests", total - len(unproved), total)
+                retried = _with_tests(lanes, unproved, tests, progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
     except KeyboardInterrupt as interrupt:
         proof = replace(proof, interrupted=signal_of(interrupt))
-    for verdict in waiting:
-        decided(retried.get(verdict.unit.key, verdict))
+    verdicts = settled([retried.get(v.unit.key, v) for v in schedule.verdicts])
+    held = {verdict.unit.key for verdict in waiting}
+    for verdict in verdicts:
+        if verdict.unit.key in held:
+            decided(verdict)
     progress("", total, total)
-    verdicts = tuple(retried.get(v.unit.key, v) for v in schedule.verdicts)
     if tests:
         proof = replace(proof, notes=(*proof.notes, *tests.notes))
     return replace(proof, verdicts=verdicts, left=total - len(verdicts))
@@ -132,10 +136,11 @@ def _tested(sides: Sides, before: Verdict, recorded: Mapping[str, Any]) -> Verdi
     if not cases.files:
         why = cases.detail and f"recorded inputs: {cases.detail}"
         return replace(before, detail="; ".join(filter(None, [before.detail, why])))
-    verdict = _replayed(sides, unit, cases)
-    if verdict.outcome in (Outcome.NOT_EXERCISED, Outcome.FAILS_BEFORE):
+    verdict = alone(_replayed(sides, unit, cases), before)
+    if is_unproved(verdict):
         why = f"recorded inputs: {verdict.detail}"
-        return replace(before, detail="; ".join(filter(None, [before.detail, why])))
+        detail = "; ".join(filter(None, [before.detail, why]))
+        return replace(before, detail=detail, executed=verdict.executed or before.executed)
     source = f"from {cases.tests[0]}" if cases.tests else "from the project's tests"
     if len(cases.tests) > 1:
         source += f" and {len(cases.tests) - 1} more"
@@ -148,7 +153,8 @@ def _decider(
 ) -> Callable[[Unit], Verdict]:
     replays = 1 + _MORE_REPLAYS // len(sides.task.units)
     return lambda unit: _reproducible(
-        _verdict(sides, unit, declared.get(unit.name), recording, replays), sides.task.options
+        alone(_verdict(sides, unit, declared.get(unit.name), recording, replays)),
+        sides.task.options,
     )
 
 
@@ -210,6 +216,7 @@ def _of_events(sides: Sides, unit: Unit, event: Mapping[str, Any] | None) -> Ver
 def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     """Return the first wrong verdict, or else the equal ones combined."""
     verdicts: list[Verdict] = []
+    said: list[str] = []
     for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
         verdict = _compared(sides, unit, case, eager=number == 0)
         if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:
@@ -221,6 +228,8 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
             where = f" (with {about})" if about else ""
             return replace(verdict, inputs=cases.inputs, detail=verdict.detail + where)
         verdicts.append(verdict)
+        if reaches(unit, verdict.executed):
+            said.append(about)
     equal = [verdict for verdict in verdicts if verdict.outcome is Outcome.EQUAL]
     if not equal:
         return replace(verdicts[0], inputs=cases.inputs)
@@ -232,7 +241,8 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         len(equal),
         max(verdict.max_abs or 0.0 for verdict in equal),
         max(verdict.max_rel or 0.0 for verdict in equal),
-        "; ".join(part for part in (cases.summary, *notes) if part),
+        "; ".join(part for part in (summary_of(said), *notes) if part),
+        executed=together(equal),
     )
 
 
@@ -291,7 +301,10 @@ def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
             failure=_failure(sides, after.error),
             traceback=_traceback(sides, after.error),
         )
-    return _comparison(sides, unit, old, new, note)
+    verdict = _comparison(sides, unit, old, new, note)
+    if verdict.outcome is not Outcome.EQUAL:
+        return verdict
+    return replace(verdict, executed=(before.executed, after.executed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,11 +315,13 @@ class _Evaluated:
         failure: how it failed in every mode, empty if it did not.
         ran: whether there are results to compare, even if only failures.
         error: the failure as `failures.describe` returns it.
+        executed: the edited code that ran.
     """
 
     failure: str
     ran: bool = False
     error: Mapping[str, Any] | None = None
+    executed: Executed = field(default_factory=Executed)
 
 
 def _evaluated(
@@ -340,7 +355,8 @@ def _evaluated(
     if "error" in reply:
         return _Evaluated(error_line(reply["error"]), error=reply["error"])
     failure = reply["failure"]
-    return _Evaluated(error_line(failure) if failure else "", True, failure or None)
+    executed = sides.executed(worker, reply)
+    return _Evaluated(error_line(failure) if failure else "", True, failure or None, executed)
 
 
 def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verdict:

@@ -41,6 +41,7 @@ class Side:
         copy: the folder of its copy.
         paths: folders of the copy for `sys.path`.
         shim: the shim's table as JSON; empty to leave checkpoints as they are.
+        spots: the edited pieces of code to watch, as JSON for `worker.coverage`.
         flags: JAX configuration options to set.
         platform: the JAX platform.
         optimized: whether to compile with XLA's optimizations, as the user does; else faster.
@@ -51,6 +52,7 @@ class Side:
     copy: Path
     paths: tuple[Path, ...]
     shim: str = ""
+    spots: str = ""
     flags: Mapping[str, object] = field(default_factory=dict)
     platform: str = "cpu"
     optimized: bool = False
@@ -163,6 +165,7 @@ class Worker:
             "original": str(side.original),
             "copy": str(side.copy),
             "shim": side.shim,
+            "spots": side.spots,
             "flags": dict(side.flags),
             "memory": self._memory,
         }

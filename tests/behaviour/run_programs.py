@@ -31,7 +31,7 @@ def main(mode: str, output: str, *targets: str) -> None:
         from remat_migrate.verify.copies.sides import shim_table
         from remat_migrate.verify.worker import shim
 
-        shim.install(shim_table(everywhere=False))
+        shim.install(shim_table("refused"))
     for target in targets:
         module, function = target.split(":")
         try:

@@ -93,7 +93,7 @@ class Workers:
         """Use the folder `cache` as a shared compilation cache."""
         self.old = Worker("old", shim_table(), cache=cache)
         self.new = Worker("new", cache=cache)
-        self.mixed = Worker("mixed", shim_table(everywhere=False), cache=cache)
+        self.mixed = Worker("mixed", shim_table("refused"), cache=cache)
         self.dropped = Worker("dropped", cache=cache)
 
     def __enter__(self) -> Workers:

@@ -7,15 +7,16 @@ import itertools
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ...libraries.apis import APIS, spellings
-from ..evidence import Unit
+from ..evidence import Executed, Spot, Unit
+from ..executed import Spots
 from ..options import VerifyOptions
 from ..session import Reply, Side, Worker
 from .workspace import Workspace, make_workspace
@@ -43,8 +44,9 @@ class Task:
         python: the interpreter.
         options: how to verify.
         known: dotted names of all units of the project, to check the file of cases.
-        unfinished: whether the new state still has sites in the old API that no fix could change.
-            They keep their old meaning while the others are compared.
+        unfinished: the sites of the new state that are still in the old API because no fix could
+            change them: file, first and last line. They keep their old meaning while the others are
+            compared.
         is_same: whether both states are the same code, run without and with a JAX flag.
     """
 
@@ -54,22 +56,26 @@ class Task:
     python: Path
     options: VerifyOptions
     known: tuple[str, ...] = ()
-    unfinished: bool = False
+    unfinished: tuple[tuple[Path, int, int], ...] = ()
     is_same: bool = False
 
 
-def shim_table(*, everywhere: bool = True) -> str:
+def shim_table(
+    replaced: Literal["all", "refused", "none"] = "all",
+    leftover: Sequence[tuple[str, int, int]] = (),
+) -> str:
     """Return the shim's table: every Api whose result computes what the wrapped function does.
 
     Args:
-        everywhere: whether to replace every site, not only those that current JAX rejects.
+        replaced: which sites get the old meaning: all, those that current JAX rejects, or none.
+        leftover: edited code that may still be rejected: path, first and last line.
     """
     apis = [
         {"names": spellings(api), "subject": api.subject, "classes": api.wraps_classes}
         for api in APIS.values()
         if api.same_function
     ]
-    return json.dumps({"all": everywhere, "apis": apis})
+    return json.dumps({"replace": replaced, "apis": apis, "leftover": leftover})
 
 
 class Sides:
@@ -106,6 +112,10 @@ class Sides:
             for side, state in (("before", task.before), ("after", task.after))
         ]
         self.old, self.new = (made.result() for made in copies)
+        self._spots = {
+            self.old: Spots((unit.path, spot) for unit in task.units for spot in unit.before),
+            self.new: Spots((unit.path, spot) for unit in task.units for spot in unit.after),
+        }
         self._make_workers(task.options)
 
     def _make_workers(self, options: VerifyOptions) -> None:
@@ -114,9 +124,9 @@ class Sides:
         self.maker = self._worker(shimmed, "maker")
         self.before = self.maker
         if options.baseline_python:
-            self.before = self._worker(replace(shimmed, shim=""), "baseline")
+            self.before = self._worker(replace(shimmed, shim=shim_table("none")), "baseline")
         elif self.task.is_same:
-            side = replace(shimmed, shim="", flags=self.flags(on=False))
+            side = replace(shimmed, shim=shim_table("none"), flags=self.flags(on=False))
             self.before = self._worker(side, "without")
         flags = self.flags(on=True)
         side = replace(self._side(self.task.python, self.new, self.shim_after), flags=flags)
@@ -137,7 +147,8 @@ class Sides:
     @property
     def shim_after(self) -> str:
         """The shim's table for the new state."""
-        return shim_table(everywhere=False) if self.task.unfinished else ""
+        leftover = [(str(self.new.at(p)), a, b) for p, a, b in self.task.unfinished]
+        return shim_table("refused" if leftover else "none", leftover)
 
     def flags(self, *, on: bool) -> dict[str, bool]:
         """Return the JAX configuration of one side: the flag `options.under` on or off."""
@@ -151,6 +162,9 @@ class Sides:
             workspace.folder,
             tuple(dict.fromkeys(workspace.at(p) for unit in self.task.units for p in unit.search)),
             shim,
+            json.dumps(
+                [_row(workspace.at(path), spot) for path, spot in self._spots[workspace].pieces]
+            ),
             platform=self.task.options.platform,
         )
 
@@ -185,6 +199,11 @@ class Sides:
             **request,
         )
 
+    def executed(self, worker: Worker, reply: Reply) -> Executed:
+        """Return the edited code that a worker executed for a reply."""
+        workspace = self.new if worker is self.after else self.old
+        return self._spots[workspace].executed(reply["executed"])
+
     def folder(self, name: str) -> str:
         """Return the path of a new folder."""
         return str(self.scratch / "cases" / f"{next(self._numbers)}-{name}")
@@ -200,6 +219,12 @@ class Sides:
     def translate(self, text: str) -> str:
         """Return a message with the user's paths in place of those of the copies."""
         return self.new.translate(self.old.translate(text))
+
+
+def _row(path: Path, spot: Spot) -> list[object]:
+    """Return an edited piece as `worker.coverage` reads it."""
+    at = (spot.line, spot.column, spot.end_line, spot.end_column, spot.first, spot.last)
+    return [str(path), *at, spot.is_expression, spot.at_import]
 
 
 def error_line(error: Mapping[str, Any]) -> str:

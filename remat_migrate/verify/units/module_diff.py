@@ -7,13 +7,16 @@ name whose import or value changed. The functions that it calls do not count: th
 
 from __future__ import annotations
 
+import ast
 import builtins
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 
+from ..evidence import Spot
+from .edits import Edits
 from .outline import STAR, Outline, Piece, outline
 
 MODULE = ""
@@ -30,11 +33,15 @@ class ChangedUnit:
             `Class` for a class that changed and has no methods of its own.
         line: its line in the new text.
         script: whether only code under `if __name__ == "__main__"` changed.
+        before: the edited pieces of the old text.
+        after: the edited pieces of the new text.
     """
 
     qualname: str
     line: int
     script: bool = False
+    before: tuple[Spot, ...] = field(default=(), compare=False)
+    after: tuple[Spot, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +104,8 @@ class _Comparison:
         self._before = before
         self._after = after
         self._changed: set[str] = set()
+        # Changed names, and names whose values read them.
+        self._stale: set[str] = set()
         self._shared = [name for name in after.units if name in before.units]
 
     def diff(self) -> ModuleDiff:
@@ -123,8 +132,58 @@ class _Comparison:
         pieces = {
             name: after.units.get(name) or after.classes[name].header for name in self._changed
         }
-        found = [ChangedUnit(name, each[-1].line) for name, each in pieces.items()]
+        found = [self._changed_unit(name, each[-1].line) for name, each in pieces.items()]
         return sorted(found, key=lambda unit: (unit.line, unit.qualname))
+
+    def _changed_unit(self, name: str, line: int) -> ChangedUnit:
+        """Return a unit with its edited pieces, and those of the values that it reads."""
+        edits = Edits()
+        old, new = self._nodes(name)
+        edits.compare(old, new)
+        is_edited = bool(edits.old or edits.new)
+        read = set()
+        for other in self._stale - {name, name.partition(".")[0]}:
+            imported = any(
+                piece.is_import
+                for side in (self._before, self._after)
+                for piece in side.bindings.get(other, ())
+            )
+            reads = self._any_reads(self._after.units.get(name, ()), other)
+            if reads and not imported:
+                edits.compare(*self._nodes(other))
+            if reads and not (imported and is_edited):
+                read.add(other)
+        edits.read(old, new, read, self._edited_attributes(name, edits))
+        return ChangedUnit(name, line, False, *edits.spots)
+
+    def _nodes(self, name: str) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """Return the statements that define a name, before and after."""
+        old, new = (
+            [p.node for group in (side.units, side.bindings) for p in group.get(name, ())]
+            for side in (self._before, self._after)
+        )
+        return old, new
+
+    def _edited_attributes(self, unit: str, edits: Edits) -> set[str]:
+        """Add the edited pieces of a method's class; return the changed attributes that it reads.
+
+        An attribute that no method reads belongs to all of them.
+        """
+        owner = unit.rpartition(".")[0]
+        old, new = self._before.classes.get(owner), self._after.classes.get(owner)
+        if old is None or new is None:
+            return set()
+        edits.compare_headers([p.node for p in old.header], [p.node for p in new.header])
+        names = set()
+        for name in sorted({*old.attributes, *new.attributes}):
+            before, after = old.attributes.get(name, []), new.attributes.get(name, [])
+            if _differ(before, after):
+                readers = self._readers_of_attribute(owner, name)
+                if unit in readers:
+                    names.add(name)
+                if unit in readers or not readers:
+                    edits.compare([p.node for p in before], [p.node for p in after])
+        return names
 
     # -- classes
 
@@ -141,18 +200,20 @@ class _Comparison:
 
     def _mark_attribute(self, owner: str, name: str) -> None:
         """Mark the units that read an attribute of a class, through an instance or the class."""
-        family = self._family(owner)
-        readers = {
+        if readers := self._readers_of_attribute(owner, name):
+            self._changed |= readers
+        else:
+            self._mark_class(owner)
+
+    def _readers_of_attribute(self, owner: str, name: str) -> set[str]:
+        family = self._family(owner) if name else set()
+        return {
             unit
             for unit in self._shared
             for piece in self._after.units[unit]
             if f"{owner}.{name}" in piece.mentions
             or (unit.rpartition(".")[0] in family and name in piece.attributes | piece.mentions)
         }
-        if name and readers:
-            self._changed |= readers
-        else:
-            self._mark_class(owner)
 
     def _mark_class(self, name: str) -> None:
         """Mark the public methods of a class; all methods or the class if it has no public ones."""
@@ -195,6 +256,7 @@ class _Comparison:
                 waiting += readers[name]
                 if self._mark_units_that_read(name):
                     readers[name].add(MODULE)
+        self._stale |= readers.keys()
         return [name for name in changed if MODULE not in _closure(name, readers)]
 
     def _mark_units_that_read(self, name: str) -> bool:
@@ -234,7 +296,12 @@ class _Comparison:
         ]
         script = _first_difference(old.script, new.script)
         if lines := [*code, *rebound, *script]:
-            yield ChangedUnit(MODULE, lines[0], script=not (code or rebound))
+            edits = Edits()
+            edits.compare([p.node for p in old.code], [p.node for p in new.code])
+            for name in unread:
+                if not any(p.is_import for side in (old, new) for p in side.bindings.get(name, ())):
+                    edits.compare(*self._nodes(name))
+            yield ChangedUnit(MODULE, lines[0], not (code or rebound), *edits.spots)
 
 
 def _differ(before: Iterable[Piece], after: Iterable[Piece]) -> bool:

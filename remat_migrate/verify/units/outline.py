@@ -47,6 +47,7 @@ class Piece:
         nameless: the same with a placeholder for its own name.
         mentions: the names of the module that it reads, and their attributes: `jax.checkpoint`.
         attributes: the attributes that it reads from any object.
+        node: the statement.
         is_import: whether an import statement binds it.
     """
 
@@ -57,6 +58,7 @@ class Piece:
     nameless: str
     mentions: frozenset[str]
     attributes: frozenset[str]
+    node: ast.stmt
     is_import: bool = False
 
 
@@ -289,6 +291,7 @@ class _Reader:
             under.content + content_of(meaning, own),
             mentions | under.mentions,
             attributes,
+            node,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...discovery.file_kinds import is_python
@@ -60,7 +60,11 @@ def diff_project(
                 not_exercised(Unit(path, ""), f"cannot be parsed: {error}")
                 continue
             for changed in found.changed:
-                unit = _unit(path, changed.qualname, changed.line, import_names)
+                unit = replace(
+                    _unit(path, changed.qualname, changed.line, import_names),
+                    before=changed.before,
+                    after=changed.after,
+                )
                 if changed.script:
                     not_exercised(unit, 'only code under `if __name__ == "__main__"` changed')
                 else:

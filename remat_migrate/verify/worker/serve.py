@@ -15,7 +15,7 @@ import os
 import sys
 from typing import Any, Dict, List, Tuple
 
-from . import interpreter_state, relocate, shim
+from . import coverage, interpreter_state, relocate, shim
 from .failures import describe
 from .load import NotFound, load_module, load_unit
 from .transfer import pickling
@@ -56,6 +56,7 @@ def _answer(request: Reply) -> Reply:
             # Changes made by importing are part of the project's environment.
             load_unit(request["module"], request["path"], request["qualname"])
             before = interpreter_state.snapshot()
+            coverage.begin()
         reply = _ANSWERS[request["do"]](request)
     except NotFound as error:
         reply = {"missing": str(error)}
@@ -63,6 +64,7 @@ def _answer(request: Reply) -> Reply:
         # SystemExit and KeyboardInterrupt in the code under test are failures, too.
         reply = {"error": describe(error), "running": before is not None}
     if before is not None:
+        reply["executed"] = coverage.report()
         reply["changed"] = interpreter_state.changes(before, _most_resident)
     return reply
 
@@ -71,6 +73,8 @@ def _start(request: Reply) -> Reply:
     sys.path[:0] = request["paths"]
     sys.argv = ["remat-migrate"]
     relocate.install(request["original"], request["copy"])
+    if request["spots"]:
+        coverage.install(request["spots"])
     if request["shim"]:
         shim.install(request["shim"])
     jax = importlib.import_module("jax")

@@ -12,10 +12,12 @@ from __future__ import annotations
 import functools
 import importlib
 import json
+import os
 import sys
 import types
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from . import coverage
 from .import_hooks import after_import
 
 OLD_FLAG = "jax_new_checkpoint"
@@ -32,55 +34,83 @@ class _Api(NamedTuple):
     attribute: str
     subject: str
     classes: bool
-    always: bool
+
+
+# What gets the old meaning: every application; those that today's JAX refuses, except edited ones;
+# or none.
+ALL, REFUSED, NONE = "all", "refused", "none"
+
+# Places that keep the old meaning although they may be within edited code: file and lines.
+_leftover: List[Tuple[str, int, int]] = []
 
 
 def install(table: str) -> None:
-    """Put plain functions in place of checkpoints.
+    """Put plain functions in place of checkpoints, and watch which edited code applies them.
 
     Args:
-        table: JSON, {"all", "apis"}. With `all` every application means what it wraps; else only
-            one that today's JAX refuses: with `concrete=`, with options by position, by a name that
-            is gone. `apis` is a list of {"names": qualified names, "subject": parameter that takes
-            what is wrapped, "classes": whether Flax classes may be wrapped}.
+        table: JSON, {"replace", "apis", "leftover"}. `replace` is ALL; REFUSED for applications
+            with `concrete=`, with options by position, or by a name that is gone; or NONE. `apis`
+            is a list of {"names": qualified names, "subject": parameter that takes what is wrapped,
+            "classes": whether Flax classes may be wrapped}. `leftover` is a list of [path, first
+            line, last line] of edited code that may still be refused.
     """
     read = json.loads(table)
+    _leftover.extend(
+        (os.path.realpath(path), first, last) for path, first, last in read.get("leftover", ())
+    )
     modules: Dict[str, List[_Api]] = {}
     for entry in read["apis"]:
         for name in entry["names"]:
             module, _, attribute = name.rpartition(".")
-            api = _Api(attribute, entry["subject"], entry["classes"], read["all"])
+            api = _Api(attribute, entry["subject"], entry["classes"])
             modules.setdefault(module, []).append(api)
     modules.setdefault("jax", [])
     for name, apis in modules.items():
-        after_import(name, functools.partial(_patch, apis))
+        after_import(name, functools.partial(_patch, apis, read["replace"]))
 
 
-def _patch(apis: List[_Api], module: Any) -> None:
+def _patch(apis: List[_Api], replace: str, module: Any) -> None:
     for api in apis:
         # The old code expects it, even if this JAX release lacks it. But modules that never had
         # the name (`jax._src.api` in some releases) need nothing new.
         real = getattr(module, api.attribute, None)
-        if real is not None or module.__name__ in ("jax", "jax.ad_checkpoint"):
-            old = plain(api.subject, real if api.classes else None)
-            new = old if api.always or real is None else _lenient(real, old, module.__name__)
-            setattr(module, api.attribute, new)
-    if module.__name__ == "jax":
+        expected = module.__name__ in ("jax", "jax.ad_checkpoint")
+        if real is None and not (expected and replace != NONE):
+            continue
+        old = plain(api.subject, real if api.classes else None)
+        if replace == ALL or real is None:
+            new = old
+        elif replace == NONE:
+            new = real
+        else:
+            new = _lenient(real, old, module.__name__)
+        setattr(module, api.attribute, coverage.watched(new, api.subject))
+    if module.__name__ == "jax" and replace != NONE:
         _accept_old_flag(type(module.config))
         # Up to jax 0.4, `import jax` imported it.
         importlib.import_module("jax.ad_checkpoint")
 
 
 def _lenient(real: Callable[..., Any], old: Callable[..., Any], module: str) -> Callable[..., Any]:
-    """Return `real`, but with the old meaning where it would reject its arguments."""
+    """Return `real`, but with the old meaning where it would reject its arguments.
+
+    An edited application has its new meaning, so that a wrong edit fails.
+    """
     only_subject = module.partition(".")[0] in ("jax", "haiku")
 
     @functools.wraps(real)
     def checkpoint(*args: Any, **options: Any) -> Any:
         refused = GONE in options or (only_subject and len(args) > 1)
-        return (old if refused else real)(*args, **options)
+        frame = sys._getframe(2)  # outside of `watched`
+        keeps = refused and (coverage.edited(frame) is None or _is_leftover(frame))
+        return (old if keeps else real)(*args, **options)
 
     return checkpoint
+
+
+def _is_leftover(frame: Any) -> bool:
+    path, line = os.path.realpath(frame.f_code.co_filename), frame.f_lineno
+    return any(path == other and first <= line <= last for other, first, last in _leftover)
 
 
 def plain(subject: str, lifted: Optional[Callable[..., Any]] = None) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from remat_migrate.verify.copies.sides import shim_table
 shim = load_worker("shim")
 
 
-def run(program: str, tmp_path: Path, *, everywhere: bool = True) -> Any:
+def run(program: str, tmp_path: Path, replaced: Any = "all") -> Any:
     """What a program prints as JSON, with the shim installed before it runs."""
     start = f"""
 import importlib.util, json, sys
@@ -24,7 +24,7 @@ sys.path.insert(0, {str(FOLDER)!r})
 import start
 start.load_package()
 from remat_migrate_worker import shim
-shim.install({shim_table(everywhere=everywhere)!r})
+shim.install({shim_table(replaced)!r})
 """
     ran = subprocess.run(
         [sys.executable, "-c", start + program],
@@ -118,4 +118,4 @@ positional = jax.checkpoint(f, True)
 jaxpr = str(jax.make_jaxpr(new, static_argnums=(1,))(1.0, True))
 print(json.dumps([new is f, "remat" in jaxpr or "checkpoint" in jaxpr, old is f, positional is f]))
 """
-    assert run(program, tmp_path, everywhere=False) == [False, True, True, True]
+    assert run(program, tmp_path, "refused") == [False, True, True, True]

@@ -1,0 +1,119 @@
+"""Judge whether a unit's edited code was executed: equal results of other code prove nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .evidence import BothExecuted, Executed, Outcome, Spot, Unit, Verdict
+
+
+class Spots:
+    """The edited pieces of one side, by the numbers that its workers know them by."""
+
+    def __init__(self, pieces: Iterable[tuple[Path, Spot]]) -> None:
+        self.pieces = tuple(dict.fromkeys(pieces))
+
+    def executed(self, report: Mapping[str, Any]) -> Executed:
+        """Return what a worker's report says was executed."""
+        return Executed(
+            frozenset(self.pieces[number] for number in report["ran"]),
+            frozenset((*self.pieces[number], name) for number, name in report["created"]),
+            frozenset((*self.pieces[number], name) for number, name in report["called"]),
+        )
+
+
+def together(verdicts: Iterable[Verdict]) -> BothExecuted:
+    """Return what the runs behind some verdicts executed."""
+    old, new = Executed(), Executed()
+    for verdict in verdicts:
+        if verdict.executed:
+            old, new = old | verdict.executed[0], new | verdict.executed[1]
+    return old, new
+
+
+def reaches(unit: Unit, executed: BothExecuted | None) -> bool:
+    """Return whether a run reached the edited code inside a unit on both sides."""
+    sides = executed or (Executed(), Executed())
+    for pieces, side in zip((unit.before, unit.after), sides, strict=True):
+        inside = {(unit.path, spot) for spot in pieces if not spot.at_import}
+        if inside and inside.isdisjoint(side.ran):
+            return False
+    return True
+
+
+def missing(unit: Unit, executed: BothExecuted) -> str:
+    """Return which edited piece of a unit was not executed; empty if all were."""
+    old, new = executed
+    for pieces, side, whose in ((unit.after, new, ""), (unit.before, old, " of the old code")):
+        for spot in pieces:
+            if (unit.path, spot) not in side.ran:
+                condition = f" ({spot.condition})" if spot.condition else ""
+                return f"line {spot.first}{whose} did not run{condition}"
+        for path, spot, name in sorted(side.created - side.called):
+            if path == unit.path and spot in pieces:
+                return f"the checkpoint of {name} at line {spot.first}{whose} was never called"
+    return ""
+
+
+def is_unproved(verdict: Verdict) -> bool:
+    """Return whether a verdict says nothing about the edit."""
+    return verdict.outcome in (Outcome.NOT_EXERCISED, Outcome.FAILS_BEFORE)
+
+
+def alone(verdict: Verdict, *earlier: Verdict) -> Verdict:
+    """Return the verdict by what the unit's own runs executed, these and earlier ones.
+
+    It is equal only if all of its edited code ran and nothing differed.
+    """
+    if verdict.executed is None:
+        return verdict
+    verdict = replace(verdict, executed=together([*earlier, verdict]))
+    assert verdict.executed is not None
+    if verdict.outcome is Outcome.EQUAL and (lacks := missing(verdict.unit, verdict.executed)):
+        return replace(verdict, outcome=Outcome.NOT_EXERCISED, detail=lacks)
+    return verdict
+
+
+def settled(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Return final verdicts: what a unit does not reach may have run as a part of others."""
+    everything = together(verdicts)
+    return tuple(
+        _through(verdict, verdicts) or verdict
+        if is_unproved(verdict) and not missing(verdict.unit, everything)
+        else verdict
+        for verdict in verdicts
+    )
+
+
+def _through(verdict: Verdict, others: Sequence[Verdict]) -> Verdict | None:
+    """Return the verdict on a unit that ran as a part of others."""
+    found = [v for v in others if v.unit.key != verdict.unit.key and _runs(v, verdict.unit)]
+    if not found:
+        return None
+    return replace(
+        found[0],
+        unit=verdict.unit,
+        outcome=Outcome.EQUAL,
+        max_abs=max(v.max_abs or 0.0 for v in found),
+        max_rel=max(v.max_rel or 0.0 for v in found),
+        detail="through " + ", ".join(v.unit.name for v in found[:2]),
+        executed=verdict.executed,
+    )
+
+
+def _runs(verdict: Verdict, unit: Unit) -> bool:
+    """Return whether the run behind a verdict executed edited code of another unit."""
+    if not verdict.executed:
+        return False
+    own = {(unit.path, spot) for spot in (*unit.before, *unit.after)}
+    inside = {(path, spot) for path, spot in own if not spot.at_import}
+    for side in verdict.executed:
+        if inside & side.ran or any((path, spot) in own for path, spot, _ in side.called):
+            return True
+    # It reads a value that was edited; where it does so, it ran.
+    reader = {(verdict.unit.path, s) for s in (*verdict.unit.before, *verdict.unit.after)}
+    reads = bool(own & reader) or unit.key in verdict.unit.uses
+    return reads and not inside and verdict.outcome is Outcome.EQUAL

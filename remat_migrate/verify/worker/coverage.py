@@ -1,0 +1,252 @@
+"""Notes which edited pieces of the project run, and which of its checkpoints are called.
+
+The code of a file with edited pieces is compiled with a call before each of them, so that all other
+code runs at full speed, under any interpreter, thread and tracer. Positions do not change.
+
+An edited piece that applies a checkpoint only creates something. It has done its work when that is
+called: `watched` functions of the checkpoint family note both.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import importlib.machinery
+import json
+import os
+import sys
+import types
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
+
+_RAN = "__remat_migrate_ran__"
+# What one checkpoint wraps: the edited piece that applies it, and a name.
+_Application = Tuple[int, str]
+_MISSING = object()
+_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+
+
+class Spot(NamedTuple):
+    """An edited piece; see `evidence.Spot`. `number` identifies it in replies."""
+
+    number: int
+    position: Tuple[int, int, int, int]
+    first: int
+    last: int
+    is_expression: bool
+    at_import: bool
+
+
+class _Notes:
+    """What has run, in this process and since the last request began."""
+
+    def __init__(self) -> None:
+        self.at_import: Set[int] = set()
+        self.ran: Set[int] = set()
+        self.created_at_import: Set[_Application] = set()
+        self.created: Set[_Application] = set()
+        self.called: Set[_Application] = set()
+
+
+_spots: Dict[str, List[Spot]] = {}
+_known: Dict[int, Spot] = {}
+_notes = _Notes()
+
+
+def install(table: str) -> None:
+    """Watch the spots of files.
+
+    Args:
+        table: JSON, a list of [path, line, column, end line, end column, first, last, whether it is
+            an expression, whether importing runs it]. The index is the number of the spot.
+    """
+    for number, (path, *values) in enumerate(json.loads(table)):
+        spot = Spot(number, tuple(values[:4]), *values[4:])
+        _known[number] = spot
+        for each in {os.path.abspath(path), os.path.realpath(path)}:
+            _spots.setdefault(each, []).append(spot)
+    if _spots:
+        setattr(builtins, _RAN, _note)
+        loader: Any = importlib.machinery.SourceFileLoader
+        loader.get_code = functools.partialmethod(_get_code, loader.get_code)
+
+
+def begin() -> None:
+    """Begin a request: what ran until now belongs to imports."""
+    _notes.created_at_import |= _notes.created
+    for found in (_notes.ran, _notes.created, _notes.called):
+        found.clear()
+
+
+def report() -> Dict[str, Any]:
+    """Return what ran since `begin`, and of module-level code ever.
+
+    Returns:
+        {"ran": numbers of spots, "created" and "called": applications as [spot, name]}
+    """
+    ran = _notes.ran | _notes.at_import | {number for number, _ in _notes.called}
+    return {
+        "ran": sorted(ran),
+        "created": sorted(_notes.created | _notes.created_at_import),
+        "called": sorted(_notes.called),
+    }
+
+
+def _note(number: int) -> None:
+    _notes.ran.add(number)
+    if _known[number].at_import:
+        _notes.at_import.add(number)
+
+
+# -- probes
+
+
+def _get_code(self: Any, original: Any, fullname: Optional[str] = None) -> Any:
+    path = self.get_filename(fullname)
+    spots = _spots.get(os.path.realpath(path))
+    if not spots or type(self) is not importlib.machinery.SourceFileLoader:
+        return original(self, fullname)
+    tree = ast.parse(self.get_data(path), path)
+    return compile(probed(tree, spots), path, "exec", dont_inherit=True)
+
+
+def probed(tree: ast.Module, spots: List[Spot]) -> ast.Module:
+    """Return a module with a call before each spot."""
+    _Probes(spots).visit(tree)
+    return ast.fix_missing_locations(tree)
+
+
+class _Probes(ast.NodeTransformer):
+    """Puts a statement before edited statements, and `call or expression` for expressions."""
+
+    def __init__(self, spots: List[Spot]) -> None:
+        self._statements = {s.position[:2]: s.number for s in spots if not s.is_expression}
+        self._expressions = {s.position: s.number for s in spots if s.is_expression}
+
+    def generic_visit(self, node: Any) -> Any:
+        super().generic_visit(node)
+        for _, block in ast.iter_fields(node):
+            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+                block[:] = [part for statement in block for part in self._probed(statement)]
+        if isinstance(node, ast.expr):
+            number = self._expressions.get(_position(node))
+            if number is not None:
+                call = ast.copy_location(_call(number), node)
+                return ast.copy_location(ast.BoolOp(ast.Or(), [call, node]), node)
+        return node
+
+    def _probed(self, statement: Any) -> List[Any]:
+        number = self._statements.get((statement.lineno, statement.col_offset))
+        if number is None or _is_future_import(statement):
+            return [statement]
+        return [ast.copy_location(ast.Expr(_call(number)), statement), statement]
+
+
+def _call(number: int) -> Any:
+    return ast.Call(ast.Name(_RAN, ast.Load()), [ast.Constant(number)], [])
+
+
+def _position(node: Any) -> Any:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
+
+def _is_future_import(statement: Any) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+
+
+# -- applications
+
+
+def edited(frame: Any) -> Optional[Spot]:
+    """Return the spot that a frame is executing."""
+    line = frame.f_lineno
+    found = [s for s in _spots.get(frame.f_code.co_filename, ()) if s.first <= line <= s.last]
+    return min(found, key=lambda spot: spot.last - spot.first) if found else None
+
+
+def watched(checkpoint: Callable[..., Any], subject: str) -> Callable[..., Any]:
+    """Return a function of the checkpoint family that notes what edited code applies it to.
+
+    `subject` is the parameter that takes what is wrapped.
+    """
+
+    @functools.wraps(checkpoint)
+    def watching(*args: Any, **options: Any) -> Any:
+        made = checkpoint(*args, **options)
+        spot = edited(sys._getframe(1))
+        if spot is None:
+            return made
+        number = spot.number
+        wrapped = args[0] if args else options.get(subject, _MISSING)
+        if wrapped is not _MISSING:
+            return _watched(number, wrapped, made, options.get("methods"))
+        return lambda target: _watched(number, target, made(target), options.get("methods"))
+
+    return watching
+
+
+def _watched(number: int, wrapped: Any, made: Any, methods: Any) -> Any:
+    """Return what a checkpoint function made, noting when it is called."""
+    application = (number, getattr(wrapped, "__name__", type(wrapped).__name__))
+    if isinstance(made, type):
+        names = [*(methods or ()), "__call__"]
+        found = [n for n in dict.fromkeys(names) if isinstance(getattr(made, n, None), _FUNCTIONS)]
+        if made is wrapped or not found:
+            return made
+        for name in found:
+            setattr(made, name, _noting(getattr(made, name), application))
+    elif isinstance(made, _FUNCTIONS) or _is_compiled(made):
+        made = _noting(made, application)
+    elif made is wrapped or not _watch_objects(made, wrapped, application):
+        return made
+    _notes.created.add(application)
+    return made
+
+
+def _noting(function: Any, application: _Application) -> Any:
+    @functools.wraps(function)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        _notes.called.add(application)
+        return function(*args, **kwargs)
+
+    return noting
+
+
+def _is_compiled(value: Any) -> bool:
+    """Return whether a value is the result of `jax.jit`."""
+    return type(value).__module__.startswith("jaxlib") and callable(value)
+
+
+# Of objects that wrap functions, such as those of Equinox: by what they wrap, who applied them.
+_objects: Dict[Any, Set[_Application]] = {}
+_kept: List[Any] = []
+
+
+def _watch_objects(made: Any, wrapped: Any, application: _Application) -> bool:
+    """Watch the calls of the objects of a class that wrap this; return whether that is possible."""
+    kind = type(made)
+    call = vars(kind).get("__call__")
+    if not isinstance(call, types.FunctionType) or _key(wrapped) not in _keys(made):
+        return False
+    _objects.setdefault(_key(wrapped), set()).add(application)
+    _kept.append(wrapped)
+    if kind not in _objects:
+        _objects[kind] = set()
+
+        @functools.wraps(call)
+        def noting(self: Any, *args: Any, **kwargs: Any) -> Any:
+            for key in _keys(self):
+                _notes.called.update(_objects.get(key, ()))
+            return call(self, *args, **kwargs)
+
+        kind.__call__ = noting
+    return True
+
+
+def _key(wrapped: Any) -> Any:
+    # Other objects are made anew whenever JAX takes them apart.
+    return id(wrapped) if isinstance(wrapped, types.FunctionType) else type(wrapped)
+
+
+def _keys(made: Any) -> FrozenSet[Any]:
+    return frozenset(map(_key, getattr(made, "__dict__", {}).values()))
