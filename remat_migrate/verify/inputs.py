@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import VerificationError
 from .advice import advice
 from .copies.sides import Sides, error_line
+from .environment import needed
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
 
@@ -121,7 +122,8 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         none.detail = reply["missing"]
         return none
     if "error" in reply:
-        none.outcome = Outcome.FAILS_BEFORE
+        # Code whose module cannot be imported did not run.
+        none.outcome = Outcome.FAILS_BEFORE if reply["running"] else Outcome.NOT_EXERCISED
         action = "running" if reply["running"] else "importing"
         remedy = advice(reply["error"], sides.maker.side.python, sides.maker.side.platform)
         failure = sides.translate(error_line(reply["error"]))
@@ -129,7 +131,7 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         none.traceback = sides.translate(reply["error"]["traceback"])
         return none
     made = _cases(Inputs.MADE, reply)
-    made.detail = sides.translate(made.detail)
+    made.detail = needed(reply["environment"]["touched"]) or sides.translate(made.detail)
     return made
 
 

@@ -12,11 +12,11 @@ from typing import Any
 from ..engine.progress import Progress, silent
 from ..errors import VerificationError
 from .copies.sides import Sides, Task, error_line
+from .environment import needed
 from .evidence import Executed, Failure, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import alone, is_unproved, reaches, settled, together
 from .inputs import Cases, declared_cases, find_cases, summary_of, tested_cases
 from .interrupts import signal_of
-from .options import VerifyOptions
 from .project_tests import ProjectTests
 from .recording import Recording, record
 from .schedule import Decided, Schedule, ignore, lanes_for
@@ -96,6 +96,8 @@ def prove(
                 progress("running the project's tests", total - len(unproved), total)
                 retried = _with_tests(lanes, unproved, tests, progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
+            if sentence := sides.environment.sentence():
+                proof = replace(proof, notes=(*proof.notes, sentence))
     except KeyboardInterrupt as interrupt:
         proof = replace(proof, interrupted=signal_of(interrupt))
     verdicts = settled([retried.get(v.unit.key, v) for v in schedule.verdicts])
@@ -145,24 +147,24 @@ def _tested(sides: Sides, before: Verdict, recorded: Mapping[str, Any]) -> Verdi
     if len(cases.tests) > 1:
         source += f" and {len(cases.tests) - 1} more"
     detail = "; ".join(filter(None, [source, verdict.detail]))
-    return _reproducible(replace(verdict, detail=detail), sides.task.options)
+    return _completed(sides, replace(verdict, detail=detail))
 
 
 def _decider(
     sides: Sides, declared: Mapping[str, Reply], recording: Recording | None
 ) -> Callable[[Unit], Verdict]:
     replays = 1 + _MORE_REPLAYS // len(sides.task.units)
-    return lambda unit: _reproducible(
-        alone(_verdict(sides, unit, declared.get(unit.name), recording, replays)),
-        sides.task.options,
+    return lambda unit: _completed(
+        sides, alone(_verdict(sides, unit, declared.get(unit.name), recording, replays))
     )
 
 
-def _reproducible(verdict: Verdict, options: VerifyOptions) -> Verdict:
-    """Return the verdict with the command that reproduces it, unless it is equal."""
+def _completed(sides: Sides, verdict: Verdict) -> Verdict:
+    """Return the verdict with its substitutes and, unless it is equal, how to reproduce it."""
+    verdict = replace(verdict, substituted=sides.environment.substituted(verdict.unit))
     if verdict.outcome is Outcome.EQUAL:
         return verdict
-    return replace(verdict, reproduce=options.reproduce(verdict.unit))
+    return replace(verdict, reproduce=sides.task.options.reproduce(verdict.unit))
 
 
 def _verdict(
@@ -279,6 +281,8 @@ def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
         note = f"the old code fails ({failure}), so its checkpoints were replaced"
         before = _evaluated(sides, sides.maker, unit, case, old, eager)
     after = after_run()
+    if before.lacks:
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=before.lacks)
     if before.failure:
         return Verdict(
             unit,
@@ -286,6 +290,12 @@ def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
             detail=sides.translate(before.failure),
             traceback=_traceback(sides, before.error),
         )
+    only_after = sides.environment.fails_only_after(unit)
+    if only_after and not sides.task.options.baseline_python:
+        detail = sides.translate(only_after)
+        return Verdict(unit, Outcome.FAILS_AFTER, calls=1, detail=detail)
+    if after.lacks and sides.task.options.baseline_python:
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=after.lacks)
     if after.failure:
         # If the fix also changed the calls of the unit, the case has the old form of the call.
         moved = sides.folder("after")
@@ -316,12 +326,14 @@ class _Evaluated:
         ran: whether there are results to compare, even if only failures.
         error: the failure as `failures.describe` returns it.
         executed: the edited code that ran.
+        lacks: what it failed for, if the interpreter lacks it.
     """
 
     failure: str
     ran: bool = False
     error: Mapping[str, Any] | None = None
     executed: Executed = field(default_factory=Executed)
+    lacks: str = ""
 
 
 def _evaluated(
@@ -350,13 +362,16 @@ def _evaluated(
             return _Evaluated(f"it {error}")
         # The cause may be state that other units left in the process.
         return _evaluated(sides, worker, unit, case, folder, eager, by_position=by_position)
+    lacks = needed(reply["environment"]["touched"])
     if "missing" in reply:
-        return _Evaluated(reply["missing"])
+        return _Evaluated(reply["missing"], lacks=lacks)
     if "error" in reply:
-        return _Evaluated(error_line(reply["error"]), error=reply["error"])
+        return _Evaluated(error_line(reply["error"]), error=reply["error"], lacks=lacks)
     failure = reply["failure"]
     executed = sides.executed(worker, reply)
-    return _Evaluated(error_line(failure) if failure else "", True, failure or None, executed)
+    if not failure:
+        return _Evaluated("", True, None, executed)
+    return _Evaluated(error_line(failure), True, failure, executed, lacks)
 
 
 def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verdict:

@@ -23,6 +23,7 @@ _STYLES = {
 }
 _ORDER = tuple(_STYLES)
 _WIDTH = max(map(len, _STYLES))
+_MOST_SUBSTITUTES = 3
 _INPUTS = {"declared": "declared inputs", "recorded": "recorded inputs", "made": "generated inputs"}
 
 
@@ -144,6 +145,8 @@ def facts(verdict: Verdict) -> Iterator[str]:
     """Yield what a verdict is based on, or what differs."""
     if verdict.outcome == "equal":
         yield _basis(verdict)
+        if verdict.substituted:
+            yield f"substitutes: {', '.join(verdict.substituted[:_MOST_SUBSTITUTES])}"
         return
     if verdict.inputs:
         yield _INPUTS[verdict.inputs]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from ...libraries.apis import APIS, spellings
+from ..environment import Environment
 from ..evidence import Executed, Spot, Unit
 from ..executed import Spots
 from ..options import VerifyOptions
@@ -84,6 +85,7 @@ class Sides:
     Attributes:
         task: what to compare.
         scratch: the folder of the copies and of all other files.
+        environment: what the interpreters lack.
         pool: two threads, to run both sides at once.
         stop: set it to end the requests and commands that run in other threads.
         is_shared: whether other units run at the same time.
@@ -98,6 +100,7 @@ class Sides:
         """Make the copies. The workers end when `stack` is closed."""
         self.task = task
         self.scratch = scratch
+        self.environment = Environment(task.python)
         self.pool = stack.enter_context(ThreadPoolExecutor(2))
         self._stack = stack
         self.stop = threading.Event()
@@ -191,13 +194,15 @@ class Sides:
             WorkerEnded: see Worker.ask.
         """
         workspace = self.new if worker is self.after else self.old
-        return worker.ask(
+        reply = worker.ask(
             do=do,
             module=unit.module,
             path=str(workspace.at(unit.path)),
             qualname=unit.qualname,
             **request,
         )
+        self.environment.add(unit, reply, is_new=worker is self.after)
+        return reply
 
     def executed(self, worker: Worker, reply: Reply) -> Executed:
         """Return the edited code that a worker executed for a reply."""

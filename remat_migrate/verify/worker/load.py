@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Optional
 
 from . import shim
 from .comparison import results
+from .environment import flags, missing
 from .recording import pytest_fixtures
 
 # The options of checkpoint functions.
@@ -66,18 +67,23 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         Exception: whatever importing the module raises.
     """
     module = load_module(name, path)
+    flags.activate(module.__name__)
     if not qualname:
         return Unit(lambda: public_values(module), None, module)
     owner: Optional[type] = None
     found = module
     for part in qualname.split("."):
         owner = found if isinstance(found, type) else None
+        if isinstance(found, missing.Missing):
+            break
         try:
             found = inspect.getattr_static(found, part) if owner else getattr(found, part)
         except AttributeError:
             raise NotFound(
                 "%s has no %s after it is imported" % (module.__name__, qualname)
             ) from None
+    if isinstance(found, missing.Missing):
+        raise NotFound(missing.explain(found))
     if shim.makes_checkpoints(found):
         raise NotFound("it creates checkpoints: the functions that it wraps are compared")
     if isinstance(found, staticmethod):

@@ -16,6 +16,8 @@ import sys
 from typing import Any, Dict, List, Tuple
 
 from . import coverage, interpreter_state, relocate, shim
+from .environment import install as environment
+from .environment import ledger
 from .failures import describe
 from .load import NotFound, load_module, load_unit
 from .transfer import pickling
@@ -51,6 +53,7 @@ def _answer(request: Reply) -> Reply:
     """Return a reply; `changed` lists what the code under test has changed about the process."""
     before = None
     reply: Reply
+    ledger.begin()
     try:
         if "qualname" in request:
             # Changes made by importing are part of the project's environment.
@@ -63,6 +66,8 @@ def _answer(request: Reply) -> Reply:
     except BaseException as error:
         # SystemExit and KeyboardInterrupt in the code under test are failures, too.
         reply = {"error": describe(error), "running": before is not None}
+    if "qualname" in request:
+        reply["environment"] = ledger.summary(request["path"])
     if before is not None:
         reply["executed"] = coverage.report()
         reply["changed"] = interpreter_state.changes(before, _most_resident)
@@ -77,6 +82,7 @@ def _start(request: Reply) -> Reply:
         coverage.install(request["spots"])
     if request["shim"]:
         shim.install(request["shim"])
+    environment.install(request["copy"])
     jax = importlib.import_module("jax")
     for name, value in request["flags"].items():
         try:

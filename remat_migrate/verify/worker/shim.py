@@ -43,6 +43,9 @@ ALL, REFUSED, NONE = "all", "refused", "none"
 # Places that keep the old meaning although they may be within edited code: file and lines.
 _leftover: List[Tuple[str, int, int]] = []
 
+# The old meaning of each checkpoint function, by qualified name.
+_replaced: Dict[str, Callable[..., Any]] = {}
+
 
 def install(table: str) -> None:
     """Put plain functions in place of checkpoints, and watch which edited code applies them.
@@ -64,9 +67,16 @@ def install(table: str) -> None:
             module, _, attribute = name.rpartition(".")
             api = _Api(attribute, entry["subject"], entry["classes"])
             modules.setdefault(module, []).append(api)
+            if read["replace"] != NONE:
+                _replaced[name] = coverage.watched(plain(api.subject), api.subject)
     modules.setdefault("jax", [])
     for name, apis in modules.items():
         after_import(name, functools.partial(_patch, apis, read["replace"]))
+
+
+def replacement(name: str) -> Optional[Callable[..., Any]]:
+    """Return the old meaning of a checkpoint function whose module is gone; None for others."""
+    return _replaced.get(name)
 
 
 def _patch(apis: List[_Api], replace: str, module: Any) -> None:

@@ -1,0 +1,78 @@
+"""What the interpreters lack, as the workers report it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .evidence import Unit, UnitKey
+
+_MOST_NAMES = 8
+
+Reason = Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Environment:
+    """The substitutes for what cannot be imported.
+
+    Attributes:
+        python: the interpreter.
+        old: for each unit, the substitutes that its old code depends on, by name.
+        new: the same for its new code.
+    """
+
+    python: Path
+    old: dict[UnitKey, dict[str, Reason]] = field(default_factory=dict)
+    new: dict[UnitKey, dict[str, Reason]] = field(default_factory=dict)
+
+    def add(self, unit: Unit, reply: Mapping[str, Any], *, is_new: bool) -> None:
+        """Record the substitutes in a worker's reply about a unit."""
+        found = reply.get("environment", {}).get("reasons", ())
+        side = self.new if is_new else self.old
+        side.setdefault(unit.key, {}).update({reason["name"]: reason for reason in found})
+
+    def substituted(self, unit: Unit) -> tuple[str, ...]:
+        """Return the substitutes that a unit depends on: `torch (not installed)`."""
+        found = {**self.old.get(unit.key, {}), **self.new.get(unit.key, {})}
+        return tuple(_text(found[name]) for name in sorted(found))
+
+    def fails_only_after(self, unit: Unit) -> str:
+        """Describe a statement that fails on import in the new code only; empty if none does."""
+        old, new = self.old.get(unit.key, {}), self.new.get(unit.key, {})
+        for name, reason in new.items():
+            if reason["kind"] == "failed" and name not in old:
+                return f"importing it: {_text(reason)}"
+        return ""
+
+    def sentence(self) -> str:
+        """Return one sentence on what did not import, with what to install; empty if all did."""
+        found: dict[str, Reason] = {}
+        for side in (self.old, self.new):
+            for reasons in side.values():
+                found.update(reasons)
+        lacking = [found[name] for name in sorted(found) if found[name]["kind"] != "bridged"]
+        if not lacking:
+            return ""
+        install = sorted({reason["install"] for reason in lacking} - {""})
+        command = f"; install with {self.python} -m pip install {' '.join(install)}"
+        names = [_text(reason) for reason in lacking]
+        more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        return (
+            f"not everything could be imported: {', '.join(names[:_MOST_NAMES])}{more}"
+            f"{command if install else ''}"
+        )
+
+
+def needed(touched: Iterable[Reason]) -> str:
+    """Return why a unit cannot run that computes with stand-ins; empty if it does not."""
+    reasons = list(touched)
+    install = sorted({reason["install"] for reason in reasons} - {""})
+    said = f"it needs {', '.join(map(_text, reasons))}" if reasons else ""
+    return f"{said}: pip install {' '.join(install)}" if install else said
+
+
+def _text(reason: Reason) -> str:
+    return f"{reason['name']} {reason['text']}"

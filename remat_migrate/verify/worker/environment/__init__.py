@@ -1,0 +1,1 @@
+"""Import real modules: removed names are bridged, and stand-ins take the place of missing ones."""

@@ -1,0 +1,13 @@
+"""Prepare a worker for the imports of a project."""
+
+from __future__ import annotations
+
+from . import definitions, flags, imports, projects
+
+
+def install(root: str) -> None:
+    """Import the modules below a folder with substitutes for what is missing."""
+    projects.add(root)
+    imports.install()
+    definitions.install()
+    flags.install()

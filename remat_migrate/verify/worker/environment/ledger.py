@@ -1,0 +1,86 @@
+"""What the environment lacks, and which modules of the project asked for it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Dict, Iterator, List, NamedTuple, Set
+
+
+class Reason(NamedTuple):
+    """Why a name has a substitute.
+
+    Attributes:
+        name: the name that the code asks for: `jax.linear_util`, `torch`, `train.TABLE`.
+        text: what became of it: `-> jax.extend.linear_util`, `(not installed)`.
+        kind: "bridged", "missing", or "failed" for code of the project that raises on import.
+        install: the distribution to install; empty if that does not help.
+    """
+
+    name: str
+    text: str
+    kind: str
+    install: str = ""
+
+    def __str__(self) -> str:
+        return "%s %s" % (self.name, self.text)
+
+
+class _State:
+    """Attributes:
+    importing: how many modules of the project are being imported.
+    reasons: by the file that asked.
+    imports: the files of the project that each file imports.
+    touched: the reasons whose stand-ins were computed with since `begin`.
+    """
+
+    importing = 0
+    reasons: Dict[str, Dict[str, Reason]] = {}
+    imports: Dict[str, Set[str]] = {}
+    touched: Dict[str, Reason] = {}
+
+
+state = _State()
+
+
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """Stand-ins may be called while a module of the project is imported."""
+    state.importing += 1
+    try:
+        yield
+    finally:
+        state.importing -= 1
+
+
+def note(file: str, reason: Reason) -> None:
+    """Record that a file asked for a name that has a substitute."""
+    state.reasons.setdefault(file, {})[reason.name] = reason
+
+
+def touch(reason: Reason) -> None:
+    """Record that the value of a stand-in is needed."""
+    state.touched[reason.name] = reason
+
+
+def begin() -> None:
+    """Forget which stand-ins were computed with."""
+    state.touched.clear()
+
+
+def summary(file: str) -> Dict[str, Any]:
+    """Return the substitutes that a file and the project's files that it imports depend on."""
+    seen: Set[str] = set()
+    waiting = [file]
+    found: Dict[str, Reason] = {}
+    while waiting:
+        each = waiting.pop()
+        if each not in seen:
+            seen.add(each)
+            found.update(state.reasons.get(each, {}))
+            waiting.extend(state.imports.get(each, ()))
+    found.update(state.touched)
+    return {"reasons": _rows(found), "touched": _rows(state.touched)}
+
+
+def _rows(reasons: Dict[str, Reason]) -> List[Dict[str, str]]:
+    return [dict(reasons[name]._asdict()) for name in sorted(reasons)]

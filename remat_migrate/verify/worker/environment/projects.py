@@ -1,0 +1,41 @@
+"""Which files belong to the project under test."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, List
+
+_LIBRARIES = frozenset(["site-packages", "dist-packages"])
+_roots: List[str] = []
+
+
+def add(root: str) -> None:
+    """Treat files below this folder as the project's."""
+    found = os.path.realpath(root) + os.sep
+    if found not in _roots:
+        _roots.append(found)
+
+
+def is_project_file(path: Any) -> bool:
+    """Return whether a file is the project's; packages installed below its folder are not."""
+    if not isinstance(path, str):
+        return False
+    for root in _roots:
+        if path.startswith(root) or os.path.realpath(path).startswith(root):
+            return not _LIBRARIES.intersection(path.split(os.sep))
+    return False
+
+
+def is_project_module(name: str) -> bool:
+    """Return whether an imported module is the project's."""
+    return is_project_file(getattr(sys.modules.get(name), "__file__", None))
+
+
+def relative(path: str) -> str:
+    """Return the path from the project's root, with `/`."""
+    real = os.path.realpath(path)
+    for root in _roots:
+        if real.startswith(root):
+            return real[len(root) :].replace(os.sep, "/")
+    return path
