@@ -18,10 +18,6 @@ def advice(error: Mapping[str, Any], python: Path, platform: str) -> str:
     kind, message = error["type"], error["message"]
     if kind == "ModuleNotFoundError":
         return f"install it for {python}, or pass an interpreter that has it with --python PATH"
-    if kind == "ImportError" and "no known parent package" in message:
-        return "relative imports need an __init__.py in the folder"
     if "backend" in message and any(word in message for word in ("Unknown", "no platforms", "No ")):
         return f"JAX runs on {platform} here; choose another platform with --platform NAME"
-    if kind == "SystemExit" and "<module>" in error["traceback"]:
-        return 'move code that must not run on import under `if __name__ == "__main__":`'
     return ""

@@ -25,6 +25,7 @@ from .bridging import (
     is_checkpoint,
     may_ask,
 )
+from .ledger import Reason
 from .missing import Missing
 from .substitutes import ATTRIBUTES, hook_attributes, module_for
 
@@ -108,6 +109,10 @@ class _Request:
         module = _existing(self.absolute)
         if module is None:
             module = module_for(self.absolute, error, self._file)
+        elif self._level:
+            # A file outside of a package imports its neighbour.
+            reason = Reason("." * self._level + self._name, "-> %s" % self.absolute, "bridged")
+            ledger.note(self._file, reason)
         return self.with_members(module)
 
     def _top(self, error: BaseException) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import opcode
 import sys
 import types
 from types import FrameType
 from typing import Any, Dict, Optional, Tuple
 
-from .. import shim
 from . import guards, ledger, projects, renamed
 from .bridging import bridge, is_checkpoint, may_ask
 from .distributions import distribution
@@ -57,21 +57,19 @@ def _reason(name: str, error: BaseException) -> Reason:
     top = name.partition(".")[0]
     package = sys.modules.get(top)
     lacking = getattr(error, "name", None) or ""
-    if isinstance(error, ModuleNotFoundError) and lacking.partition(".")[0] != top:
+    not_found = isinstance(error, ModuleNotFoundError)
+    if not_found and lacking.partition(".")[0] != top:
         text = "(it needs %s, which is not installed)" % lacking
         return Reason(name, text, "missing", distribution(lacking))
-    if getattr(package, "__file__", None) is None:  # a namespace package counts for nothing
-        if isinstance(error, ModuleNotFoundError):
-            return Reason(top, "(not installed)", "missing", distribution(name))
-        text = "(cannot be imported: %s: %s)" % (type(error).__name__, _first_line(error))
-        return Reason(name, text, "missing")
-    if projects.is_project_module(top):
-        return Reason(name, "(not in the project)", "missing")
-    if isinstance(error, (ModuleNotFoundError, AttributeError)):
+    if not_found and getattr(package, "__file__", None) is None:  # perhaps a namespace package
+        return Reason(top, "(not installed)", "missing", distribution(name))
+    if not_found or isinstance(error, AttributeError):
+        if projects.is_project_module(top):
+            return Reason(name, "(not in the project)", "missing")
         version = getattr(package, "__version__", "")
-        return Reason(name, "(not in %s %s)" % (top, version), "missing")
-    text = "(cannot be imported: %s: %s)" % (type(error).__name__, _first_line(error))
-    return Reason(name, text, "missing")
+        return Reason(name, "(not in %s)" % ("%s %s" % (top, version)).strip(), "missing")
+    what = "%s: %s" % (type(error).__name__, _first_line(error))
+    return Reason(name, "(cannot be imported: %s)" % what, "missing")
 
 
 def _first_line(error: BaseException) -> str:
@@ -109,11 +107,21 @@ def _asked_attribute(
         return None
     known = ATTRIBUTES.get((module.__name__, name)) if ours else None
     full = "%s.%s" % (module.__name__, name)
-    if known is None and not renamed.replacements(full) and not shim.replacement(full):
-        return None
     if guards.expects(frame, error):
         return None
+    if known is None and hasattr(module, "__path__") and _import_part(full, str(file)):
+        return getattr(module, name)
     return bridge(full, str(file)) if known is None else known
+
+
+def _import_part(name: str, file: str) -> bool:
+    """Import a module that its package no longer imports by itself; return whether it exists."""
+    try:
+        importlib.import_module(name)
+    except Exception:
+        return False
+    ledger.note(file, Reason(name, "-> import %s" % name, "bridged"))
+    return True
 
 
 def stand_in_for_attribute(error: AttributeError, file: str) -> bool:
@@ -128,6 +136,8 @@ def stand_in_for_attribute(error: AttributeError, file: str) -> bool:
     full = "%s.%s" % (module.__name__, name)
     if (module.__name__, name) in ATTRIBUTES or is_checkpoint(full):
         return False
+    if _import_part(full, file):
+        return True
     if projects.is_project_file(getattr(module, "__file__", None)):
         return False
     ATTRIBUTES[module.__name__, name] = module_for(full, error, file)
