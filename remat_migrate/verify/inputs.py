@@ -14,7 +14,8 @@ from .environment import needed
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
 
-_MOST_CASES = 12
+_MOST_CASES = 20
+_MOST_WITH_FLIPS = 12
 
 
 @dataclass(slots=True)
@@ -147,7 +148,7 @@ def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
 
 def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
     """Add cases with the other value of each bool that had the same value in all calls."""
-    most = max(len(cases.files), _MOST_CASES)
+    most = max(len(cases.files), _MOST_WITH_FLIPS)
     seen = {part for about in cases.about for part in about.split(", ")}
     place = 1  # before other calls like the first
     for case in tuple(cases.files):

@@ -48,7 +48,7 @@ _COUNT = re.compile(
 )
 _START = re.compile(r"start|offset_index|seed|begin|layer_(idx|index|id|num|number)")
 _RATE = re.compile(
-    r"(\w+_)?(rate|dropout|prob|probability|eps|epsilon|alpha|temperature|lr|momentum|decay"
+    r"(\w+_)?(rate|drop|dropout|prob|probability|pdrop|eps|epsilon|alpha|temperature|lr|momentum|decay"
     r"|factor|ratio|threshold|sharpness|tau|lam|coef|coefficient|strength|smoothing|percent|clip)"
 )
 _AXIS = re.compile(r"(\w+_)?(axis|dimension)")
@@ -103,9 +103,28 @@ def is_settings(name: str) -> bool:
     return matches(_SETTINGS, name)
 
 
+def is_weight(node: Node) -> bool:
+    """Return whether an array is likely to be a parameter of a network, not an activation."""
+    if node.parent is not None and node.parent.is_tree:
+        return True
+    return len(node.name) > 1 and (matches(_WEIGHTS, node.name) or matches(_VECTORS, node.name))
+
+
+def rates(default: float) -> List[Choice]:
+    """Return a float and another to try: with a rate of 0, a dropout does nothing."""
+    if 0 < default < 1e-2:  # an epsilon shows only when it is not small
+        return [value(default), value(min(1000 * default, 0.05))]
+    return [value(default), value(default * 0.625 if default else 0.25)]
+
+
 def is_number(name: str) -> bool:
     """Return whether a name suggests a Python number: a size, a count, a rate."""
     return any(matches(pattern, name) for pattern in (_COUNT, _SIZE, _START, _RATE, _HEAD_COUNT))
+
+
+def is_rate(name: str) -> bool:
+    """Return whether a name suggests a rate, a probability, a small number, or a factor."""
+    return matches(_RATE, name) or matches(_VECTORS, name)
 
 
 def is_positive(name: str) -> bool:
@@ -145,7 +164,7 @@ def floats(name: str) -> List[Choice]:
 
 def numbers(name: str) -> List[Choice]:
     """Return candidates for a Python number of a name: integers first, unless it is a rate."""
-    if matches(_RATE, name) or matches(_VECTORS, name):
+    if is_rate(name):
         return floats(name) + integers(name)[:3]
     return integers(name) + floats(name)[:2]
 

@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import textwrap
 from types import CodeType
-from typing import Any, Callable, List, Set
+from typing import Any, Callable, Iterable, List, Set
+
+# Larger ones are not sizes that an input of a test may exceed.
+_LARGEST = 256
+
+_CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")
 
 
-def names_read(unit: Callable[..., Any], depth: int = 4) -> Set[str]:
+def names_read(unit: Callable[..., Any]) -> Set[str]:
     """Return the names and attributes that a function, or one that it calls, reads."""
     found: Set[str] = set()
+    for function in _reached(unit):
+        found |= _code_names(function.__code__)
+    return found
+
+
+def integers_read(unit: Callable[..., Any]) -> Set[int]:
+    """Return the integers in the code and the defaults of a function and of what it calls.
+
+    Includes the globals and the class attributes that are read.
+    """
+    found: List[Any] = []
+    for function in _reached(unit):
+        found += _code_constants(function.__code__)
+        found += function.__defaults__ or ()
+        found += (function.__kwdefaults__ or {}).values()
+        found += [function.__globals__.get(name) for name in _code_names(function.__code__)]
+    return integers_among(found)
+
+
+def integers_among(things: Iterable[Any]) -> Set[int]:
+    """Return the integers among some values that may be sizes."""
+    return {thing for thing in things if type(thing) is int and 0 < thing <= _LARGEST}
+
+
+def _reached(unit: Callable[..., Any], depth: int = 4) -> List[Any]:
+    """Return a function and those of the same package that it calls."""
+    found: List[Any] = []
     seen: Set[int] = set()
     function = inspect.unwrap(unit) if callable(unit) else unit
     while hasattr(function, "func"):
@@ -20,6 +53,7 @@ def names_read(unit: Callable[..., Any], depth: int = 4) -> Set[str]:
 
     def walk(function: Any, left: int) -> None:
         function = inspect.unwrap(function) if callable(function) else function
+        function = getattr(function, "__func__", function)
         if isinstance(function, type):
             for member in vars(function).values():
                 if callable(member) and left:
@@ -29,9 +63,10 @@ def names_read(unit: Callable[..., Any], depth: int = 4) -> Set[str]:
         if code is None or id(code) in seen:
             return
         seen.add(id(code))
-        names = _code_names(code)
-        found.update(names)
         scope = getattr(function, "__globals__", {})
+        if inspect.isfunction(function):
+            found.append(function)
+        names = _code_names(code)
         for name in names if left else ():
             thing = scope.get(name)
             owners = [thing] + [getattr(thing, n, None) for n in names if inspect.ismodule(thing)]
@@ -49,6 +84,16 @@ def _code_names(code: CodeType) -> Set[str]:
         if isinstance(constant, CodeType):
             names |= _code_names(constant)
     return names
+
+
+def _code_constants(code: CodeType) -> List[Any]:
+    found: List[Any] = []
+    for constant in [one.argval for one in dis.get_instructions(code) if one.opname in _CONSTANT]:
+        if isinstance(constant, CodeType):
+            found += _code_constants(constant)
+        else:
+            found += constant if isinstance(constant, tuple) else [constant]
+    return found
 
 
 def asked_keys(unit: Callable[..., Any], name: str) -> List[str]:

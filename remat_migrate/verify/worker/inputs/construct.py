@@ -27,6 +27,7 @@ from .node import (
     Choice,
     Node,
     Plan,
+    value,
 )
 
 # Fields that Flax adds to each module.
@@ -34,6 +35,10 @@ _NOT_MADE = ("parent", "name")
 
 # Added to a variant for a node that has the structure of another, but not its numbers.
 _OTHER_NUMBERS = 100
+
+# Variants of numbers that are not of ordinary size, with their descriptions.
+LARGE, MIXED, SMALL = 3, 4, 5
+MAGNITUDES = {LARGE: "large values", MIXED: "values of all magnitudes", SMALL: "small values"}
 
 GetValue = Callable[[Node], Any]
 Roots = List[Tuple[inspect.Parameter, Node]]
@@ -78,10 +83,12 @@ def add_parameters(search: Any, node: Node) -> None:
             plan: Optional[Plan] = type_hints.plan_by_default(name, found[name], None)
             node.children[name] = search.new((*node.path, name), node, annotation, plan)
             continue
-        switch = type(parameter.default) is bool and name in search.names_read
+        switch = type(parameter.default) in (bool, float) and name in search.names_read
         if parameter.default is not empty and not switch and type(parameter.default) is not str:
             continue
         plan = type_hints.plan_for(name, annotation, parameter.default, False, siblings)
+        if type(parameter.default) is float:
+            plan = Plan([value(parameter.default)], candidates.rates(parameter.default))
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
 
 
@@ -172,7 +179,8 @@ def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
     """Return random numbers that depend only on the path and the variant.
 
     Floats lie in (-1, 1), in (0.5, 1.5) where the name asks for positive ones or the variant is 1.
-    Integers are below 4, the number of positions; below 2, the smallest size, for variant 1.
+    Integers are below 4, the number of positions; below 2, the smallest size, for variant 1. For
+    the variants of `MAGNITUDES` floats are also large, small, or both.
     """
     shape, dtype = choice.value
     random = np.random.default_rng(zlib.crc32("/".join(node.path).encode()) + 7919 * variant)
@@ -189,4 +197,9 @@ def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
     if len(shape) > 1 and node.parent is not None and node.parent.is_tree:
         # Weights of a network, which may be deep: activations keep their size.
         drawn = drawn * (3.0 / max(1, int(np.prod(shape[:-1])))) ** 0.5
+    magnitude = variant % _OTHER_NUMBERS
+    if magnitude == LARGE:
+        drawn = drawn * 30.0
+    elif magnitude in (MIXED, SMALL) and not candidates.is_weight(node):
+        drawn = drawn * (10.0 ** random.uniform(-3, 3, shape) if magnitude == MIXED else 1e-3)
     return np.asarray(drawn).astype(kind)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import itertools
 import signal
 import threading
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
@@ -24,11 +23,12 @@ import numpy as np
 from ..frameworks import flax_modules, pure_functions
 from ..instances import sizes
 from ..instances.constructions import Constructions, concrete
-from . import candidates, code_usage, construct, repairs, search_loop, type_hints
+from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
+from .combinations import Combinations, Pins
 from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
 from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 
-MOST_CASES = 8
+MOST_CASES = 10
 SECONDS = 10.0
 TRIES = 600
 # For cases after the first, which start from what the first has found.
@@ -39,8 +39,9 @@ _FEWEST_TRIES = 60
 # The limit for finding and running cases, as a multiple of that for finding them.
 RUNNING = 4
 
+_NOT_FINITE = "its values are not finite"
+
 Case = Dict[str, Any]
-Pins = Tuple[Tuple[int, Choice], ...]
 
 
 class Made(NamedTuple):
@@ -150,6 +151,8 @@ class _Maker:
         base = self.search.save()
         self._keep(())
         self._others(base, budget)
+        if self.cases:
+            self._variants(base, budget)
 
     def _start(self, way: int) -> None:
         """Start a search that constructs classes in one of the ways that are known."""
@@ -234,21 +237,16 @@ class _Maker:
     # Cases
 
     def _others(self, base: Snapshot, budget: Budget) -> None:
-        """Add a case for each alternative value, then for combinations of flags."""
+        """Add a case for each alternative value, then for pairs of them."""
+        combinations = Combinations(base)
         done: Set[Any] = {self._assignment()}
-        waiting: List[Pins] = []
-        flips: List[Tuple[int, Choice]] = []
         while len(self.cases) < MOST_CASES:
-            self._note_alternatives(base, waiting, flips)
-            if not waiting:
-                waiting = self._products(flips, done)
-                if not waiting:
-                    break
-            pins = waiting.pop(0)
-            mark = _mark(pins)
-            if mark in done:
-                continue
-            done.add(mark)
+            nodes = self.search.in_use()
+            combinations.keep(nodes)
+            combinations.note(nodes + [c for parent in nodes for c in parent.children.values()])
+            pins = combinations.next(MOST_CASES - len(self.cases))
+            if pins is None:
+                break
             if not budget.spend():
                 self.reasons.append("no time left for other cases")
                 break
@@ -257,37 +255,29 @@ class _Maker:
             trouble = self._solve(Budget(TRIES_FOR_ANOTHER, budget.left()))
             if trouble is not None:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))
+                combinations.reject(pins)
                 continue
             used = {node.number for node in self.search.in_use() if not node.unused}
-            if self._assignment() in done or not used.issuperset(number for number, _ in pins):
+            if self._assignment() in done or not used.intersection(number for number, _ in pins):
+                combinations.reject(pins)
                 continue
             done.add(self._assignment())
             self._keep(pins)
 
-    def _note_alternatives(
-        self, base: Snapshot, waiting: List[Pins], flips: List[Tuple[int, Choice]]
-    ) -> None:
-        """Queue the alternative values that the last pass found."""
-        known = {(number, choice.key()) for number, choice in flips}
-        nodes = self.search.in_use()
-        for node in nodes + [child for parent in nodes for child in parent.children.values()]:
-            held = base[node.number][0] if node.number in base else None
-            for choice in node.alternatives:
-                fresh = (node.number, choice.key()) not in known
-                known.add((node.number, choice.key()))
-                if fresh and (held is None or held.key() != choice.key()):
-                    flips.append((node.number, choice))
-                    waiting.append(((node.number, choice),))
+    def _variants(self, base: Snapshot, budget: Budget) -> None:
+        """Add cases with numbers of other magnitudes, and with other sizes."""
+        self.search.restore(base)
+        for variant, about in construct.MAGNITUDES.items():
+            if self._works(variant) is None:
+                self.cases.append((about, self._case(variant)))
 
-    def _products(self, flips: List[Tuple[int, Choice]], done: Set[Any]) -> List[Pins]:
-        found: List[Pins] = []
-        for size in (2, 3):
-            for pins in itertools.combinations(flips, size):
-                mark = _mark(pins)
-                plain = all(type(choice.value) is bool for _, choice in pins)
-                if plain and len({number for number, _ in pins}) == size and mark not in done:
-                    found.append(pins)
-        return found[:MOST_CASES]
+        def runs() -> bool:
+            left = Budget(TRIES_FOR_ANOTHER, budget.left())
+            return budget.spend() and search_loop.runs(self.search, self._call, left)
+
+        integers = code_usage.integers_read(self.unit)
+        for about in variants.resize(self.search, base, runs, integers):
+            self.cases.append((about, self._case(0)))
 
     def _pin(self, pins: Pins) -> None:
         for number, choice in pins:
@@ -306,18 +296,13 @@ class _Maker:
 
     def _keep(self, pins: Pins) -> None:
         """Run what has been found with numbers; keep it if that works."""
-        trouble = "its values are not finite"
+        trouble: Optional[str] = None
         works: Optional[int] = None
         for variant in (0, 1, 2):
-            try:
-                finite = _finite(_evaluate(self.unit, self._case(variant)))
-            except NOT_OURS:
-                raise
-            except BaseException as error:
-                trouble = repairs.describe(error)
-                continue
-            works = variant if finite or works is None else works
-            if finite:
+            trouble = self._works(variant)
+            if trouble in (None, _NOT_FINITE):
+                works = variant if trouble is None or works is None else works
+            if trouble is None:
                 break
         if works is not None:
             # Rebuild the case: the unit may have changed its arguments.
@@ -325,6 +310,16 @@ class _Maker:
         else:
             about = self._about(pins)
             self.reasons.append("{}{}".format(about + ": " if about else "", trouble))
+
+    def _works(self, variant: int) -> Optional[str]:
+        """Run what has been found with these numbers; return what is wrong with them."""
+        try:
+            finite = _finite(_evaluate(self.unit, self._case(variant)))
+        except NOT_OURS:
+            raise
+        except BaseException as error:
+            return repairs.describe(error)
+        return None if finite else _NOT_FINITE
 
     def _case(self, variant: int) -> Case:
         args, kwargs = construct.arguments(
@@ -343,10 +338,6 @@ class _Maker:
             for number, choice in sorted(shown.items())
         ]
         return ", ".join(texts)
-
-
-def _mark(pins: Pins) -> Any:
-    return "pins", tuple(sorted((number, choice.key()) for number, choice in pins))
 
 
 def _shown(choice: Choice) -> str:

@@ -60,6 +60,14 @@ def solve(search: Search, call: Call, budget: Budget) -> Optional[str]:
     return None
 
 
+def runs(search: Search, call: Call, budget: Budget) -> bool:
+    """Return whether `call` can be traced on inputs like these."""
+    try:
+        return _settle(search, call, budget) is None
+    except _BudgetSpent:
+        return False
+
+
 def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
     """Run passes until they find nothing new; None if the function runs, else the error."""
     jit = False

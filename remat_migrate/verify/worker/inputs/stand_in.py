@@ -5,11 +5,15 @@ They are pickled by name, so both sides of a comparison find them here.
 
 from __future__ import annotations
 
+import inspect
+import math
 import types
-from typing import Any, Tuple
+import zlib
+from typing import Any, List, Tuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 class Settings(types.SimpleNamespace):
@@ -20,29 +24,143 @@ class Settings(types.SimpleNamespace):
 
 
 class Record(types.SimpleNamespace):
-    """An object whose attributes are arrays; registered as a pytree."""
+    """An object whose attributes are arrays; registered as a pytree.
+
+    Functions and other attributes without arrays are part of its structure.
+    """
 
 
-def _flatten(record: Record) -> Tuple[Tuple[Any, ...], Tuple[str, ...]]:
-    names = tuple(sorted(vars(record)))
-    return tuple(getattr(record, name) for name in names), names
+def _flatten(record: Record) -> Tuple[Tuple[Any, ...], Tuple[Any, ...]]:
+    names = sorted(vars(record))
+    arrays = tuple(name for name in names if _has_arrays(getattr(record, name)))
+    rest = tuple((name, getattr(record, name)) for name in names if name not in arrays)
+    return tuple(getattr(record, name) for name in arrays), (arrays, rest)
 
 
-def _unflatten(names: Tuple[str, ...], children: Any) -> Record:
-    return Record(**dict(zip(names, children)))
+def _has_arrays(thing: Any) -> bool:
+    # Tracers, and the placeholders of transformations, count as arrays.
+    leaves = jax.tree_util.tree_leaves(thing)
+    fixed = (str, bool, int, float, Function)
+    return not all(isinstance(leaf, fixed) or inspect.isroutine(leaf) for leaf in leaves)
+
+
+def _unflatten(names: Tuple[Any, ...], children: Any) -> Record:
+    arrays, rest = names
+    return Record(**dict(zip(arrays, children)), **dict(rest))
 
 
 jax.tree_util.register_pytree_node(Record, _flatten, _unflatten)
 
 
-def mixture(*args: Any, **kwargs: Any) -> Any:
-    """Return a smooth function of all its arrays, in the shape of the last positional one."""
-    arrays = [
-        leaf
-        for leaf in jax.tree_util.tree_leaves((kwargs, args))
-        if jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
-    ]
+class Function:
+    """A smooth function of all its arguments, in the shape of the largest array among them.
+
+    Arrays, flags, numbers, strings, and random keys all matter, and so does their order.
+    `positional` and `names` say how it was called first: an argument then passed by keyword may
+    also be passed by position. If it is asked for an array of a shape, as an initialiser is, it
+    makes one.
+    """
+
+    __name__ = "function"
+
+    def __init__(self, positional: int = 0, names: Tuple[str, ...] = ()) -> None:
+        self.positional = positional
+        self.names = names
+
+    def __repr__(self) -> str:
+        return "Function({}, {!r})".format(self.positional, self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Function and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a mixture of everything."""
+        mutable = kwargs.pop("mutable", None)
+        given = [(at, part) for at, part in enumerate(args)]
+        given += [(self._place(name), kwargs[name]) for name in sorted(kwargs)]
+        main = _main([part for _, part in given])
+        total: Any = 0.0
+        for place, part in given:
+            if part is not main:
+                for number, leaf in enumerate(jax.tree_util.tree_leaves(part)):
+                    total = total + _weight(place + 17 * number) * _feature(leaf)
+        if main is None:
+            shape = next((part for _, part in given if _is_shape(part)), ())
+            result = 0.3 * _pattern(shape) + total
+        else:
+            bent = jnp.tanh(main + 0.1 * _pattern(main.shape[-1:]))
+            result = ((1 + 0.3 * jnp.tanh(total)) * bent + 0.5 * total).astype(main.dtype)
+        if mutable:  # as `apply` of a Flax module
+            names = [mutable] if isinstance(mutable, str) else mutable
+            return result, {name: jnp.mean(result) for name in _names(names)}
+        return result
+
+    def _place(self, name: str) -> int:
+        if name in self.names:
+            return self.positional + self.names.index(name)
+        return 100 + zlib.crc32(name.encode()) % 1000
+
+
+mixture = Function()
+
+
+def _names(collections: Any) -> List[str]:
+    return list(collections) if isinstance(collections, (list, tuple)) else ["batch_stats"]
+
+
+def _main(parts: List[Any]) -> Any:
+    """Return the float array of the highest rank; the last of several."""
+    arrays = [part for part in parts if _is_float(part)]
     if not arrays:
-        return jnp.float32(0.5)
-    total = sum(jnp.mean(leaf) for leaf in arrays[:-1])
-    return jnp.tanh(arrays[-1]) + total
+        arrays = [leaf for leaf in jax.tree_util.tree_leaves(parts) if _is_float(leaf)][-1:]
+    return max(reversed(arrays), key=jnp.ndim, default=None)
+
+
+def _is_float(thing: Any) -> bool:
+    return hasattr(thing, "shape") and bool(jnp.issubdtype(thing.dtype, jnp.floating))
+
+
+def _is_shape(thing: Any) -> bool:
+    return isinstance(thing, (tuple, list)) and bool(thing) and all(type(n) is int for n in thing)
+
+
+def _weight(place: int) -> float:
+    """Return a number from 0.5 to 1.5, different for each place."""
+    return 0.5 + (0.618034 * (place + 1)) % 1.0
+
+
+def _pattern(shape: Any) -> Any:
+    return np.cos(np.arange(int(np.prod(shape)), dtype=np.float32)).reshape(shape)
+
+
+def _feature(leaf: Any) -> Any:
+    """Return a number that depends on a leaf."""
+    if not hasattr(leaf, "dtype") or isinstance(leaf, type):
+        return _feature_of_object(leaf)
+    if jnp.issubdtype(leaf.dtype, getattr(jax.dtypes, "prng_key", np.void)):
+        leaf = jax.random.key_data(leaf)
+    if leaf.dtype == jnp.bool_:
+        numbers = jnp.where(leaf, 0.7, -0.4)
+    elif leaf.dtype == jnp.uint32:  # a random key
+        numbers = (leaf >> 9).astype(jnp.float32) / 2**23
+    elif jnp.issubdtype(leaf.dtype, jnp.integer):
+        numbers = jnp.sin(0.7 * leaf + 0.2)
+    elif jnp.issubdtype(leaf.dtype, jnp.complexfloating):
+        numbers = jnp.tanh(leaf.real + 0.5 * leaf.imag)
+    else:
+        numbers = jnp.tanh(leaf)
+    return jnp.mean(numbers * (1.2 + _pattern(numbers.shape)))
+
+
+def _feature_of_object(thing: Any) -> float:
+    if isinstance(thing, bool):
+        return 2.2 * (0.7 if thing else -0.4)
+    if isinstance(thing, int):
+        return 2.2 * math.sin(0.7 * thing + 0.2)
+    if isinstance(thing, float):
+        return 2.2 * math.tanh(thing)
+    text = thing if isinstance(thing, str) else getattr(thing, "__name__", "")
+    return zlib.crc32(str(text).encode()) / 2**32

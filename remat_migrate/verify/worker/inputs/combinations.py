@@ -1,0 +1,126 @@
+"""Which alternative values of the inputs to try together: each value once, then each pair."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+
+from .node import VALUE, Choice, Node
+from .search import Snapshot
+
+Pin = Tuple[int, Choice]
+Pins = Tuple[Pin, ...]
+
+# How many values are changed together where there are too many for a case each.
+_MOST_TOGETHER = 4
+
+_Value = Tuple[int, Any]  # the number of a node, and the key of its choice
+
+
+class Combinations:
+    """The values that are worth a case, and what the cases so far have covered."""
+
+    def __init__(self, base: Snapshot) -> None:
+        self._base = base
+        self._flips: List[Pin] = []
+        self._known: Set[_Value] = set()
+        self._waiting: List[Pins] = []
+        self._tried: Set[Any] = {frozenset()}
+        self._covered: Set[Any] = set()
+
+    def note(self, nodes: Sequence[Node]) -> None:
+        """Queue the alternative values that the last pass found; those of floats together."""
+        fresh: List[Pin] = []
+        for node in nodes:
+            held = self._held(node.number)
+            for choice in node.alternatives:
+                mark = (node.number, choice.key())
+                if mark not in self._known and (held is None or held.key() != choice.key()):
+                    fresh.append((node.number, choice))
+                self._known.add(mark)
+        self._flips += fresh
+        floats = [pin for pin in fresh if type(pin[1].value) is float]
+        self._waiting += [(pin,) for pin in fresh if pin not in floats]
+        self._waiting += [tuple(floats)] if floats else []
+
+    def next(self, room: int) -> Optional[Pins]:
+        """Return the values for another case, None if all are covered; `room`: for how many."""
+        while self._waiting:
+            pins = self._waiting.pop(0)
+            while len(self._waiting) >= room and self._waiting and len(pins) < _MOST_TOGETHER:
+                joined = next((p for p in self._waiting if _fit(pins, p)), None)
+                if joined is None:
+                    break
+                self._waiting.remove(joined)
+                pins = pins + joined
+            if self._is_new(pins):
+                return pins
+        return self._row()
+
+    def keep(self, nodes: Sequence[Node]) -> None:
+        """Note the values that a case has covered."""
+        values = [(n.number, n.choice.key()) for n in nodes if n.choice is not None]
+        flippable = {number for number, _ in self._flips}
+        values = [value for value in values if value[0] in flippable]
+        self._covered |= {frozenset(pair) for pair in itertools.combinations(values, 2)}
+
+    def reject(self, pins: Pins) -> None:
+        """Try values one by one that do not work together."""
+        if len(pins) > 1:
+            self._waiting += [(pin,) for pin in pins]
+        self._covered |= {
+            frozenset((number, choice.key()) for number, choice in pair)
+            for pair in itertools.combinations(pins, 2)
+        }
+
+    def _held(self, number: int) -> Optional[Choice]:
+        held: Optional[Choice] = self._base[number][0] if number in self._base else None
+        return held
+
+    def _is_new(self, pins: Pins) -> bool:
+        mark = frozenset((number, choice.key()) for number, choice in pins)
+        if mark in self._tried:
+            return False
+        self._tried.add(mark)
+        return True
+
+    def _row(self) -> Optional[Pins]:
+        """Return values of all flags, options, and rates that cover the most pairs."""
+        options: Dict[int, List[Choice]] = {}
+        for number, choice in self._flips:
+            held = self._held(number)
+            if held is not None and held.kind == VALUE and choice.kind == VALUE:
+                options.setdefault(number, [held]).append(choice)
+        for left, right in itertools.combinations(options, 2):
+            for first, second in itertools.product(options[left], options[right]):
+                pair = frozenset(((left, first.key()), (right, second.key())))
+                if pair in self._covered:
+                    continue
+                self._covered.add(pair)
+                row = self._completed({left: first, right: second}, options)
+                pins = tuple(pin for pin in row.items() if pin[1] is not options[pin[0]][0])
+                if self._is_new(pins):
+                    return pins
+        return None
+
+    def _completed(
+        self, row: Dict[int, Choice], options: Dict[int, List[Choice]]
+    ) -> Dict[int, Choice]:
+        for number in options:
+            if number not in row:
+                row[number] = max(
+                    options[number], key=lambda choice: self._fresh_pairs(row, number, choice)
+                )
+        return row
+
+    def _fresh_pairs(self, row: Dict[int, Choice], number: int, choice: Choice) -> int:
+        mine = (number, choice.key())
+        pairs = [frozenset((mine, (other, held.key()))) for other, held in row.items()]
+        return sum(pair not in self._covered for pair in pairs)
+
+
+def _fit(pins: Pins, others: Pins) -> bool:
+    """Return whether values can be tried together: plain ones, of different inputs."""
+    numbers = [number for number, _ in pins + others]
+    plain = all(choice.kind == VALUE for _, choice in pins + others)
+    return plain and len(set(numbers)) == len(numbers)

@@ -1,0 +1,90 @@
+"""Other sizes of the arrays of a case that works: odd, single, longer than the code's constants."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, Set
+
+from . import candidates, code_usage
+from .node import ARRAY, CONSTANT, INSTANCE, VALUE, Choice, Node
+from .search import Search, Snapshot
+
+# The description of such a case.
+ABOUT = "other sizes"
+
+# Arrays may be as long as this in all their axes.
+_FEW = 32
+
+_Sizes = Dict[int, int]
+
+
+def resize(
+    search: Search, base: Snapshot, runs: Callable[[], bool], integers: Set[int]
+) -> Iterator[str]:
+    """Put a search into states with other sizes under which the unit runs; yield what they are.
+
+    `integers` are those of the unit's code: a window or a chunk shows only in what is longer.
+    """
+    for mappings in _mappings(integers | _of_instances(search)):
+        for mapping in mappings:
+            for with_numbers in (False, True):
+                search.restore(base)
+                changed = _change(search, mapping, with_numbers)
+                if changed and runs():
+                    yield "{}: {}".format(ABOUT, " and ".join(changed))
+                    break
+            else:
+                continue
+            break
+    search.restore(base)
+
+
+def _mappings(integers: Set[int]) -> List[List[_Sizes]]:
+    """Return sizes for the usual ones: sets for a case each, the first that runs is taken."""
+    longest = max(integers, default=0)
+    length = max(candidates.LENGTH + 3, (longest + 1) // 2 * 2 + 5)  # odd
+    width = max(candidates.WIDTH + 4, (longest // 4 + 2) * 4)  # for two and for four heads
+    # The first axis may be the one that is cut into windows.
+    batch = length + 2 if longest <= _FEW else 3
+    longer = {candidates.BATCH: batch, candidates.LENGTH: length, candidates.WIDTH: width}
+    some = [
+        longer,
+        {candidates.BATCH: batch, candidates.LENGTH: length},
+        {candidates.BATCH: length},
+        {candidates.LENGTH: length},
+        {candidates.WIDTH: width},
+        {candidates.LENGTH: 2 * candidates.WIDTH},
+    ]
+    return [some, [{candidates.BATCH: 1}]]
+
+
+def _of_instances(search: Search) -> Set[int]:
+    """Return the integers in the objects that are passed, and in the defaults of their classes."""
+    nodes = [node for node in search.in_use() if node.choice is not None]
+    found = [node.choice.value for node in nodes if node.choice and node.choice.kind == VALUE]
+    for node in nodes:
+        if node.choice is not None and node.choice.kind == INSTANCE:
+            for cls in getattr(node.choice.value, "__mro__", ()):
+                found += vars(cls).values()
+    return code_usage.integers_among(found)
+
+
+def _change(search: Search, sizes: _Sizes, with_numbers: bool) -> List[str]:
+    """Change the sizes of all arrays, and perhaps numbers that are sizes; describe the changes."""
+    changed: Dict[str, None] = {}
+    numbers = False
+    for node in search.in_use():
+        if node.choice is None or (node.parent is not None and node.parent.is_tree):
+            continue  # networks make their own parameters
+        if node.choice.kind in (ARRAY, CONSTANT):
+            shape, dtype = node.choice.value
+            node.choice = Choice(node.choice.kind, (tuple(sizes.get(n, n) for n in shape), dtype))
+            changed.update(("{} as {}".format(n, sizes[n]), None) for n in shape if n in sizes)
+        elif with_numbers and _is_size(node, sizes):
+            numbers = True
+            node.choice = Choice(VALUE, sizes[node.choice.value])
+    return sorted(changed) if numbers or not with_numbers else []
+
+
+def _is_size(node: Node, sizes: _Sizes) -> bool:
+    held: Any = node.choice.value if node.choice is not None and node.choice.kind == VALUE else None
+    return type(held) is int and held in sizes and candidates.is_number(node.name)
