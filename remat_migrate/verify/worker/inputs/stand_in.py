@@ -145,7 +145,8 @@ def _feature(leaf: Any) -> Any:
     if leaf.dtype == jnp.bool_:
         numbers = jnp.where(leaf, 0.7, -0.4)
     elif leaf.dtype == jnp.uint32:  # a random key
-        numbers = (leaf >> 9).astype(jnp.float32) / 2**23
+        spread = leaf * jnp.uint32(2654435761)
+        numbers = (spread >> 9).astype(jnp.float32) / 2**23
     elif jnp.issubdtype(leaf.dtype, jnp.integer):
         numbers = jnp.sin(0.7 * leaf + 0.2)
     elif jnp.issubdtype(leaf.dtype, jnp.complexfloating):
