@@ -16,6 +16,8 @@ from .session import Reply, WorkerEnded
 
 _MOST_CASES = 20
 _MOST_WITH_FLIPS = 12
+# Of the time that a unit may take, for making its inputs. Rarely reached: operations are counted.
+_MAKING_SHARE = 0.6
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class Cases:
         detail: why there are none.
         outcome: the verdict if there are none.
         tests: the tests of the project that they come from.
+        stopped: set if the search for inputs reached its time limit.
         traceback: of the exception because of which there are none.
     """
 
@@ -39,6 +42,7 @@ class Cases:
     outcome: Outcome = Outcome.NOT_EXERCISED
     traceback: str = ""
     tests: tuple[str, ...] = ()
+    stopped: str = ""
 
 
 def summary_of(about: Iterable[str]) -> str:
@@ -114,8 +118,9 @@ def tested_cases(sides: Sides, unit: Unit, recorded: Mapping[str, Any]) -> Cases
 def _made(sides: Sides, unit: Unit) -> Cases:
     none = Cases(Inputs.MADE)
     folder, root = sides.folder("made"), str(sides.old.folder)
+    seconds = _MAKING_SHARE * sides.task.options.timeout
     try:
-        reply = sides.ask(sides.maker, unit, "make", folder=folder, root=root)
+        reply = sides.ask(sides.maker, unit, "make", folder=folder, root=root, seconds=seconds)
     except WorkerEnded as error:
         none.detail = f"making inputs {error}"
         return none
@@ -133,6 +138,7 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         return none
     made = _cases(Inputs.MADE, reply)
     made.detail = needed(reply["environment"]["touched"]) or sides.translate(made.detail)
+    made.stopped = reply.get("stopped", "")
     return made
 
 

@@ -243,7 +243,7 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         len(equal),
         max(verdict.max_abs or 0.0 for verdict in equal),
         max(verdict.max_rel or 0.0 for verdict in equal),
-        "; ".join(part for part in (summary_of(said), *notes) if part),
+        "; ".join(part for part in (summary_of(said), cases.stopped, *notes) if part),
         executed=together(equal),
     )
 

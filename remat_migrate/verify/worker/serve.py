@@ -124,8 +124,11 @@ def _make(request: Reply) -> Reply:
             "cases": [],
             "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
         }
-    made = unit_cases.all_cases(unit, _dataclasses(request["root"]), request["root"])
+    made = unit_cases.all_cases(
+        unit, _dataclasses(request["root"]), request["root"], request["seconds"]
+    )
     reply = _saved(made.cases, request["folder"])
+    reply["stopped"] = made.stopped
     if not reply["cases"]:
         reply["detail"] = made.detail
     return reply

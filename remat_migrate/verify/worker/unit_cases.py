@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import os
 import tempfile
+import time
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from . import shim
@@ -16,28 +18,35 @@ from .transfer import pickling
 
 Case = Dict[str, Any]
 
-# The time for finding inputs for a function that a unit returns.
-_SECONDS = 5.0
+# The work for finding inputs for a function that a unit returns.
+_WORK = make.WORK // 2
 
 
-def all_cases(unit: Unit, classes: List[type], root: str = "") -> make.Made:
+def all_cases(
+    unit: Unit, classes: List[type], root: str = "", seconds: float = math.inf
+) -> make.Made:
     """Return inputs for a unit of the project in the folder `root`.
 
-    `classes` are dataclasses of the project that may be arguments.
+    `classes` are dataclasses of the project that may be arguments. After `seconds`, the inputs that
+    were found by then are returned.
 
     A case with `then` is about a function in the unit's result: where in it ("of"), and with which
     arguments to call that ("args", "kwargs").
     """
     hints = {"class": unit.owner, "classes": classes, "root": root}
-    made = make.make_cases(unit.function, unit.function, hints)
+    deadline = time.monotonic() + seconds
+    made = make.make_cases(unit.function, unit.function, hints, seconds)
     cases = [(about, _by_name(unit.function, case)) for about, case in made.cases]
     if cases:
         with tempfile.TemporaryDirectory() as folder:
-            cases += _further(unit, cases[0][1], classes, os.path.join(folder, "case.pkl"))
+            path = os.path.join(folder, "case.pkl")
+            cases += _further(unit, cases[0][1], classes, path, deadline)
     return made._replace(cases=cases)
 
 
-def _further(unit: Unit, case: Case, classes: List[type], path: str) -> List[Tuple[str, Case]]:
+def _further(
+    unit: Unit, case: Case, classes: List[type], path: str, deadline: float
+) -> List[Tuple[str, Case]]:
     """Return the cases that are derived from running the unit on its first case."""
     try:
         pickling.save(case, path)
@@ -46,7 +55,7 @@ def _further(unit: Unit, case: Case, classes: List[type], path: str) -> List[Tup
     # A call may change or donate its arguments, so each gets a copy.
     found = list(number_variants.vary_numbers(unit.function, lambda: pickling.load(path)))
     if case["context"] is None:
-        found += _of_result(unit, lambda: pickling.load(path), classes)
+        found += _of_result(unit, lambda: pickling.load(path), classes, deadline)
     return found
 
 
@@ -65,7 +74,7 @@ def _by_name(function: Any, case: Case) -> Case:
 
 
 def _of_result(
-    unit: Unit, load: Callable[[], Case], classes: List[type]
+    unit: Unit, load: Callable[[], Case], classes: List[type], deadline: float
 ) -> Iterator[Tuple[str, Case]]:
     """Yield cases for the functions in what a unit returns."""
     case = load()
@@ -75,7 +84,7 @@ def _of_result(
         return  # evaluating the case reports it
     for place, function in itertools.islice(results.functions(result), results.MOST_FUNCTIONS):
         hints = {"class": None, "classes": classes}
-        made = make.make_cases(function, function, hints, _SECONDS)
+        made = make.make_cases(function, function, hints, deadline - time.monotonic(), _WORK)
         for about, inner in made.cases:
             if inner["context"] is None:
                 then = {"of": place, "args": inner["args"], "kwargs": inner["kwargs"]}

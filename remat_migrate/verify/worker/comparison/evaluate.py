@@ -10,7 +10,6 @@ import json
 import os
 import random
 import re
-import time
 import warnings
 from typing import Any, Callable, Dict, List, NamedTuple
 
@@ -21,10 +20,8 @@ import numpy as np
 from .. import shim
 from ..failures import describe
 from ..frameworks import pure_functions
+from ..work import is_light
 from . import results
-
-# Seconds.
-_SLOW = 1.5
 
 # Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -38,8 +35,8 @@ def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -
 
     Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
     (both, compiled as one program over all arrays). A mode that raises is a result, too. Without
-    `eager`, or where values alone take long, there are no gradients but those under jit, which cost
-    a fraction. What the unit's parameters default to is written as well.
+    `eager`, or where there are many operations, there are no gradients but those under jit, which
+    cost a fraction. What the unit's parameters default to is written as well.
 
     Returns:
         how the eager run failed, or {} where it did not.
@@ -76,11 +73,12 @@ def _prepared(unit: Any, case: Dict[str, Any]) -> List[pure_functions.PureCall]:
 def _run(
     program: _Program, label: str, modes: Dict[str, Any], writer: _Writer, eager_gradient: bool
 ) -> None:
-    begun = time.perf_counter()
     eager = _outcome(lambda: program.outcome(program.arrays()), writer)
     modes[label + "eager"] = eager
     with_gradient = "error" not in eager and program.has_gradient
-    eager_gradient = eager_gradient and time.perf_counter() - begun < _SLOW
+    eager_gradient = eager_gradient and is_light(
+        lambda arrays: program.array_results(program.call(arrays)), program.arrays()
+    )
     if with_gradient and eager_gradient:
         modes[label + "gradient"] = _outcome(lambda: program.gradient(program.arrays()), writer)
         with_gradient = "error" not in modes[label + "gradient"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import math
 import signal
 import threading
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
@@ -29,15 +30,13 @@ from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
 from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 
 MOST_CASES = 10
-SECONDS = 10.0
+# Operations to trace, of which a second holds some thousands.
+WORK = 60_000
 TRIES = 600
 # For cases after the first, which start from what the first has found.
 TRIES_FOR_ANOTHER = 120
 # For each way to construct an instance.
 _FEWEST_TRIES = 60
-
-# The limit for finding and running cases, as a multiple of that for finding them.
-RUNNING = 4
 
 _NOT_FINITE = "its values are not finite"
 
@@ -45,46 +44,55 @@ Case = Dict[str, Any]
 
 
 class Made(NamedTuple):
-    """Cases, each with a description ("train=True"), and why there are not more."""
+    """Cases, each with a description ("train=True"), and why there are not more.
+
+    `stopped` says so if the time limit was reached, so that another run may find more.
+    """
 
     cases: List[Tuple[str, Case]]
     detail: str
+    stopped: str = ""
 
 
 def make_cases(
     unit: Callable[..., Any],
     name: str,
     hints: Dict[str, Any],
-    seconds: float = SECONDS,
-    tries: int = TRIES,
+    seconds: float = math.inf,
+    work: int = WORK,
 ) -> Made:
     """Return inputs under which `unit` runs. Each case has been run once.
 
     `name` is "module:qualified name". `hints`: "class", the class of a method; "classes",
-    dataclasses of the project that may be arguments; and "root", the folder of the project.
+    dataclasses of the project that may be arguments; and "root", the folder of the project. After
+    `seconds`, the cases that were found by then are returned.
     """
-    budget = Budget(tries, seconds)
+    budget = Budget(TRIES, work)
+    stopped = ""
     maker = _Maker(unit, name, hints)
     # JAX's own frames show the operands.
     config: Any = jax.config
     filtering = config.jax_traceback_filtering
     config.update("jax_traceback_filtering", "off")
     try:
-        with _alarm(RUNNING * seconds), _globals_restored(unit):
+        with _alarm(seconds), _globals_restored(unit):
             maker.run(budget)
     except OutOfTime:
-        maker.reasons.append("no time left after {:g} s".format(RUNNING * seconds))
+        stopped = "generating inputs was stopped after {:.0f} s".format(seconds)
+        maker.reasons.append(stopped)
     finally:
         config.update("jax_traceback_filtering", filtering)
         candidates.sizes.clear()
-    return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)))
+    return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)), stopped)
 
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
     """Raise `OutOfTime` in what runs for longer, where the system can do that."""
-    if not hasattr(signal, "setitimer") or (
-        threading.current_thread() is not threading.main_thread()
+    if (
+        math.isinf(seconds)
+        or not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread()
     ):
         yield
         return
@@ -96,8 +104,8 @@ def _alarm(seconds: float) -> Iterator[None]:
             raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, ring)
-    # Repeat the signal: Python drops exceptions raised in finalisers.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
+    # Repeat the signal: Python drops exceptions raised in finalisers. Zero would be no alarm.
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.2)
     try:
         yield
     finally:
@@ -248,7 +256,7 @@ class _Maker:
             if pins is None:
                 break
             if not budget.spend():
-                self.reasons.append("no time left for other cases")
+                self.reasons.append("no tries left for other cases")
                 break
             self.search.restore(base)
             self._pin(pins)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import time
 from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -16,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from ..instances.constructions import Constructions
+from ..work import operations
 from . import blame, candidates, construct, networks, type_hints
 from .blame import Blame
 from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, watched
@@ -52,20 +52,20 @@ NOT_OURS = (OutOfTime, KeyboardInterrupt, GeneratorExit)
 
 
 class Budget:
-    """The passes and seconds that are left."""
+    """The passes and the work that are left, which do not depend on the load of the machine."""
 
-    def __init__(self, tries: int, seconds: float) -> None:
+    def __init__(self, tries: int, work: float) -> None:
         self.tries = tries
-        self.deadline = time.monotonic() + seconds
+        self.deadline = operations.count + work
 
     def spend(self) -> bool:
         """Take one pass; False when nothing is left."""
         self.tries -= 1
-        return self.tries >= 0 and time.monotonic() < self.deadline
+        return self.tries >= 0 and operations.count < self.deadline
 
     def left(self) -> float:
-        """Return the seconds that are left."""
-        return self.deadline - time.monotonic()
+        """Return the work that is left: operations to trace."""
+        return self.deadline - operations.count
 
 
 class Search:
@@ -264,6 +264,9 @@ class Search:
                     stack.enter_context(jax.disable_jit())
                 if self.folding:
                     stack.enter_context(jax.ensure_compile_time_eval())
+                # What JAX has compiled or traced before is not traced again, so count as before.
+                again = jit or self.folding
+                stack.enter_context(operations.again() if again else operations.counted())
                 jax.eval_shape(traced, leaves)
         except NOT_OURS:
             raise

@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 class _BudgetSpent(Exception):
-    """No passes or no time left."""
+    """No passes or no work left."""
 
 
 def solve(search: Search, call: Call, budget: Budget) -> Optional[str]:
@@ -56,7 +56,7 @@ def solve(search: Search, call: Call, budget: Budget) -> Optional[str]:
             outcome = improvement.reached
     except _BudgetSpent:
         error = search.last_error
-        return "no time left" if error is None else repairs.describe(error)
+        return "no tries left" if error is None else repairs.describe(error)
     return None
 
 

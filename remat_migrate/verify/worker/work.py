@@ -1,0 +1,82 @@
+"""Measures of work that are the same in every run, on any machine and under any load."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Iterator, List
+
+import jax
+import numpy as np
+
+# `jax.core` no longer exports it.
+_Primitive: Any = next(c for c in type(jax.lax.add_p).__mro__ if c.__name__ == "Primitive")
+
+# Each operation is compiled when it first runs outside jit, which takes longer than running it.
+_MOST_OPERATIONS = 100
+# An array of so many elements takes as long as an operation on a small one.
+_ELEMENTS = 1e6
+
+
+def is_light(function: Callable[[List[Any]], Any], arrays: List[Any]) -> bool:
+    """Return whether a function is cheap to run outside jit; True if it cannot be traced."""
+    try:
+        program = jax.make_jaxpr(function)(arrays)
+    except Exception:  # running it reports the reason
+        return True
+    return _operations(program.jaxpr) <= _MOST_OPERATIONS
+
+
+def _operations(jaxpr: Any) -> float:
+    total = 0.0
+    for equation in jaxpr.eqns:
+        inner = [_operations(part) for part in _inner(equation.params)]
+        size = sum(_size(var.aval) for var in equation.outvars)
+        total += sum(inner) * equation.params.get("length", 1) if inner else 1 + size / _ELEMENTS
+    return total
+
+
+def _inner(params: Any) -> Iterator[Any]:
+    """Yield the programs that an equation runs."""
+    for value in params.values():
+        for part in value if isinstance(value, (list, tuple)) else [value]:
+            part = getattr(part, "jaxpr", part)
+            if hasattr(part, "eqns"):
+                yield part
+
+
+def _size(aval: Any) -> float:
+    return float(np.prod(getattr(aval, "shape", ())))
+
+
+class TracedOperations:
+    """How many operations all passes of this process have traced."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last = 0
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the operations that are traced meanwhile."""
+        start = self.count
+        bind = _Primitive.bind
+
+        def count_and_bind(primitive: Any, *args: Any, **params: Any) -> Any:
+            self.count += 1
+            return bind(primitive, *args, **params)
+
+        _Primitive.bind = count_and_bind
+        try:
+            yield
+        finally:
+            _Primitive.bind = bind
+            self._last = self.count - start
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """Count as many operations as the last time."""
+        self.count += self._last
+        yield
+
+
+operations = TracedOperations()
