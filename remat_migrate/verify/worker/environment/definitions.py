@@ -15,6 +15,7 @@ import signal
 import threading
 from typing import Any, Dict, Iterator, List
 
+from .. import coverage
 from . import guards, ledger, projects, scripts, substitutes
 from .ledger import Reason
 from .missing import Missing
@@ -44,7 +45,7 @@ class _TooLong(BaseException):
 
 def _execute(loader: Any, module: Any) -> None:
     path = loader.path
-    tree = ast.parse(loader.get_data(path), path)
+    tree = coverage.parsed(loader.get_data(path), path)
     skipped = scripts.effects(tree)
     flags = _future_flags(tree)
     names = vars(module)

@@ -55,6 +55,9 @@ def _begin() -> None:
         relocate.install(original, copy)
     if os.environ.get("REMAT_MIGRATE_SHIM"):
         importlib.import_module(PACKAGE + ".shim").install(os.environ["REMAT_MIGRATE_SHIM"])
+    if copy and os.environ.get("REMAT_MIGRATE_TESTS"):
+        # A test needs not have all that its modules import.
+        importlib.import_module(PACKAGE + ".environment.install").install(copy)
     if os.environ.get("REMAT_MIGRATE_RECORD"):
         builtins.__dict__["__remat_migrate_unit__"] = _unit
     import_hooks.after_import("numpy.random", _seed)
