@@ -79,6 +79,7 @@ def run_command(
         VerificationError: the command cannot be started.
     """
     record.mkdir(parents=True, exist_ok=True)
+    (record / "spots.json").write_text(side.spots or "[]", encoding="utf-8")
     text = _SETS_PATH.sub('PYTHONPATH="$REMAT_MIGRATE_SITE":', _moved(command, side))
     with (
         tempfile.TemporaryDirectory(dir=record.parent, ignore_cleanup_errors=True) as scratch,

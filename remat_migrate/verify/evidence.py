@@ -135,6 +135,11 @@ class Unit:
         return self.path, self.qualname
 
     @property
+    def is_redefined(self) -> bool:
+        """Whether its signature, a decorator, or the value that its name is bound to was edited."""
+        return any(spot.at_import for spot in (*self.before, *self.after))
+
+    @property
     def name(self) -> str:
         """Its dotted name: `trainer.blocks.attention_block`."""
         module = self.module or self.path.name
@@ -160,6 +165,7 @@ class Verdict:
         reproduce: the command that reproduces the verdict.
         traceback: where the code under test raised, with the user's paths.
         executed: the edited code that ran in the project, where results were the same.
+        through: the units whose runs exercised this one, if its own did not.
     """
 
     unit: Unit
@@ -176,6 +182,7 @@ class Verdict:
     reproduce: str = ""
     traceback: str = ""
     executed: BothExecuted | None = field(default=None, compare=False, repr=False)
+    through: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

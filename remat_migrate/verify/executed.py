@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,15 @@ class Spots:
     def __init__(self, pieces: Iterable[tuple[Path, Spot]]) -> None:
         self.pieces = tuple(dict.fromkeys(pieces))
 
+    def logged(self, folder: Path) -> tuple[Executed, frozenset[Path]]:
+        """Return what the processes of a command executed, and the files watched, by their logs."""
+        found: dict[str, list[Any]] = {"ran": [], "created": [], "called": [], "watched": []}
+        for log in folder.glob("executed-*.jsonl"):
+            for line in log.read_text(encoding="utf-8").splitlines():
+                what, value = json.loads(line)
+                found[what].append(value)
+        return self.executed(found), frozenset(map(Path, found["watched"]))
+
     def executed(self, report: Mapping[str, Any]) -> Executed:
         """Return what a worker's report says was executed."""
         return Executed(
@@ -29,7 +39,7 @@ def together(verdicts: Iterable[Verdict]) -> BothExecuted:
     """Return what the runs behind some verdicts executed."""
     old, new = Executed(), Executed()
     for verdict in verdicts:
-        if verdict.executed:
+        if verdict.executed and not verdict.outcome.is_wrong:
             old, new = old | verdict.executed[0], new | verdict.executed[1]
     return old, new
 
@@ -100,6 +110,7 @@ def _through(verdict: Verdict, others: Sequence[Verdict]) -> Verdict | None:
         max_abs=max(v.max_abs or 0.0 for v in found),
         max_rel=max(v.max_rel or 0.0 for v in found),
         detail="through " + ", ".join(v.unit.name for v in found[:2]),
+        through=tuple(v.unit.name for v in found),
         executed=verdict.executed,
     )
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from ..analysis.names.scopes import FunctionNode, parameters
 from ..analysis.needs.need import Learned
+from ..discovery.listing import list_files
 from ..engine.analyse import Analysis
 from ..engine.fix_rounds import Applied, FixOutcome
 from ..engine.progress import Progress, silent
@@ -18,12 +20,13 @@ from ..text import first_line
 from .copies.import_names import ImportNames
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
+from .executed import settled
 from .options import VerifyOptions, check_options, find_python
 from .project_tests import ProjectTests, project_tests
 from .prove import ProofInterrupted, prove
 from .schedule import Decided, ignore
 from .units.module_diff import unit_at
-from .units.project_diff import all_units, diff_project
+from .units.project_diff import all_units, callers, diff_project
 
 # Makes fixes in memory: without the withheld ones, given what parameters are known to be needed.
 MakeFixes = Callable[[Callable[[Finding], bool], frozenset[Learned]], FixOutcome[Analysis]]
@@ -31,6 +34,8 @@ MakeFixes = Callable[[Callable[[Finding], bool], frozenset[Learned]], FixOutcome
 FindingKey = tuple[str, Path, str, str]
 # A fix to revert, and why.
 _Wrong = tuple[Applied, str]
+# Unchanged units that may run because they use changed ones.
+_LEVELS, _MOST_CALLERS = 2, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,8 @@ class Proved:
         proof: the verdicts on them.
         wrong: the verdicts for which fixes were reverted.
         reverted: the reverted fixes.
-        unproved: the fixes that were kept although nothing exercised them.
+        unproved: the fixes that were kept although not all that they edit was exercised, each with
+            the reason.
         refined: the parameters that failures have shown to be needed at trace time.
     """
 
@@ -58,7 +64,7 @@ class Proved:
     proof: Proof = field(default_factory=Proof)
     wrong: tuple[Verdict, ...] = ()
     reverted: tuple[Reverted, ...] = ()
-    unproved: tuple[Applied, ...] = ()
+    unproved: tuple[tuple[Applied, str], ...] = ()
     refined: frozenset[Learned] = frozenset()
 
     @property
@@ -139,7 +145,7 @@ class _Rounds:
             wrong = self._wrong_fixes(fixed, proof)
             unproved = () if wrong else tuple(self._unproved(fixed, proof))
             if self._options.strict:
-                wrong = wrong or [(applied, "nothing exercised it") for applied in unproved]
+                wrong = wrong or unproved
             if not wrong:
                 return Proved(
                     fixed,
@@ -171,26 +177,46 @@ class _Rounds:
             options.check_units((*changed.units, *(verdict.unit for verdict in changed.unproved)))
             self._checked = True
         selected, unproved = self._options.selected(changed.units, changed.unproved)
-        units = tuple(unit for unit in selected if only in (None, unit.key))
         texts = {c.path: c.after.data for c in fixed.changes}
+        levels = self._callers(selected, texts)
+        # A call that does not fit a new signature fails in the caller.
+        redefined = {unit.key for unit in selected if unit.is_redefined}
+        using = [unit for level in levels[:1] for unit in level]
+        units = (*selected, *(unit for unit in using if not redefined.isdisjoint(unit.uses)))
+        if only is not None:
+            every = (*selected, *(unit for level in levels for unit in level))
+            units = tuple(unit for unit in every if unit.key == only)
+        edited = {unit.key for unit in selected}
+
+        def decided(verdict: Verdict) -> None:
+            if verdict.unit.key in edited or verdict.outcome.is_wrong:
+                self._decided(verdict)
+
         known = self._known(units, texts)
         waiting = tuple(unit for unit in units if unit.key not in known)
         proof = replace(self._last, verdicts=()) if units else Proof()
         if waiting:
             self._last = proof = prove(
-                self._task(fixed, waiting, texts, only), self._progress, self._decided, self._tests
+                self._task(fixed, waiting, texts, only, levels),
+                self._progress,
+                decided,
+                self._tests,
             )
             if proof.interrupted:
                 raise ProofInterrupted(proof)
         for verdict in proof.verdicts:
-            if verdict.outcome is Outcome.EQUAL:
+            if verdict.outcome is Outcome.EQUAL and not verdict.through:
                 ran = self._texts_run_with(verdict.unit, texts)
                 self._equal.setdefault(verdict.unit.key, []).append((ran, verdict))
         verdicts = {**proof.by_unit, **known}
         return replace(
             proof,
             verdicts=(
-                *(verdicts[unit.key] for unit in units if unit.key in verdicts),
+                *(
+                    verdict
+                    for verdict in settled(tuple(verdicts.values()))
+                    if verdict.unit.key in edited or verdict.outcome.is_wrong
+                ),
                 *unproved,
             ),
             notes=(*proof.notes, *changed.notes),
@@ -202,6 +228,7 @@ class _Rounds:
         units: tuple[Unit, ...],
         texts: Mapping[Path, bytes],
         only: UnitKey | None,
+        levels: tuple[tuple[Unit, ...], ...],
     ) -> Task:
         options = self._options
         if self._python is None:
@@ -216,7 +243,30 @@ class _Rounds:
             if options.cases
             else (),
             tuple(_place(f) for f in fixed.analysis.findings if f.severity == "error"),
+            levels,
         )
+
+    def _callers(
+        self, units: Sequence[Unit], texts: Mapping[Path, bytes]
+    ) -> tuple[tuple[Unit, ...], ...]:
+        """Return the unchanged units that use changed ones, and those that use these."""
+        found: list[tuple[Unit, ...]] = []
+        known = {unit.key for unit in units}
+        below: Sequence[Unit] = [unit for unit in units if unit.qualname]
+        uses: dict[UnitKey, tuple[UnitKey, ...]] = {unit.key: (unit.key,) for unit in below}
+        for _ in range(_LEVELS if below else 0):
+            level = callers(below, self._files, self._import_names, after=texts)
+            level = tuple(unit for unit in level if unit.key not in known)[:_MOST_CALLERS]
+            for unit in level:
+                uses[unit.key] = tuple(dict.fromkeys(k for key in unit.uses for k in uses[key]))
+            known |= {unit.key for unit in level}
+            found.append(tuple(replace(unit, uses=uses[unit.key]) for unit in level))
+            below = level
+        return tuple(found)
+
+    @cached_property
+    def _files(self) -> tuple[Path, ...]:
+        return tuple(list_files(self._root, lambda name: name.endswith(".py")))
 
     def _known(
         self, units: Sequence[Unit], texts: Mapping[Path, bytes]
@@ -262,7 +312,7 @@ class _Rounds:
                 return self._bisect_command(fixed, proof.command.wrong)
             return ()
         by_unit = self._fixes_by_unit(fixed)
-        suspects = [(verdict, by_unit.get(verdict.unit.key, [])) for verdict in proof.wrong]
+        suspects = [(verdict, _fixes_of(verdict.unit, by_unit)) for verdict in proof.wrong]
         # Of several fixes in one unit, rather the one made there than one that edits a call.
         at_home = [
             (verdict, [a for a in fixes if _home(a) == verdict.unit.key])
@@ -306,12 +356,24 @@ class _Rounds:
         found = diff_project(changes, self._import_names)
         return [unit.key for unit in (*found.units, *(verdict.unit for verdict in found.unproved))]
 
-    def _unproved(self, fixed: FixOutcome[Analysis], proof: Proof) -> Iterator[Applied]:
-        """Yield the fixes of which no unit is equal."""
-        equal = {v.unit.key for v in proof.verdicts if v.outcome is Outcome.EQUAL}
+    def _unproved(self, fixed: FixOutcome[Analysis], proof: Proof) -> Iterator[tuple[Applied, str]]:
+        """Yield the fixes of which a unit is not equal, each with the reason."""
+        by_unit = proof.by_unit
         for applied in fixed.applied:
-            if equal.isdisjoint(self._units_of(applied)):
-                yield applied
+            keys = self._units_of(applied)
+            reasons = [
+                f"{verdict.unit.name}: {verdict.detail}"
+                for key in keys
+                if (verdict := by_unit.get(key)) and verdict.outcome is not Outcome.EQUAL
+            ]
+            if reasons or not any(key in by_unit for key in keys):
+                yield applied, reasons[0] if reasons else "nothing exercised it"
+
+
+def _fixes_of(unit: Unit, by_unit: Mapping[UnitKey, list[Applied]]) -> list[Applied]:
+    """Return the fixes that edit a unit, or else what it uses."""
+    fixes = (applied for key in unit.uses for applied in by_unit.get(key, ()))
+    return by_unit.get(unit.key) or list({id(applied): applied for applied in fixes}.values())
 
 
 def finding_key(finding: Finding) -> FindingKey:

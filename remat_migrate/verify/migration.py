@@ -69,7 +69,7 @@ def prove_migration(
         # The flag changes every checkpoint, edited or not.
         wrapped = users(ApiTable().last_names, _below(files, paths), import_names)
         units = tuple({unit.key: unit for unit in (*wrapped, *units)}.values())
-    untouched = callers(units, files, import_names)[:_MOST_CALLERS]
+    untouched = callers(units, files, import_names, before=found.texts)[:_MOST_CALLERS]
     options.check_units((*units, *untouched, *(verdict.unit for verdict in changed.unproved)))
     compared, unproved = options.selected((*units, *untouched), changed.unproved)
     for verdict in unproved:

@@ -68,6 +68,7 @@ def prove(
         return Proof()
     waiting: list[Verdict] = []  # for other units that use them, or the project's tests
     retried: Mapping[UnitKey, Verdict] = {}
+    used: Sequence[Verdict] = ()
 
     def keep_or_report(verdict: Verdict) -> None:
         if is_unproved(verdict):
@@ -91,7 +92,10 @@ def prove(
             declared = declared_cases(sides, cases) if cases else {}
             lanes = [sides, *(sides.another() for _ in range(lanes_for(total) - 1))]
             schedule.run([_decider(lane, declared, recording) for lane in lanes], sides.stop)
-            unproved = [v for v in settled(schedule.verdicts) if tests and tests.may_help(v)]
+            used = _with_callers(lanes, schedule.verdicts, task.callers, progress)
+            found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
+            # Unchanged units are compared for the sake of others.
+            unproved = [v for v in found if tests and tests.may_help(v) and not v.unit.uses]
             if tests and unproved:
                 progress("running the project's tests", total - len(unproved), total)
                 retried = _with_tests(lanes, unproved, tests, progress)
@@ -100,7 +104,9 @@ def prove(
                 proof = replace(proof, notes=(*proof.notes, sentence))
     except KeyboardInterrupt as interrupt:
         proof = replace(proof, interrupted=signal_of(interrupt))
-    verdicts = settled([retried.get(v.unit.key, v) for v in schedule.verdicts])
+    decided_alone = [retried.get(v.unit.key, v) for v in schedule.verdicts]
+    verdicts = settled([*decided_alone, *used])[: len(decided_alone)]
+    wrong = tuple(verdict for verdict in used if verdict.outcome.is_wrong)
     held = {verdict.unit.key for verdict in waiting}
     for verdict in verdicts:
         if verdict.unit.key in held:
@@ -108,7 +114,27 @@ def prove(
     progress("", total, total)
     if tests:
         proof = replace(proof, notes=(*proof.notes, *tests.notes))
-    return replace(proof, verdicts=verdicts, left=total - len(verdicts))
+    return replace(proof, verdicts=(*verdicts, *wrong), left=total - len(verdicts))
+
+
+def _with_callers(
+    lanes: Sequence[Sides],
+    verdicts: Sequence[Verdict],
+    callers: Sequence[Sequence[Unit]],
+    progress: Progress,
+) -> Sequence[Verdict]:
+    """Return verdicts on the callers of units that were not exercised alone, as far as needed."""
+    found: list[Verdict] = []
+    for level in callers:
+        unproved = {v.unit.key for v in settled([*verdicts, *found]) if is_unproved(v)}
+        done = {verdict.unit.key for verdict in verdicts}
+        needed = [u for u in level if u.key not in done and not unproved.isdisjoint(u.uses)]
+        if not needed:
+            return found
+        schedule = Schedule(needed, ignore, progress)
+        schedule.run([_decider(lane, {}, None) for lane in lanes], lanes[0].stop)
+        found += schedule.verdicts
+    return found
 
 
 def _with_tests(
@@ -175,7 +201,7 @@ def _verdict(
     replays: int,
 ) -> Verdict:
     identity = sides.identity(unit)
-    recorded = _of_events(sides, unit, recording.events.get(identity)) if recording else None
+    recorded = _of_events(sides, unit, recording, identity) if recording else None
     if recorded and recorded.outcome.is_wrong:
         return recorded
     known = recorded is not None and recorded.outcome is Outcome.EQUAL
@@ -197,11 +223,13 @@ def _verdict(
         calls=recorded.calls,
         max_abs=max(replayed.max_abs or 0.0, recorded.max_abs or 0.0),
         max_rel=max(replayed.max_rel or 0.0, recorded.max_rel or 0.0),
+        executed=together([replayed, recorded]),
     )
 
 
-def _of_events(sides: Sides, unit: Unit, event: Mapping[str, Any] | None) -> Verdict | None:
+def _of_events(sides: Sides, unit: Unit, recording: Recording, identity: str) -> Verdict | None:
     """Return the verdict on the recorded calls."""
+    event = recording.events.get(identity)
     if event is None or event["verdict"] == Outcome.NOT_EXERCISED:
         return None
     return Verdict(
@@ -212,6 +240,7 @@ def _of_events(sides: Sides, unit: Unit, event: Mapping[str, Any] | None) -> Ver
         event["max_abs"],
         event["max_rel"],
         sides.translate(event["detail"]),
+        executed=recording.executed if unit.path in recording.watched else None,
     )
 
 

@@ -13,7 +13,7 @@ from ..text import read_source
 from .command import CommandRun, run_command
 from .copies.sides import Sides, error_line
 from .copies.workspace import Workspace
-from .evidence import CommandRuns, Unit
+from .evidence import BothExecuted, CommandRuns, Unit
 from .instrument import instrument
 from .session import WorkerEnded
 
@@ -29,11 +29,15 @@ class Recording:
         runs: how they ended.
         events: how the recorded calls of each unit compare, by its identity.
         cases: the recorded inputs of each unit, by its identity, as `serve` describes cases.
+        executed: the edited code that the command executed.
+        watched: the edited files of which this is known: not those that it runs as scripts.
     """
 
     runs: CommandRuns
     events: Mapping[str, Mapping[str, Any]]
     cases: Mapping[str, Mapping[str, Any]]
+    executed: BothExecuted
+    watched: frozenset[Path]
 
 
 def record(sides: Sides, command: str) -> Recording:
@@ -81,6 +85,7 @@ def record(sides: Sides, command: str) -> Recording:
         CommandRuns(command, before.status, after.status, wrong, seconds, before.events),
         compared["units"],
         compared["cases"],
+        *sides.logged("record"),
     )
 
 

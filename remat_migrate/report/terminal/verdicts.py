@@ -38,6 +38,11 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
         place = f"{screen.path(item.finding.path)}:{at}"
         label = screen.paint("reverted", "red", "bold")
         yield f"{label} {place} {item.finding.code}: {_one_line(item.reason)}"
+    for applied, reason in proved.unproved:
+        finding = applied.finding
+        place = f"{screen.path(finding.path)}:{finding.source.line_place(finding.span.start)}"
+        label = screen.paint("not proved", "yellow")
+        yield f"{label} {place} {finding.code}: {printable(_one_line(reason))}"
     for learned in sorted(proved.refined, key=str):
         yield (
             f"found by running: {learned.parameter} of {learned.function} must be concrete"

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from ...libraries.apis import APIS, spellings
 from ..environment import Environment
-from ..evidence import Executed, Spot, Unit
+from ..evidence import BothExecuted, Executed, Spot, Unit
 from ..executed import Spots
 from ..options import VerifyOptions
 from ..session import Reply, Side, Worker
@@ -48,6 +48,8 @@ class Task:
         unfinished: the sites of the new state that are still in the old API because no fix could
             change them: file, first and last line. They keep their old meaning while the others are
             compared.
+        callers: units that use those to compare, in levels: callers, and callers of callers. They
+            run if what they use is not exercised alone.
         is_same: whether both states are the same code, run without and with a JAX flag.
     """
 
@@ -58,7 +60,13 @@ class Task:
     options: VerifyOptions
     known: tuple[str, ...] = ()
     unfinished: tuple[tuple[Path, int, int], ...] = ()
+    callers: tuple[tuple[Unit, ...], ...] = ()
     is_same: bool = False
+
+    @property
+    def all_units(self) -> tuple[Unit, ...]:
+        """The units to compare, and those that may run for them."""
+        return (*self.units, *(unit for level in self.callers for unit in level))
 
 
 def shim_table(
@@ -116,8 +124,8 @@ class Sides:
         ]
         self.old, self.new = (made.result() for made in copies)
         self._spots = {
-            self.old: Spots((unit.path, spot) for unit in task.units for spot in unit.before),
-            self.new: Spots((unit.path, spot) for unit in task.units for spot in unit.after),
+            self.old: Spots((unit.path, spot) for unit in task.all_units for spot in unit.before),
+            self.new: Spots((unit.path, spot) for unit in task.all_units for spot in unit.after),
         }
         self._make_workers(task.options)
 
@@ -163,7 +171,9 @@ class Sides:
             python,
             workspace.root,
             workspace.folder,
-            tuple(dict.fromkeys(workspace.at(p) for unit in self.task.units for p in unit.search)),
+            tuple(
+                dict.fromkeys(workspace.at(p) for unit in self.task.all_units for p in unit.search)
+            ),
             shim,
             json.dumps(
                 [_row(workspace.at(path), spot) for path, spot in self._spots[workspace].pieces]
@@ -208,6 +218,13 @@ class Sides:
         """Return the edited code that a worker executed for a reply."""
         workspace = self.new if worker is self.after else self.old
         return self._spots[workspace].executed(reply["executed"])
+
+    def logged(self, record: str) -> tuple[BothExecuted, frozenset[Path]]:
+        """Return what a recorded command executed of the edited code, and the files watched."""
+        old, in_old = self._spots[self.old].logged(self.scratch / f"before-{record}")
+        new, in_new = self._spots[self.new].logged(self.scratch / f"after-{record}")
+        watched = set(map(self.old.original, in_old)) & set(map(self.new.original, in_new))
+        return (old, new), frozenset(watched)
 
     def folder(self, name: str) -> str:
         """Return the path of a new folder."""

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from ...discovery.file_kinds import is_python
 from ...errors import SourceError
 from ...text import read_source
 from ...text.source_file import may_be_notebook
 from ..copies.import_names import ImportNames
-from ..evidence import Outcome, Unit, Verdict
+from ..evidence import Outcome, Unit, UnitKey, Verdict
+from .edits import Edits
+from .meaning import mentions_of
 from .module_diff import ModuleDiff, diff_modules
 from .outline import Piece, outline
+
+# Files with texts other than those on disk.
+Texts = Mapping[Path, bytes]
+_ON_DISK: Texts = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +90,60 @@ def all_units(paths: Iterable[Path], import_names: ImportNames, cases: Path) -> 
 
 
 def callers(
-    units: Sequence[Unit], paths: Iterable[Path], import_names: ImportNames
+    units: Sequence[Unit],
+    paths: Iterable[Path],
+    import_names: ImportNames,
+    before: Texts = _ON_DISK,
+    after: Texts = _ON_DISK,
 ) -> tuple[Unit, ...]:
     """Return the other units of some files that mention one of the given units.
 
-    If a call had to change with the function it calls, and did not, it fails there.
+    If a call had to change with the function it calls, and did not, it fails there. Where a caller
+    mentions a unit, it has pieces that must run.
+
+    Args:
+        units: the units.
+        paths: the files of the project.
+        import_names: the names of its modules.
+        before: the files whose old text is not the one on disk.
+        after: the files whose new text is not the one on disk.
     """
-    names = {name for unit in units if (name := _called(unit.qualname))}
+    by_name: dict[str, list[UnitKey]] = {}
+    for unit in units:
+        if name := _called(unit.qualname):
+            by_name.setdefault(name, []).append(unit.key)
     known = {unit.key for unit in units}
-    return tuple(unit for unit in users(names, paths, import_names) if unit.key not in known)
+    found = []
+    for user in users(by_name.keys(), paths, import_names, after):
+        if user.key not in known:
+            old = _nodes(user, before)
+            new = _nodes(user, after)
+            edits = Edits()
+            edits.read(old, new, by_name.keys(), by_name.keys())
+            first, second = edits.spots
+            names = {name for name in by_name if _mentions(new, name)}
+            uses = tuple(sorted({key for name in names for key in by_name[name]}))
+            found.append(replace(user, before=first, after=second, uses=uses))
+    return tuple(found)
 
 
-def users(names: Set[str], paths: Iterable[Path], import_names: ImportNames) -> Iterator[Unit]:
+def _nodes(unit: Unit, texts: Texts) -> list[ast.stmt]:
+    pieces = _units_of(unit.path, texts=texts).get(unit.qualname, ())
+    return [piece.node for piece in pieces]
+
+
+def _mentions(nodes: Sequence[ast.stmt], name: str) -> bool:
+    return any(name in names for node in nodes for names in mentions_of(node))
+
+
+def users(
+    names: Set[str],
+    paths: Iterable[Path],
+    import_names: ImportNames,
+    texts: Texts = _ON_DISK,
+) -> Iterator[Unit]:
     """Yield the units of some files that read a name or attribute among `names`."""
-    for path, name, line in _mentioning(names, paths):
+    for path, name, line in _mentioning(names, paths, texts):
         yield _unit(path, name, line, import_names)
 
 
@@ -113,19 +161,23 @@ def called_names(qualnames: Iterable[str]) -> Iterator[str]:
         )
 
 
-def _mentioning(names: Set[str], paths: Iterable[Path]) -> Iterator[tuple[Path, str, int]]:
+def _mentioning(
+    names: Set[str], paths: Iterable[Path], texts: Texts = _ON_DISK
+) -> Iterator[tuple[Path, str, int]]:
     any_name = b"|".join(re.escape(name.encode()) for name in sorted(names))
     prefilter = re.compile(rb"\b(?:" + any_name + rb")\b")
     for path in paths if names else ():
-        for name, pieces in _units_of(path, prefilter).items():
+        for name, pieces in _units_of(path, prefilter, texts).items():
             if any(names & (piece.attributes | piece.mentions) for piece in pieces):
                 yield path, name, pieces[-1].line
 
 
-def _units_of(path: Path, prefilter: re.Pattern[bytes] | None = None) -> Mapping[str, list[Piece]]:
+def _units_of(
+    path: Path, prefilter: re.Pattern[bytes] | None = None, texts: Texts = _ON_DISK
+) -> Mapping[str, list[Piece]]:
     """Return the units of a file; none if it cannot be read, which its own verdict reports."""
     try:
-        data = path.read_bytes()
+        data = texts.get(path) or path.read_bytes()
         if prefilter and not prefilter.search(data):
             return {}
         return outline(_text(path, data)).units

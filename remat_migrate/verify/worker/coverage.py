@@ -10,6 +10,7 @@ called: `watched` functions of the checkpoint family note both.
 from __future__ import annotations
 
 import ast
+import bisect
 import builtins
 import functools
 import importlib.machinery
@@ -17,9 +18,23 @@ import json
 import os
 import sys
 import types
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Container,
+    Dict,
+    FrozenSet,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 _RAN = "__remat_migrate_ran__"
+# In the lines that `instrument` inserts.
+_RECORDER = b"__remat_migrate_unit__"
 # What one checkpoint wraps: the edited piece that applies it, and a name.
 _Application = Tuple[int, str]
 _MISSING = object()
@@ -46,27 +61,34 @@ class _Notes:
         self.created_at_import: Set[_Application] = set()
         self.created: Set[_Application] = set()
         self.called: Set[_Application] = set()
+        self.watched: Set[str] = set()
 
 
 _spots: Dict[str, List[Spot]] = {}
 _known: Dict[int, Spot] = {}
 _notes = _Notes()
+_log = ""
+# Of files with recorders: the lines that they do not have in the project.
+_inserted: Dict[str, List[int]] = {}
 
 
-def install(table: str) -> None:
+def install(table: str, log: str = "") -> None:
     """Watch the spots of files.
 
     Args:
+        log: a file to which to write what runs, besides keeping it; see `executed.read_log`.
         table: JSON, a list of [path, line, column, end line, end column, first, last, whether it is
             an expression, whether importing runs it]. The index is the number of the spot.
     """
+    global _log
+    _log = log
     for number, (path, *values) in enumerate(json.loads(table)):
         spot = Spot(number, tuple(values[:4]), *values[4:])
         _known[number] = spot
         for each in {os.path.abspath(path), os.path.realpath(path)}:
             _spots.setdefault(each, []).append(spot)
     if _spots:
-        setattr(builtins, _RAN, _note)
+        setattr(builtins, _RAN, _ran)
         loader: Any = importlib.machinery.SourceFileLoader
         loader.get_code = functools.partialmethod(_get_code, loader.get_code)
 
@@ -92,10 +114,19 @@ def report() -> Dict[str, Any]:
     }
 
 
-def _note(number: int) -> None:
-    _notes.ran.add(number)
+def _ran(number: int) -> None:
     if _known[number].at_import:
         _notes.at_import.add(number)
+    _note("ran", number)
+
+
+def _note(what: str, found: Any) -> None:
+    notes = getattr(_notes, what)
+    if found not in notes:
+        notes.add(found)
+        if _log:
+            with open(_log, "a", encoding="utf-8") as file:
+                file.write(json.dumps([what, found]) + "\n")
 
 
 # -- probes
@@ -103,29 +134,45 @@ def _note(number: int) -> None:
 
 def _get_code(self: Any, original: Any, fullname: Optional[str] = None) -> Any:
     path = self.get_filename(fullname)
-    spots = _spots.get(os.path.realpath(path))
-    if not spots or type(self) is not importlib.machinery.SourceFileLoader:
+    ordinary = type(self) is importlib.machinery.SourceFileLoader
+    if not ordinary or os.path.realpath(path) not in _spots:
         return original(self, fullname)
-    return compile(parsed(self.get_data(path), path), path, "exec", dont_inherit=True)
+    data = self.get_data(path)
+    tree = ast.parse(data, path)
+    watch(tree, path, data)
+    return compile(tree, path, "exec", dont_inherit=True)
 
 
-def parsed(source: bytes, path: str) -> ast.Module:
-    """Return the code of a file with calls before its edited pieces."""
-    tree = ast.parse(source, path)
+def watch(tree: ast.Module, path: str, data: bytes, skipped: Container[ast.stmt] = ()) -> None:
+    """Put a call before each spot of a file; not before statements of the module to be skipped."""
     spots = _spots.get(os.path.realpath(path))
-    return probed(tree, spots) if spots else tree
+    if spots:
+        lines = data.splitlines()
+        inserted = [number for number, line in enumerate(lines, 1) if _RECORDER in line]
+        _inserted[path] = inserted
+        _note("watched", path)
+        probe(tree, spots, inserted, skipped)
 
 
-def probed(tree: ast.Module, spots: List[Spot]) -> ast.Module:
-    """Return a module with a call before each spot."""
-    _Probes(spots).visit(tree)
-    return ast.fix_missing_locations(tree)
+def probe(
+    tree: ast.Module,
+    spots: List[Spot],
+    inserted: Sequence[int] = (),
+    skipped: Container[ast.stmt] = (),
+) -> None:
+    """Put a call before each spot; `inserted` lines are not counted in the positions of spots."""
+    _Probes(spots, inserted, skipped).visit(tree)
+    ast.fix_missing_locations(tree)
 
 
 class _Probes(ast.NodeTransformer):
     """Puts a statement before edited statements, and `call or expression` for expressions."""
 
-    def __init__(self, spots: List[Spot]) -> None:
+    def __init__(
+        self, spots: List[Spot], inserted: Sequence[int], skipped: Container[ast.stmt]
+    ) -> None:
+        self._inserted = inserted
+        self._skipped = skipped
         self._statements = {s.position[:2]: s.number for s in spots if not s.is_expression}
         self._expressions = {s.position: s.number for s in spots if s.is_expression}
 
@@ -135,25 +182,32 @@ class _Probes(ast.NodeTransformer):
             if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
                 block[:] = [part for statement in block for part in self._probed(statement)]
         if isinstance(node, ast.expr):
-            number = self._expressions.get(_position(node))
+            number = self._expressions.get(self._position(node))
             if number is not None:
                 call = ast.copy_location(_call(number), node)
                 return ast.copy_location(ast.BoolOp(ast.Or(), [call, node]), node)
         return node
 
     def _probed(self, statement: Any) -> List[Any]:
-        number = self._statements.get((statement.lineno, statement.col_offset))
-        if number is None or _is_future_import(statement):
+        line = _original_line(statement.lineno, self._inserted)
+        number = self._statements.get((line, statement.col_offset))
+        if number is None or _is_future_import(statement) or statement in self._skipped:
             return [statement]
         return [ast.copy_location(ast.Expr(_call(number)), statement), statement]
+
+    def _position(self, node: Any) -> Any:
+        first, last = (
+            _original_line(line, self._inserted) for line in (node.lineno, node.end_lineno)
+        )
+        return first, node.col_offset, last, node.end_col_offset
+
+
+def _original_line(line: int, inserted: Sequence[int]) -> int:
+    return line - bisect.bisect_left(inserted, line)
 
 
 def _call(number: int) -> Any:
     return ast.Call(ast.Name(_RAN, ast.Load()), [ast.Constant(number)], [])
-
-
-def _position(node: Any) -> Any:
-    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
 def _is_future_import(statement: Any) -> bool:
@@ -165,8 +219,9 @@ def _is_future_import(statement: Any) -> bool:
 
 def edited(frame: Any) -> Optional[Spot]:
     """Return the spot that a frame is executing."""
-    line = frame.f_lineno
-    found = [s for s in _spots.get(frame.f_code.co_filename, ()) if s.first <= line <= s.last]
+    path = frame.f_code.co_filename
+    line = _original_line(frame.f_lineno, _inserted.get(path, ()))
+    found = [s for s in _spots.get(path, ()) if s.first <= line <= s.last]
     return min(found, key=lambda spot: spot.last - spot.first) if found else None
 
 
@@ -205,14 +260,14 @@ def _watched(number: int, wrapped: Any, made: Any, methods: Any) -> Any:
         made = _noting(made, application)
     elif made is wrapped or not _watch_objects(made, wrapped, application):
         return made
-    _notes.created.add(application)
+    _note("created", application)
     return made
 
 
 def _noting(function: Any, application: _Application) -> Any:
     @functools.wraps(function)
     def noting(*args: Any, **kwargs: Any) -> Any:
-        _notes.called.add(application)
+        _note("called", application)
         return function(*args, **kwargs)
 
     return noting
@@ -242,7 +297,8 @@ def _watch_objects(made: Any, wrapped: Any, application: _Application) -> bool:
         @functools.wraps(call)
         def noting(self: Any, *args: Any, **kwargs: Any) -> Any:
             for key in _keys(self):
-                _notes.called.update(_objects.get(key, ()))
+                for application in _objects.get(key, ()):
+                    _note("called", application)
             return call(self, *args, **kwargs)
 
         kind.__call__ = noting

@@ -97,7 +97,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
     if isinstance(found, property):
         found = found.fget
     if isinstance(found, type):
-        raise NotFound("%s is a class" % qualname)
+        return _class(found, qualname, module)
     inner = pytest_fixtures.function_of(found)
     if inner is not None:
         return Unit(inner, owner, module, True)
@@ -111,6 +111,16 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
             return Unit(lambda: found, None, module)
         raise NotFound("%s is not callable: it is a %s" % (qualname, type(found).__name__))
     return Unit(results.run_whole(found), owner, module)
+
+
+def _class(found: type, qualname: str, module: Any) -> Unit:
+    """Return the method by which instances of a class are called, else its constructor."""
+    for name in ("__call__", "forward"):
+        if inspect.isfunction(inspect.getattr_static(found, name, None)):
+            return Unit(results.run_whole(getattr(found, name)), found, module)
+    if inspect.isfunction(found.__init__):  # type: ignore[misc]
+        return Unit(_constructor(found, found.__init__), None, module)  # type: ignore[misc]
+    raise NotFound("%s is a class without methods" % qualname)
 
 
 def _is_test(owner: type, found: Any) -> bool:

@@ -103,7 +103,9 @@ def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comp
     if not leaves:
         return Comparison(EQUAL, max_abs, max_rel, "it returns nothing")
     if all("function" in leaf for leaf in leaves):
-        return Comparison(NOT_EXERCISED, detail="it returns functions that nothing calls")
+        return Comparison(
+            NOT_EXERCISED, detail="nothing calls the functions or classes that it returns"
+        )
     return Comparison(EQUAL, max_abs, max_rel)
 
 

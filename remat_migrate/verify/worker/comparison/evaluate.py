@@ -253,7 +253,7 @@ class _Writer:
         }
 
     def _leaf(self, leaf: Any) -> Dict[str, Any]:
-        if results.is_function(leaf):
+        if results.is_function(leaf) or isinstance(leaf, type):
             return {"function": True}
         if not _is_array(leaf):
             return {"other": _text(repr(leaf))[:500]}

@@ -45,8 +45,10 @@ class _TooLong(BaseException):
 
 def _execute(loader: Any, module: Any) -> None:
     path = loader.path
-    tree = coverage.parsed(loader.get_data(path), path)
+    data = loader.get_data(path)
+    tree = ast.parse(data, path)
     skipped = scripts.effects(tree)
+    coverage.watch(tree, path, data, skipped)
     flags = _future_flags(tree)
     names = vars(module)
     with ledger.importing():

@@ -53,12 +53,18 @@ def _begin() -> None:
     original, copy = (os.environ.get("REMAT_MIGRATE_" + name) for name in ("ORIGINAL", "COPY"))
     if original and copy:
         relocate.install(original, copy)
+    record = os.environ.get("REMAT_MIGRATE_RECORD")
+    spots = os.path.join(record or "", "spots.json")
+    if record and os.path.exists(spots):
+        log = os.path.join(record, "executed-%d.jsonl" % os.getpid())
+        with open(spots, encoding="utf-8") as file:
+            importlib.import_module(PACKAGE + ".coverage").install(file.read(), log)
     if os.environ.get("REMAT_MIGRATE_SHIM"):
         importlib.import_module(PACKAGE + ".shim").install(os.environ["REMAT_MIGRATE_SHIM"])
     if copy and os.environ.get("REMAT_MIGRATE_TESTS"):
         # A test needs not have all that its modules import.
         importlib.import_module(PACKAGE + ".environment.install").install(copy)
-    if os.environ.get("REMAT_MIGRATE_RECORD"):
+    if record:
         builtins.__dict__["__remat_migrate_unit__"] = _unit
     import_hooks.after_import("numpy.random", _seed)
 

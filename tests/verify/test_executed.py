@@ -1,0 +1,245 @@
+"""A unit is equal only if its edited code ran, and the checkpoints that it applies were called."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import cli, write_files
+from worker_package import load_worker
+
+from remat_migrate.verify.evidence import Spot
+from remat_migrate.verify.units.module_diff import diff_modules
+
+coverage = load_worker("coverage")
+
+UNITS = """
+import os
+
+import jax
+import jax.numpy as jnp
+
+
+def inner(x, train):
+    return jnp.sin(x) * 2 if train else x
+
+
+def called(x, train):
+    y = jnp.tanh(x)
+    if train:
+        y = jax.checkpoint(inner, {option})(y, train)
+    return y
+
+
+def under_a_flag(x):
+    if os.environ.get("NEVER_SET"):
+        x = jax.checkpoint(inner, {option})(x, True)
+    return x * 2
+
+
+def never_called(x):
+    step = jax.checkpoint(inner, {wrong})
+    return x + 1 if step else x
+
+
+def in_a_branch(x, step=None):
+    return x if step is None else jax.checkpoint(inner, {option})(x, step)
+
+
+def factory():
+    class Layer:
+        def __call__(self, x):
+            return jax.checkpoint(inner, {option})(x, True)
+
+    return Layer
+
+
+def used():
+    return jax.checkpoint(inner, {option})
+
+
+def user(x, train):
+    return used()(x, train) + 1
+"""
+OLD = UNITS.format(option="concrete=True", wrong="concrete=True")
+NEW = UNITS.format(option="static_argnums=(1,)", wrong="static_argnums=(0,)")
+
+
+def verified(folder: Path, *arguments: str) -> dict[str, dict[str, Any]]:
+    ran = cli(folder, "verify", "--base", "../old", "--output-format", "json", *arguments)
+    return {v["unit"]: v for v in json.loads(ran.out)["verdicts"]}
+
+
+def test_edited_code_must_run(tmp_path: Path) -> None:
+    write_files(tmp_path / "old", {"pyproject.toml": "", "m.py": OLD})
+    write_files(tmp_path / "new", {"pyproject.toml": "", "m.py": NEW})
+    verdicts = verified(tmp_path / "new")
+    outcomes = {name.removeprefix("m."): v["verdict"] for name, v in verdicts.items()}
+    assert outcomes == {
+        "called": "equal",
+        "under_a_flag": "not-exercised",
+        "never_called": "not-exercised",
+        "in_a_branch": "equal",
+        "factory": "not-exercised",
+        "used": "equal",
+        "user": "equal",
+    }
+    line = NEW[: NEW.index("x = jax.checkpoint")].count("\n") + 1
+    condition = "if os.environ.get('NEVER_SET')"
+    assert verdicts["m.under_a_flag"]["detail"].startswith(f"line {line} did not run ({condition})")
+    assert "the checkpoint of inner at line" in verdicts["m.never_called"]["detail"]
+    # The edited line runs with one value only.
+    assert verdicts["m.called"]["detail"].startswith("train=True")
+
+
+def test_command_counts_what_it_runs(tmp_path: Path) -> None:
+    run = (
+        "import jax.numpy as jnp, m\nm.called(jnp.ones(3), {train})\nm.under_a_flag(jnp.ones(3))\n"
+    )
+    for train in (False, True):
+        files = {"pyproject.toml": "", "run.py": run.format(train=train)}
+        project = tmp_path / str(train)
+        write_files(project / "old", {**files, "m.py": OLD})
+        write_files(project / "new", {**files, "m.py": NEW})
+        command = "NEVER_SET=1 python run.py" if train else "python run.py"
+        verdicts = verified(project / "new", "--command", command, "--unit", "m.under_a_flag")
+        expected = "equal" if train else "not-exercised"
+        assert verdicts["m.under_a_flag"]["verdict"] == expected, verdicts
+
+
+def test_edits() -> None:
+    changed = {unit.qualname: unit for unit in diff_modules(EDITS, EDITED).changed}
+    assert places(EDITED, changed["branches"].after) == [
+        "y = checkpoint(f, static_argnums=(1,))(x) if x else x | if not (flag)",
+        "checkpoint(f, static_argnums=(1,))(x) | if x",
+    ]
+    assert places(EDITS, changed["deferred"].before) == [
+        "return map(lambda y: g(y, True), x) | ",
+        "g(y, True) | lambda",
+    ]
+    assert places(EDITED, changed["reader"].after) == [
+        "OPTIONS = {} | ",
+        "return checkpoint(h, **OPTIONS)(x) | ",
+    ]
+    assert places(EDITED, changed["refuses"].after) == ["if x < 1: | "]
+
+
+EDITS = """
+OPTIONS = {"concrete": True}
+
+def branches(x, flag):
+    if flag:
+        y = 1
+    else:
+        y = checkpoint(f, concrete=True)(x) if x else x
+    return y
+
+def deferred(x):
+    return map(lambda y: g(y, True), x)
+
+def reader(x):
+    a = 1
+    return checkpoint(h, **OPTIONS)(x)
+
+def refuses(x):
+    if x < 0:
+        raise ValueError("old")
+"""
+EDITED = (
+    EDITS.replace("concrete=True", "static_argnums=(1,)")
+    .replace("g(y, True)", "g(y, False)")
+    .replace('{"concrete": True}', "{}")
+    .replace("x < 0", "x < 1")
+    .replace('"old"', '"new"')
+)
+
+
+def places(text: str, spots: tuple[Spot, ...]) -> list[str]:
+    lines = text.splitlines()
+    found = []
+    for spot in spots:
+        end = spot.end_column if spot.is_expression else None
+        found.append(f"{lines[spot.line - 1][spot.column : end]} | {spot.condition}")
+    return found
+
+
+@pytest.mark.parametrize("inserted", [(), (1,)])
+def test_probes_change_nothing_else(inserted: tuple[int, ...]) -> None:
+    text = '''\
+"""Docstring."""
+from __future__ import annotations
+def f(x):
+    """Doc."""
+    if x:
+        return [y or 2 for y in x]
+    return (lambda z: z + 1)(0)
+'''
+    shift = len(inserted)
+    tree = ast.parse(text)
+    spots = [
+        coverage.Spot(0, (5 - shift, 4, 6 - shift, 34), 5, 5, False, False),
+        coverage.Spot(1, (6 - shift, 21, 6 - shift, 22), 6, 6, True, False),
+        coverage.Spot(2, (7 - shift, 22, 7 - shift, 27), 7, 7, True, False),
+    ]
+    ran: list[int] = []
+    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append}
+    coverage.probe(tree, spots, inserted)
+    exec(compile(tree, "m", "exec"), space)
+    assert space["__doc__"] == "Docstring."
+    assert space["f"].__doc__ == "Doc."
+    assert space["f"]([3, 0]) == [3, 2]
+    assert ran == [0, 1]
+    assert space["f"]([]) == 1
+    assert ran == [0, 1, 0, 2]
+
+
+BLOCKS = """
+import flax.linen as nn
+
+
+class Block(nn.Module):
+    width: int = 4
+
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+        y = nn.Dense(self.width)(x)
+        return nn.relu(y) if train else y
+
+
+RematBlock = nn.remat(Block, concrete=True)
+
+
+def make_block(remat):
+    return nn.remat(Block, concrete=True) if remat else Block
+
+
+def orphan():
+    return nn.remat(Block, concrete=True)
+"""
+NET = """
+import blocks
+import flax.linen as nn
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+        return blocks.make_block(True)(4)(x, train)
+"""
+
+
+@pytest.mark.slow
+def test_fix_is_proved_through_callers(tmp_path: Path) -> None:
+    pytest.importorskip("flax")
+    write_files(tmp_path, {"pyproject.toml": "", "blocks.py": BLOCKS, "net.py": NET})
+    ran = cli(tmp_path, "--fix", "--verify", "--output-format", "json")
+    verdicts = {v["unit"]: v for v in json.loads(ran.out)["verdicts"]}
+    assert {name: v["verdict"] for name, v in verdicts.items()} == {
+        "blocks.RematBlock": "equal",
+        "blocks.make_block": "equal",
+        "blocks.orphan": "not-exercised",
+    }
+    assert verdicts["blocks.make_block"]["detail"] == "through net.Net.__call__"
