@@ -23,7 +23,7 @@ import numpy as np
 
 from ..frameworks import flax_modules, pure_functions
 from ..instances import sizes
-from ..instances.constructions import Constructions, concrete
+from ..instances.constructions import concrete, of_project
 from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
 from .combinations import Combinations, Pins
 from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
@@ -142,7 +142,7 @@ class _Maker:
             self.cls = concrete(self.cls)
         self.read = code_usage.names_read(unit)
         self.classes = hints.get("classes") or []
-        self.constructions = Constructions(hints.get("root") or "")
+        self.constructions = of_project(hints.get("root") or "")
         self._start(0)
         self.cases: List[Tuple[str, Case]] = []
         self.reasons: List[str] = []

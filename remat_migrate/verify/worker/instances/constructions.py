@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import os
 import re
@@ -23,6 +24,12 @@ _NUMBERS = (bool, int, float, str, complex)
 _MISSING = inspect.Parameter.empty
 
 Arguments = Dict[str, Any]
+
+
+@functools.lru_cache(maxsize=None)
+def of_project(root: str) -> "Constructions":
+    """Return the constructions of the project in a folder."""
+    return Constructions(root)
 
 
 class Constructions:

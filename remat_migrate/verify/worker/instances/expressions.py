@@ -12,6 +12,7 @@ import builtins
 import functools
 import importlib
 import operator
+import os
 import re
 import sys
 import types
@@ -80,6 +81,7 @@ class Evaluator:
         self.sources = sources
         self._instance_of = instance_of
         self._active: Set[Any] = set()
+        self._failed: Set[str] = set()  # modules that cannot be imported
         self._steps = 0
 
     def value(self, node: Any, scope: Scope) -> Any:
@@ -90,6 +92,8 @@ class Evaluator:
         """
         key = (scope.source.path, id(node))
         self._steps += 1
+        if not self._active:
+            self._steps = 0
         if key in self._active or len(self._active) > _DEEPEST or self._steps > _MOST_STEPS:
             raise Unknown
         handle = getattr(self, "_" + type(node).__name__, None)
@@ -353,8 +357,9 @@ class Evaluator:
     def _packages(self, source: Source, level: int) -> Iterator[str]:
         """Yield the package that a relative import starts from."""
         for folder in sys.path:
-            if folder and source.path.startswith(folder.rstrip("/\\") + "/"):
-                parts = source.path[len(folder.rstrip("/\\")) + 1 :].split("/")[:-level]
+            folder = os.path.realpath(folder or ".")
+            if source.path.startswith(folder + os.sep):
+                parts = os.path.relpath(source.path, folder).split(os.sep)[:-level]
                 yield ".".join(parts)
                 return
 
@@ -362,13 +367,16 @@ class Evaluator:
         if name in sys.modules:
             return sys.modules[name]
         top = name.partition(".")[0]
-        path = "/" + top
-        if not any(path + "/" in file or file.endswith(path + ".py") for file in self._files()):
+        path = os.sep + top
+        files = self.sources.texts()
+        if not any(path + os.sep in file or file.endswith(path + ".py") for file in files):
             raise Unknown  # neither imported by the unit nor part of the project
-        return importlib.import_module(name)
-
-    def _files(self) -> List[str]:
-        return list(self.sources.texts())
+        if name in self._failed:
+            raise Unknown
+        self._failed.add(name)
+        found = importlib.import_module(name)
+        self._failed.discard(name)
+        return found
 
 
 def is_settings(cls: Any) -> bool:

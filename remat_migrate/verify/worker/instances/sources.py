@@ -29,9 +29,12 @@ class Source:
     def __init__(self, path: str, tree: ast.Module) -> None:
         self.path = path
         self.tree = tree
-        self._parents = {
-            child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)
-        }
+        self._parents: Dict[ast.AST, ast.AST] = {}
+        self._nodes: Dict[type, List[Any]] = {ast.ClassDef: [], ast.Call: [], ast.Assign: []}
+        for node in ast.walk(tree):
+            self._nodes.get(type(node), []).append(node)
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
 
     def around(self, node: ast.AST) -> Tuple[ast.AST, ...]:
         """Return the functions and classes around a node, the innermost first."""
@@ -45,27 +48,20 @@ class Source:
 
     def classes(self, name: str) -> Iterator[ast.ClassDef]:
         """Yield the definitions of classes with a name."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.ClassDef) and node.name == name:
-                yield node
+        yield from (node for node in self._nodes[ast.ClassDef] if node.name == name)
 
     def calls(self, name: str) -> Iterator[ast.Call]:
-        """Yield the calls that construct a class, also transformed: `nn.remat(Block)(config)`."""
+        """Yield the calls of a class or function, also transformed: `nn.remat(Block)(config)`."""
         names = {name}
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Assign) and _wraps(node.value, names):
+        for node in self._nodes[ast.Assign]:
+            if _wraps(node.value, names):
                 names |= {t.id for t in node.targets if isinstance(t, ast.Name)}
-        own = {
-            call
-            for cls in self.classes(name)
-            for method in cls.body
-            if isinstance(method, ast.FunctionDef)
-            for call in ast.walk(method)
-            if isinstance(call, ast.Call) and _last_name(call.func) == "cls"
-        }
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Call):
-                if node in own or _last_name(node.func) in names or _wraps(node.func, names):
+        for node in self._nodes[ast.Call]:
+            if _last_name(node.func) in names or _wraps(node.func, names):
+                yield node
+            elif _last_name(node.func) == "cls":
+                classes = [c for c in self.around(node) if isinstance(c, ast.ClassDef)]
+                if classes and classes[0].name == name:
                     yield node
 
 
@@ -74,14 +70,11 @@ def _last_name(expression: Any) -> str:
 
 
 def _wraps(expression: Any, names: Set[str]) -> bool:
-    """Return whether an expression is a call with one of the names as an argument."""
-    if not isinstance(expression, ast.Call):
+    """Return whether an expression transforms one of the names: `nn.scan(nn.remat(Block))`."""
+    if not isinstance(expression, ast.Call) or not expression.args:
         return False
-    arguments = [*expression.args, *(keyword.value for keyword in expression.keywords)]
-    inner = [expression.func] if isinstance(expression.func, ast.Call) else []
-    return any(
-        _last_name(part) in names or _wraps(part, names) for part in [*arguments[:1], *inner]
-    )
+    first = expression.args[0]
+    return _last_name(first) in names or _wraps(first, names)
 
 
 class Sources:
