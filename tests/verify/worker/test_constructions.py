@@ -218,6 +218,45 @@ def test_abstract_classes_are_replaced_by_concrete_ones(project):
     assert type(instance).__name__ == "Doubled"
 
 
+def test_sizes_that_are_needed_are_kept_and_the_case_is_abstract(project):
+    text = LAYERS.replace(
+        "config = self.config", "config = self.config\n        assert x.shape[-1] == 1024"
+    )
+    module = project(layers=text, config=CONFIG)
+    instance, x = cases_of(module, "Layer.__call__")[0]["args"]
+    assert instance.config.d_model == 1024
+    assert type(x).__name__ == "ShapeDtypeStruct"
+    assert x.shape[-1] == 1024
+
+
+def test_flags_and_rates_of_a_configuration_vary(project):
+    module = project(
+        rates="""
+        import dataclasses
+        import flax.linen as nn
+
+        @dataclasses.dataclass(frozen=True)
+        class Config:
+            hidden_size: int = 64
+            dropout: float = 0.0
+            use_bias: bool = True
+            unread: bool = True
+
+        class Dropped(nn.Module):
+            config: Config
+
+            @nn.compact
+            def __call__(self, x, deterministic: bool):
+                x = nn.Dense(self.config.hidden_size, use_bias=self.config.use_bias)(x)
+                return nn.Dropout(self.config.dropout)(x, deterministic=deterministic)
+        """
+    )
+    configs = [case["args"][0].config for case in cases_of(module, "Dropped.__call__")]
+    assert {config.dropout for config in configs} == {0.0, 0.25}
+    assert {config.use_bias for config in configs} == {True, False}
+    assert {config.unread for config in configs} == {True}
+
+
 @pytest.mark.parametrize(
     ("given", "shrunk"),
     [

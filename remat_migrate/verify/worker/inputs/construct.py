@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import zlib
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks import pure_functions
+from ..instances import variations
 from . import candidates, stand_in, type_hints
 from .node import (
     ABSENT,
@@ -80,7 +81,7 @@ def add_parameters(search: Any, node: Node) -> None:
             continue
         annotation = known.get(name, parameter.annotation)
         if name in found:
-            plan: Optional[Plan] = type_hints.plan_by_default(name, found[name], None)
+            plan: Optional[Plan] = _plan_found(name, found[name], search.names_read)
             node.children[name] = search.new((*node.path, name), node, annotation, plan)
             continue
         switch = type(parameter.default) in (bool, float) and name in search.names_read
@@ -90,6 +91,16 @@ def add_parameters(search: Any, node: Node) -> None:
         if type(parameter.default) is float:
             plan = Plan([value(parameter.default)], candidates.rates(parameter.default))
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
+
+
+def _plan_found(name: str, thing: Any, names_read: FrozenSet[str]) -> Plan:
+    """Plan an argument that is known, and other values of what is read from it."""
+    others = variations.variations(thing, names_read)
+    if others:
+        return Plan([value(thing)], [value(other) for other in (thing, *others)])
+    if type(thing) is float and candidates.is_rate(name):
+        return Plan([value(thing)], candidates.rates(thing))
+    return type_hints.plan_by_default(name, thing, None)
 
 
 def instance(node: Node, get_value: GetValue) -> Any:

@@ -22,11 +22,11 @@ import jax
 import numpy as np
 
 from ..frameworks import flax_modules, pure_functions
-from ..instances import sizes
+from ..instances import sizes, variations
 from ..instances.constructions import concrete, of_project
 from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
 from .combinations import Combinations, Pins
-from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
+from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Node, Plan
 from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 
 MOST_CASES = 10
@@ -159,7 +159,7 @@ class _Maker:
         base = self.search.save()
         self._keep(())
         self._others(base, budget)
-        if self.cases:
+        if self.cases and not self._is_abstract():
             self._variants(base, budget)
 
     def _start(self, way: int) -> None:
@@ -201,6 +201,12 @@ class _Maker:
         candidates.sizes.clear()
         for cls in self._instances():
             candidates.sizes.update(sizes.main_sizes(self.search.arguments_of(cls)))
+
+    def _is_abstract(self) -> bool:
+        """Return whether the unit is a method of a module that is too large to compute with."""
+        return self.context is not None and any(
+            sizes.is_large(self.search.arguments_of(cls)) for cls in self._instances()
+        )
 
     def _roots(self, made: inspect.Signature) -> None:
         """Add a node for each parameter."""
@@ -303,7 +309,13 @@ class _Maker:
         )
 
     def _keep(self, pins: Pins) -> None:
-        """Run what has been found with numbers; keep it if that works."""
+        """Run what has been found with numbers; keep it if that works.
+
+        What is too large to compute with is kept with abstract arrays.
+        """
+        if self._is_abstract():
+            self.cases.append((self._about(pins), _abstract(self._case(0))))
+            return
         trouble: Optional[str] = None
         works: Optional[int] = None
         for variant in (0, 1, 2):
@@ -342,10 +354,18 @@ class _Maker:
             if node.choice is not None and len(node.alternatives) > 1:
                 shown.setdefault(node.number, node.choice)
         texts = [
-            "{}={}".format(self.search.nodes[number].label, _shown(choice))
+            _described(self.search.nodes[number], choice)
             for number, choice in sorted(shown.items())
         ]
-        return ", ".join(texts)
+        return ", ".join(text for text in texts if text)
+
+
+def _described(node: Node, choice: Choice) -> str:
+    first = node.alternatives[0].value if node.alternatives else None
+    if choice.kind == VALUE and sizes.holds_settings(choice.value) and first is not None:
+        changed = variations.difference(choice.value, first)
+        return "{}.{}".format(node.label, changed) if changed else ""
+    return "{}={}".format(node.label, _shown(choice))
 
 
 def _shown(choice: Choice) -> str:
@@ -365,6 +385,20 @@ def _evaluate(unit: Callable[..., Any], case: Case) -> List[Any]:
         prepared.function(*prepared.args, **prepared.kwargs)
         for prepared in pure_functions.prepare(unit, case)
     ]
+
+
+def _abstract(case: Case) -> Case:
+    """Return a case with abstract arrays."""
+
+    def change(leaf: Any) -> Any:
+        held = isinstance(leaf, (jax.Array, np.ndarray)) and leaf.ndim
+        typed = held and jax.numpy.issubdtype(leaf.dtype, jax.numpy.number)
+        make: Any = jax.ShapeDtypeStruct
+        # Random keys stay what they are.
+        return make(leaf.shape, leaf.dtype) if typed and leaf.dtype != np.uint32 else leaf
+
+    args, kwargs = jax.tree_util.tree_map(change, (case["args"], case["kwargs"]))
+    return dict(case, args=args, kwargs=kwargs)
 
 
 def _finite(results: Any) -> bool:

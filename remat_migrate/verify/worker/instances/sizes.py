@@ -83,7 +83,7 @@ def changed(value: Any, change: Change, name: str = "", depth: int = 6) -> Any:
         other = changed(part, change, part_name[1] if part_name[1] else name, depth - 1)
         if other is not part and not (type(part) is int and other == part):
             new[part_name[0]] = other
-    return _replaced(value, new) if new else value
+    return replaced(value, new) if new else value
 
 
 def levels(settings: Dict[str, Any]) -> List[Dict[str, Any]]:
@@ -197,7 +197,7 @@ def _parts(value: Any, name: str, keys: bool = False) -> Iterator[Tuple[Any, Any
     elif isinstance(value, (list, tuple)):
         names = getattr(value, "_fields", None)
         pairs = [(i, names[i] if names else name, part) for i, part in enumerate(value)]
-    elif _holds_settings(value):
+    elif holds_settings(value):
         pairs = [(field, field, part) for field, part in attributes(value).items()]
     else:
         return
@@ -205,7 +205,8 @@ def _parts(value: Any, name: str, keys: bool = False) -> Iterator[Tuple[Any, Any
         yield ((key, said), part) if keys else (said, part)
 
 
-def _holds_settings(value: Any) -> bool:
+def holds_settings(value: Any) -> bool:
+    """Return whether an object holds settings."""
     if isinstance(value, type):
         return False
     return flax_modules.is_module(value) or expressions.is_settings(type(value))
@@ -225,7 +226,8 @@ def attributes(value: Any) -> Dict[str, Any]:
     return found
 
 
-def _replaced(value: Any, new: Dict[Any, Any]) -> Any:
+def replaced(value: Any, new: Dict[Any, Any]) -> Any:
+    """Return a copy of settings, a container, or a module with other parts."""
     if isinstance(value, dict):
         return type(value)({**value, **new}) if type(value) is dict else _updated(value, new)
     if isinstance(value, (list, tuple)):
