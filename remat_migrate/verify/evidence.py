@@ -166,6 +166,7 @@ class Verdict:
         traceback: where the code under test raised, with the user's paths.
         executed: the edited code that ran in the project, where results were the same.
         through: the units whose runs exercised this one, if its own did not.
+        difference: the first value that differs, where both sides are not the same program.
     """
 
     unit: Unit
@@ -183,6 +184,7 @@ class Verdict:
     traceback: str = ""
     executed: BothExecuted | None = field(default=None, compare=False, repr=False)
     through: tuple[str, ...] = ()
+    difference: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from ..engine.progress import Progress, silent
-from ..errors import VerificationError
-from .copies.sides import Sides, Task, error_line
-from .environment import needed
-from .evidence import Executed, Failure, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
+from .compare_case import compared, nondeterminism
+from .copies.sides import Sides, Task
+from .evidence import Evidence, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import alone, is_unproved, reaches, settled, together
 from .inputs import Cases, declared_cases, find_cases, summary_of, tested_cases
 from .interrupts import signal_of
@@ -21,7 +18,7 @@ from .project_tests import ProjectTests
 from .recording import Recording, record
 from .schedule import Decided, Schedule, ignore, lanes_for
 from .scratch import scratch_folder
-from .session import Reply, Worker, WorkerEnded
+from .session import Reply
 
 # Recorded calls whose results were equal are replayed for gradients and under jit: one call of each
 # unit, and so many more, which the units share equally.
@@ -241,6 +238,7 @@ def _of_events(sides: Sides, unit: Unit, recording: Recording, identity: str) ->
         event["max_rel"],
         sides.translate(event["detail"]),
         executed=recording.executed if unit.path in recording.watched else None,
+        evidence=Evidence.NUMBERS if event["verdict"] == Outcome.EQUAL else None,
     )
 
 
@@ -249,12 +247,14 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     verdicts: list[Verdict] = []
     said: list[str] = []
     for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
-        verdict = _compared(sides, unit, case, eager=number == 0)
+        verdict = compared(sides, unit, case, eager=number == 0)
         if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:
             # The number must be concrete, and real calls may never pass another value.
             continue
-        if verdict.outcome is Outcome.DIFFERS and (varies := _nondeterminism(sides, unit, case)):
-            return Verdict(unit, Outcome.NOT_EXERCISED, cases.inputs, detail=varies)
+        if verdict.outcome is Outcome.DIFFERS and (varies := nondeterminism(sides, unit, case)):
+            if verdict.evidence is not Evidence.PROGRAM:
+                return Verdict(unit, Outcome.NOT_EXERCISED, cases.inputs, detail=varies)
+            verdict = replace(verdict, outcome=Outcome.EQUAL, detail=varies)
         if verdict.outcome.is_wrong:
             where = f" (with {about})" if about else ""
             return replace(verdict, inputs=cases.inputs, detail=verdict.detail + where)
@@ -274,167 +274,14 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         max(verdict.max_rel or 0.0 for verdict in equal),
         "; ".join(part for part in (summary_of(said), cases.stopped, *notes) if part),
         executed=together(equal),
+        evidence=_weakest(verdict.evidence for verdict in equal),
+        difference=next((verdict.difference for verdict in equal if verdict.difference), ""),
     )
 
 
-def _nondeterminism(sides: Sides, unit: Unit, case: str) -> str:
-    """Describe how results of the old code differ between two runs; empty if they do not."""
-    first, second = sides.folder("again"), sides.folder("again")
-    for folder in (first, second):
-        run = _evaluated(sides, sides.before, unit, case, folder, eager=False)
-        if run.failure:
-            run = _evaluated(sides, sides.maker, unit, case, folder, eager=False)
-        if run.failure:
-            return ""
-    found = _comparison(sides, unit, first, second, "")
-    if found.outcome is not Outcome.DIFFERS:
-        return ""
-    return f"the old code is not deterministic: {found.detail}"
-
-
-def _compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
-    """Run one case on both sides and compare; if `eager`, also with uncompiled gradients."""
-    old, new = sides.folder("before"), sides.folder("after")
-    after_run = sides.beside(partial(_evaluated, sides, sides.after, unit, case, new, eager))
-    before = _evaluated(sides, sides.before, unit, case, old, eager)
-    note = ""
-    if before.failure and sides.task.is_same:
-        after = after_run()
-        flag = sides.task.options.under
-        how = f"it {'also fails' if after.failure else 'runs'} with {flag}"
-        detail = f"{sides.translate(before.failure)}; {how}"
-        trace = _traceback(sides, before.error)
-        return Verdict(unit, Outcome.FAILS_BEFORE, detail=detail, traceback=trace)
-    if before.failure and sides.before is not sides.maker:
-        failure = sides.translate(before.failure)
-        note = f"the old code fails ({failure}), so its checkpoints were replaced"
-        before = _evaluated(sides, sides.maker, unit, case, old, eager)
-    after = after_run()
-    if before.lacks:
-        return Verdict(unit, Outcome.NOT_EXERCISED, detail=before.lacks)
-    if before.failure:
-        return Verdict(
-            unit,
-            Outcome.FAILS_BEFORE,
-            detail=sides.translate(before.failure),
-            traceback=_traceback(sides, before.error),
-        )
-    only_after = sides.environment.fails_only_after(unit)
-    if only_after and not sides.task.options.baseline_python:
-        detail = sides.translate(only_after)
-        return Verdict(unit, Outcome.FAILS_AFTER, calls=1, detail=detail)
-    if after.lacks and sides.task.options.baseline_python:
-        return Verdict(unit, Outcome.NOT_EXERCISED, detail=after.lacks)
-    if after.failure:
-        # If the fix also changed the calls of the unit, the case has the old form of the call.
-        moved = sides.folder("after")
-        again = _evaluated(sides, sides.after, unit, case, moved, eager, by_position=True)
-        if not again.failure:
-            after, new = again, moved
-    if not after.ran:
-        return Verdict(
-            unit,
-            Outcome.FAILS_AFTER,
-            calls=1,
-            detail=sides.translate(after.failure),
-            failure=_failure(sides, after.error),
-            traceback=_traceback(sides, after.error),
-        )
-    verdict = _comparison(sides, unit, old, new, note)
-    if verdict.outcome is not Outcome.EQUAL:
-        return verdict
-    return replace(verdict, executed=(before.executed, after.executed))
-
-
-@dataclass(frozen=True, slots=True)
-class _Evaluated:
-    """The result of running a unit.
-
-    Attributes:
-        failure: how it failed in every mode, empty if it did not.
-        ran: whether there are results to compare, even if only failures.
-        error: the failure as `failures.describe` returns it.
-        executed: the edited code that ran.
-        lacks: what it failed for, if the interpreter lacks it.
-    """
-
-    failure: str
-    ran: bool = False
-    error: Mapping[str, Any] | None = None
-    executed: Executed = field(default_factory=Executed)
-    lacks: str = ""
-
-
-def _evaluated(
-    sides: Sides,
-    worker: Worker,
-    unit: Unit,
-    case: str,
-    folder: str,
-    eager: bool,
-    *,
-    by_position: bool = False,
-) -> _Evaluated:
-    fresh = worker.is_fresh
-    try:
-        reply = sides.ask(
-            worker,
-            unit,
-            "evaluate",
-            case=case,
-            folder=folder,
-            eager=eager,
-            by_position=by_position,
-        )
-    except WorkerEnded as error:
-        if fresh:
-            return _Evaluated(f"it {error}")
-        # The cause may be state that other units left in the process.
-        return _evaluated(sides, worker, unit, case, folder, eager, by_position=by_position)
-    lacks = needed(reply["environment"]["touched"])
-    if "missing" in reply:
-        return _Evaluated(reply["missing"], lacks=lacks)
-    if "error" in reply:
-        return _Evaluated(error_line(reply["error"]), error=reply["error"], lacks=lacks)
-    failure = reply["failure"]
-    executed = sides.executed(worker, reply)
-    if not failure:
-        return _Evaluated("", True, None, executed)
-    return _Evaluated(error_line(failure), True, failure, executed, lacks)
-
-
-def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verdict:
-    tolerances = dict(sides.task.options.tolerance)
-    try:
-        reply = sides.after.ask(do="compare", before=old, after=new, tolerances=tolerances)
-    except WorkerEnded as error:
-        raise VerificationError(f"cannot compare {unit.name}: the worker {error}") from error
-    if "error" in reply:
-        raise VerificationError(f"cannot compare {unit.name}: {reply['error']['traceback']}")
-    return Verdict(
-        unit,
-        Outcome(reply["verdict"]),
-        None,
-        1,
-        reply["max_abs"],
-        reply["max_rel"],
-        "; ".join(part for part in (sides.translate(reply["detail"]), note) if part),
-        _failure(sides, reply["failure"]) if reply["verdict"] == Outcome.FAILS_AFTER else None,
-        traceback=_traceback(sides, reply["failure"]),
-    )
-
-
-def _traceback(sides: Sides, error: Mapping[str, Any] | None) -> str:
-    return sides.translate(error["traceback"]) if error else ""
-
-
-def _failure(sides: Sides, error: Mapping[str, Any] | None) -> Failure | None:
-    if not error:
-        return None
-    place = error["place"]
-    return Failure(
-        error["type"],
-        sides.translate(error["message"]),
-        tuple(error["arguments"]),
-        (sides.new.original(Path(place[0])), place[1]) if place else None,
-    )
+def _weakest(found: Iterable[Evidence | None]) -> Evidence | None:
+    """Return the evidence that all cases of a unit have in common; numbers if they differ."""
+    kinds = set(found)
+    if kinds <= {Evidence.PROGRAM, Evidence.BOTH} and kinds:
+        return Evidence.PROGRAM if Evidence.PROGRAM in kinds else Evidence.BOTH
+    return Evidence.NUMBERS if kinds - {None} else None

@@ -129,6 +129,7 @@ def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, ob
             "substituted": list(verdict.substituted),
             "reproduce": verdict.reproduce,
             "traceback": verdict.traceback,
+            "difference": verdict.difference,
         }
         for verdict in verdicts
     ]
@@ -159,6 +160,8 @@ def facts(verdict: Verdict) -> Iterator[str]:
         yield f"largest difference {verdict.max_abs:.2g}, relative {verdict.max_rel:.2g}"
     if verdict.detail:
         yield _one_line(verdict.detail)
+    if verdict.difference and verdict.outcome == "differs":
+        yield _one_line(verdict.difference)
 
 
 def _basis(verdict: Verdict) -> str:
@@ -167,8 +170,12 @@ def _basis(verdict: Verdict) -> str:
         parts.append(pluralize(verdict.calls, "call"))
     if verdict.detail:
         parts.append(_one_line(verdict.detail))
-    if verdict.unit.qualname:
+    if verdict.evidence in ("program", "both"):
+        parts.append("same program")
+    if verdict.unit.qualname and verdict.evidence != "program":
         parts.append(f"largest difference {verdict.max_abs or 0:.2g}")
+    if verdict.difference:
+        parts.append(f"not the same program: {_one_line(verdict.difference)}")
     return ", ".join(parts)
 
 

@@ -194,7 +194,9 @@ def _evaluate(request: Reply) -> Reply:
         from . import unit_cases
 
         case = unit_cases.by_position(unit.function, case)
-    failure = evaluate.evaluate(unit.function, case, request["folder"], request["eager"])
+    failure = evaluate.evaluate(
+        unit.function, case, request["folder"], request["eager"], request["first"]
+    )
     return {"failure": failure}
 
 
@@ -205,9 +207,13 @@ def _import(request: Reply) -> Reply:
 
 def _compare(request: Reply) -> Reply:
     from .comparison import compare
+    from .program import agreement
 
-    found = compare.compare(request["before"], request["after"], request["tolerances"])
-    return dict(found._asdict())
+    before, after = request["before"], request["after"]
+    found = compare.compare(before, after, request["tolerances"])
+    program = agreement.agreement(before, after)
+    difference = program.detail if program.state == agreement.DIFFERS else ""
+    return dict(found._asdict(), program=program.state, difference=difference)
 
 
 def _recorded(request: Reply) -> Reply:

@@ -48,6 +48,7 @@ class Comparison(NamedTuple):
         max_rel: the largest difference relative to the largest entry of its array.
         detail: where it differs, or what failed.
         failure: of what failed, see failures.describe.
+        only_numbers_differ: whether only the values of arrays differ, or were not computed.
     """
 
     verdict: str
@@ -55,6 +56,7 @@ class Comparison(NamedTuple):
     max_rel: Optional[float] = None
     detail: str = ""
     failure: Optional[Dict[str, Any]] = None
+    only_numbers_differ: bool = False
 
 
 def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = None) -> Comparison:
@@ -62,7 +64,7 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
     old, new = _Result(before), _Result(after)
     allowed = _allowed(tolerances or {})
     ran = [mode for mode in old.modes if "error" not in old.modes[mode]]
-    if not ran:
+    if old.modes and not ran:
         error = next(iter(old.modes.values()))["error"]
         return Comparison(FAILS_BEFORE, detail=_said(error), failure=error)
     for name, default in old.defaults.items():
@@ -70,6 +72,9 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
         if now != default:
             detail = "the default of %s is %s, was %s" % (name, now, default)
             return Comparison(DIFFERS, detail=detail)
+    if not old.modes:
+        detail = "nothing was computed"
+        return Comparison(NOT_EXERCISED, detail=detail, only_numbers_differ=True)
     max_abs = max_rel = 0.0
     for mode in ran:
         where = _where(mode)
@@ -94,7 +99,7 @@ def compare(before: str, after: str, tolerances: Optional[Dict[str, float]] = No
         absolute, relative, reason = _values(old, new, mode, allowed)
         max_abs, max_rel = max(max_abs, absolute), max(max_rel, relative)
         if reason:
-            return Comparison(DIFFERS, max_abs, max_rel, reason + where)
+            return Comparison(DIFFERS, max_abs, max_rel, reason + where, only_numbers_differ=True)
     return _equal([leaf for mode in ran for leaf in old.modes[mode]["leaves"]], max_abs, max_rel)
 
 

@@ -1,4 +1,4 @@
-"""Evaluate a unit on one case: values and vector-Jacobian products, eager and under jit.
+"""Evaluate a unit on one case: its programs, values and vector-Jacobian products.
 
 Results are written as bytes with their dtypes in a JSON file: comparing them needs only numpy.
 """
@@ -17,9 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import shim
+from .. import relocate, shim
 from ..failures import describe
-from ..frameworks import pure_functions
+from ..frameworks import abstraction, pure_functions
+from ..program import agreement, trace
 from ..work import is_light
 from . import results
 
@@ -30,19 +31,26 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
 
 
-def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -> Dict[str, Any]:
-    """Run a unit in every mode and write what came of it below `folder`.
+def evaluate(
+    unit: Any, case: Dict[str, Any], folder: str, eager: bool = True, first: bool = False
+) -> Dict[str, Any]:
+    """Run a unit and write what came of it below `folder`.
 
     Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
     (both, compiled as one program over all arrays). A mode that raises is a result, too. Without
     `eager`, or where there are many operations, there are no gradients but those under jit, which
     cost a fraction. What the unit's parameters default to is written as well.
 
+    With `first`, there are the eager values and, in a file of their own, the programs of the unit
+    and its derivatives, which suffice if both sides agree. If an argument is abstract, there are
+    only the programs.
+
     Returns:
         how the eager run failed, or {} where it did not.
     """
     writer = _Writer(folder)
     modes: Dict[str, Any] = {}
+    programs: Dict[str, Any] = {}
     try:
         prepared = _prepared(unit, case)
     except Exception as error:
@@ -50,12 +58,26 @@ def evaluate(unit: Any, case: Dict[str, Any], folder: str, eager: bool = True) -
         modes["eager"] = {"error": describe(error)}
     for one in prepared:
         label = one.label and one.label + " "
+        program = _Program(one.function, one.args, one.kwargs)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _run(_Program(one.function, one.args, one.kwargs), label, modes, writer, eager)
+            if program.is_abstract or first:
+                if not program.is_abstract:
+                    modes[label + "eager"] = _eager(program, writer)
+                programs[one.label] = program.traced()
+            else:
+                _run(program, label, modes, writer, eager)
     writer.close({"modes": modes, "defaults": _defaults(unit)})
-    first: Dict[str, Any] = next((m["error"] for m in modes.values() if "error" in m), {})
-    return first if all("error" in m for m in modes.values()) else {}
+    if programs:
+        agreement.save(folder, programs)
+    errors = [mode.get("error") for mode in modes.values()] or [
+        program["programs"]["forward"].get("error") for program in programs.values()
+    ]
+    return next((e for e in errors if e), {}) if all(errors) else {}
+
+
+def _eager(program: _Program, writer: _Writer) -> Dict[str, Any]:
+    return _outcome(lambda: program.outcome(program.arrays()), writer)
 
 
 def _prepared(unit: Any, case: Dict[str, Any]) -> List[pure_functions.PureCall]:
@@ -73,8 +95,7 @@ def _prepared(unit: Any, case: Dict[str, Any]) -> List[pure_functions.PureCall]:
 def _run(
     program: _Program, label: str, modes: Dict[str, Any], writer: _Writer, eager_gradient: bool
 ) -> None:
-    eager = _outcome(lambda: program.outcome(program.arrays()), writer)
-    modes[label + "eager"] = eager
+    eager = modes[label + "eager"] = _eager(program, writer)
     with_gradient = "error" not in eager and program.has_gradient
     eager_gradient = eager_gradient and is_light(
         lambda arrays: program.array_results(program.call(arrays)), program.arrays()
@@ -116,9 +137,7 @@ def _defaults(unit: Any) -> Dict[str, str]:
 
 
 def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
-    # Both sides draw the same random numbers outside JAX.
-    random.seed(0)
-    np.random.seed(0)
+    _seed()
     process = os.getpid()
     try:
         result = run()
@@ -134,6 +153,12 @@ def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
         return {"error": describe(error)}
 
 
+def _seed() -> None:
+    """Let both sides draw the same random numbers outside JAX."""
+    random.seed(0)
+    np.random.seed(0)
+
+
 class _Leaf(NamedTuple):
     value: Any
     dynamic: bool
@@ -147,6 +172,29 @@ class _Program:
         self._function = function
         leaves, self._tree = jax.tree_util.tree_flatten((args, kwargs))
         self._leaves = [_leaf(leaf) for leaf in leaves]
+
+    @property
+    def is_abstract(self) -> bool:
+        """Return whether some argument is a `jax.ShapeDtypeStruct`, so that nothing can be run."""
+        return any(isinstance(leaf.value, jax.ShapeDtypeStruct) for leaf in self._leaves)
+
+    def traced(self) -> Dict[str, Any]:
+        """Return the programs, see `trace.programs`, and the structure of the result as text."""
+        arrays = [leaf.value for leaf in self._leaves if leaf.dynamic]
+        dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
+        inexact = [index for index, leaf in enumerate(dynamic) if leaf.differentiable]
+        result: List[str] = []
+
+        def traced(arrays: List[Any]) -> List[Any]:
+            _seed()
+            args, kwargs = self._arguments(arrays)
+            outcome = results.unfolded(results.outcome_of(self._function, args, kwargs))
+            leaves, tree = jax.tree_util.tree_flatten(outcome)
+            result[:] = [_text(str(tree)), *(_kind(leaf) for leaf in leaves)]
+            return [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
+
+        programs = trace.programs(traced, arrays, inexact, relocate.place_in_copy)
+        return {"result": result, "programs": programs}
 
     @property
     def has_gradient(self) -> bool:
@@ -197,8 +245,14 @@ class _Program:
 def _leaf(value: Any) -> _Leaf:
     # Python code may branch on a numpy scalar. It may branch on an array of rank 0, too, but JAX
     # returns such arrays where no code can branch.
-    dynamic = isinstance(value, (jax.Array, np.ndarray)) and not (
-        isinstance(value, np.ndarray) and value.dtype.kind in "OSUVMm" and not _known(value.dtype)
+    dynamic = (
+        isinstance(value, abstraction.ARRAYS)
+        and not isinstance(value, np.generic)
+        and not (
+            isinstance(value, np.ndarray)
+            and value.dtype.kind in "OSUVMm"
+            and not _known(value.dtype)
+        )
     )
     return _Leaf(value, dynamic, dynamic and _is_inexact(value))
 
@@ -210,6 +264,13 @@ def _known(dtype: Any) -> bool:
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, (jax.Array, np.ndarray, np.generic, bool, int, float, complex))
+
+
+def _kind(leaf: Any) -> str:
+    """Return a leaf of a result as text; arrays are all the same."""
+    if _is_array(leaf):
+        return "array"
+    return "function" if results.is_function(leaf) else _text(repr(leaf))
 
 
 def _is_inexact(value: Any) -> bool:

@@ -1,0 +1,210 @@
+"""Compare one case of a unit: run it on both sides, as programs first, and then as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import VerificationError
+from .copies.sides import Sides, error_line
+from .environment import needed
+from .evidence import Evidence, Executed, Failure, Outcome, Unit, Verdict
+from .session import Worker, WorkerEnded
+
+
+def nondeterminism(sides: Sides, unit: Unit, case: str) -> str:
+    """Describe how results of the old code differ between two runs; empty if they do not."""
+    first, second = sides.folder("again"), sides.folder("again")
+    for folder in (first, second):
+        run = _evaluated(sides, sides.before, unit, case, folder, _How())
+        if run.failure:
+            run = _evaluated(sides, sides.maker, unit, case, folder, _How())
+        if run.failure:
+            return ""
+    found = _comparison(sides, unit, first, second, "")
+    if found.outcome is not Outcome.DIFFERS:
+        return ""
+    return f"the old code is not deterministic: {found.detail}"
+
+
+class _How(NamedTuple):
+    """How to evaluate a case: `eager` with uncompiled gradients; `first` for its programs."""
+
+    eager: bool = False
+    first: bool = False
+
+
+def compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
+    """Compare a case as programs and, unless they are the same, as numbers in every mode.
+
+    If `eager`, the numbers include uncompiled gradients.
+    """
+    first = _run_both(sides, unit, case, _How(first=True))
+    if first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS:
+        return first
+    verdict = _run_both(sides, unit, case, _How(eager))
+    if first.evidence is Evidence.PROGRAM:
+        # The values differ by rounding, or vary from run to run, or the unit asks how it is traced.
+        evidence = Evidence.BOTH if verdict.outcome is Outcome.EQUAL else Evidence.PROGRAM
+        return replace(verdict, evidence=evidence)
+    return replace(verdict, difference=first.difference)
+
+
+def _run_both(sides: Sides, unit: Unit, case: str, how: _How) -> Verdict:
+    """Run one case on both sides and compare."""
+    old, new = sides.folder("before"), sides.folder("after")
+    after_run = sides.beside(partial(_evaluated, sides, sides.after, unit, case, new, how))
+    before = _evaluated(sides, sides.before, unit, case, old, how)
+    note = ""
+    if before.failure and sides.task.is_same:
+        after = after_run()
+        flag = sides.task.options.under
+        remark = f"it {'also fails' if after.failure else 'runs'} with {flag}"
+        detail = f"{sides.translate(before.failure)}; {remark}"
+        trace = _traceback(sides, before.error)
+        return Verdict(unit, Outcome.FAILS_BEFORE, detail=detail, traceback=trace)
+    if before.failure and sides.before is not sides.maker:
+        failure = sides.translate(before.failure)
+        note = f"the old code fails ({failure}), so its checkpoints were replaced"
+        before = _evaluated(sides, sides.maker, unit, case, old, how)
+    after = after_run()
+    if before.lacks:
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=before.lacks)
+    if before.failure:
+        return Verdict(
+            unit,
+            Outcome.FAILS_BEFORE,
+            detail=sides.translate(before.failure),
+            traceback=_traceback(sides, before.error),
+        )
+    only_after = sides.environment.fails_only_after(unit)
+    if only_after and not sides.task.options.baseline_python:
+        detail = sides.translate(only_after)
+        return Verdict(unit, Outcome.FAILS_AFTER, calls=1, detail=detail)
+    if after.lacks and sides.task.options.baseline_python:
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=after.lacks)
+    if after.failure:
+        # If the fix also changed the calls of the unit, the case has the old form of the call.
+        moved = sides.folder("after")
+        again = _evaluated(sides, sides.after, unit, case, moved, how, by_position=True)
+        if not again.failure:
+            after, new = again, moved
+    if not after.ran:
+        return Verdict(
+            unit,
+            Outcome.FAILS_AFTER,
+            calls=1,
+            detail=sides.translate(after.failure),
+            failure=_failure(sides, after.error),
+            traceback=_traceback(sides, after.error),
+        )
+    verdict = _comparison(sides, unit, old, new, note)
+    return replace(verdict, executed=(before.executed, after.executed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    """The result of running a unit.
+
+    Attributes:
+        failure: how it failed in every mode, empty if it did not.
+        ran: whether there are results to compare, even if only failures.
+        error: the failure as `failures.describe` returns it.
+        executed: the edited code that ran.
+        lacks: what it failed for, if the interpreter lacks it.
+    """
+
+    failure: str
+    ran: bool = False
+    error: Mapping[str, Any] | None = None
+    executed: Executed = field(default_factory=Executed)
+    lacks: str = ""
+
+
+def _evaluated(
+    sides: Sides,
+    worker: Worker,
+    unit: Unit,
+    case: str,
+    folder: str,
+    how: _How,
+    *,
+    by_position: bool = False,
+) -> _Evaluated:
+    fresh = worker.is_fresh
+    try:
+        reply = sides.ask(
+            worker,
+            unit,
+            "evaluate",
+            case=case,
+            folder=folder,
+            **how._asdict(),
+            by_position=by_position,
+        )
+    except WorkerEnded as error:
+        if fresh:
+            return _Evaluated(f"it {error}")
+        # The cause may be state that other units left in the process.
+        return _evaluated(sides, worker, unit, case, folder, how, by_position=by_position)
+    lacks = needed(reply["environment"]["touched"])
+    if "missing" in reply:
+        return _Evaluated(reply["missing"], lacks=lacks)
+    if "error" in reply:
+        return _Evaluated(error_line(reply["error"]), error=reply["error"], lacks=lacks)
+    failure = reply["failure"]
+    executed = sides.executed(worker, reply)
+    if not failure:
+        return _Evaluated("", True, None, executed)
+    return _Evaluated(error_line(failure), True, failure, executed, lacks)
+
+
+def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verdict:
+    tolerances = dict(sides.task.options.tolerance)
+    try:
+        reply = sides.after.ask(do="compare", before=old, after=new, tolerances=tolerances)
+    except WorkerEnded as error:
+        raise VerificationError(f"cannot compare {unit.name}: the worker {error}") from error
+    if "error" in reply:
+        raise VerificationError(f"cannot compare {unit.name}: {reply['error']['traceback']}")
+    outcome, detail = Outcome(reply["verdict"]), sides.translate(reply["detail"])
+    evidence = Evidence.NUMBERS if outcome is Outcome.EQUAL else None
+    if reply["program"] == "same":
+        if outcome is Outcome.EQUAL:
+            evidence = Evidence.BOTH
+        elif reply["only_numbers_differ"]:
+            evidence = Evidence.PROGRAM
+            if outcome is Outcome.NOT_EXERCISED:  # nothing could be computed
+                outcome, detail = Outcome.EQUAL, ""
+    return Verdict(
+        unit,
+        outcome,
+        None,
+        1,
+        reply["max_abs"],
+        reply["max_rel"],
+        "; ".join(part for part in (detail, note) if part),
+        _failure(sides, reply["failure"]) if outcome is Outcome.FAILS_AFTER else None,
+        evidence,
+        traceback=_traceback(sides, reply["failure"]),
+        difference=sides.translate(reply["difference"]),
+    )
+
+
+def _traceback(sides: Sides, error: Mapping[str, Any] | None) -> str:
+    return sides.translate(error["traceback"]) if error else ""
+
+
+def _failure(sides: Sides, error: Mapping[str, Any] | None) -> Failure | None:
+    if not error:
+        return None
+    place = error["place"]
+    return Failure(
+        error["type"],
+        sides.translate(error["message"]),
+        tuple(error["arguments"]),
+        (sides.new.original(Path(place[0])), place[1]) if place else None,
+    )

@@ -1,0 +1,1 @@
+"""Compare two functions as programs: trace them, and number the values by what computes them."""

@@ -1,0 +1,136 @@
+"""Compare the programs that the two sides have written, and find the first value that differs."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
+
+FILE = "programs.json"
+SAME, DIFFERS, UNKNOWN = "same", "differs", ""
+
+_KINDS = {"forward": "", "vjp": " of the gradient", "jvp": " of the forward-mode derivative"}
+
+Traced = Dict[str, Any]
+
+
+class Agreement(NamedTuple):
+    """Whether both sides are the same program.
+
+    Attributes:
+        state: SAME, DIFFERS, or UNKNOWN where a side cannot be traced or compared.
+        detail: what differs, or why nothing is known.
+    """
+
+    state: str
+    detail: str = ""
+
+
+def save(folder: str, traced: Dict[str, Traced]) -> None:
+    """Write the programs of a unit, by the label of the call."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, FILE), "w") as file:
+        json.dump(traced, file)
+
+
+def agreement(before: str, after: str) -> Agreement:
+    """Compare the programs in two result folders."""
+    old, new = _read(before), _read(after)
+    if old is None or new is None:
+        return Agreement(UNKNOWN)
+    if old.keys() != new.keys():
+        return Agreement(DIFFERS, "it is called in other ways")
+    found = [_call(old[label], new[label], label and " of %s" % label) for label in sorted(old)]
+    for state in (DIFFERS, UNKNOWN):
+        for one in found:
+            if one.state == state:
+                return one
+    return Agreement(SAME if found else UNKNOWN)
+
+
+def _read(folder: str) -> Optional[Dict[str, Traced]]:
+    try:
+        with open(os.path.join(folder, FILE)) as file:
+            read: Dict[str, Traced] = json.load(file)
+    except FileNotFoundError:
+        return None
+    return read
+
+
+def _call(old: Traced, new: Traced, where: str) -> Agreement:
+    for side in (old, new):
+        failure = side["programs"]["forward"].get("error")
+        if failure:
+            return Agreement(UNKNOWN, "it cannot be traced: " + _said(failure))
+    if old["result"] != new["result"]:
+        return Agreement(DIFFERS, "the result%s has another structure or type" % where)
+    if "array" not in old["result"]:
+        return Agreement(UNKNOWN, "it returns no arrays")
+    for kind, before in old["programs"].items():
+        after = new["programs"].get(kind, {})
+        if "error" in before:
+            continue  # nothing to preserve
+        if "error" in after:
+            detail = "the program%s%s fails: %s" % (_KINDS[kind], where, _said(after["error"]))
+            return Agreement(DIFFERS, detail)
+        if "opaque" in before or "opaque" in after:
+            if kind == "jvp":
+                continue
+            return Agreement(UNKNOWN, before.get("opaque") or after.get("opaque"))
+        if before["types"] != after["types"] or before["outputs"] != after["outputs"]:
+            detail = _first_difference(before, after)
+            return Agreement(DIFFERS, "%s in the program%s%s" % (detail, _KINDS[kind], where))
+    return Agreement(SAME)
+
+
+def _said(error: Dict[str, Any]) -> str:
+    lines = error["message"].strip().splitlines()
+    return "%s: %s" % (error["type"], lines[0]) if lines else str(error["type"])
+
+
+def _first_difference(old: Traced, new: Traced) -> str:
+    """Describe the first value that only one side computes, on each side."""
+    ours, theirs = _first_own(new, old), _first_own(old, new)
+    if ours is None and theirs is None:
+        if old["types"] != new["types"]:
+            return "the types are %s, were %s" % (_listed(new["types"]), _listed(old["types"]))
+        return "other values are returned, or effects differ,"
+    if ours is None:
+        return "%s is gone" % theirs
+    if theirs is None:
+        return "%s is new" % ours
+    return "the first value that differs is %s, was %s" % (ours, theirs)
+
+
+def _listed(types: List[str]) -> str:
+    return ", ".join(types[:4]) + (", ..." if len(types) > 4 else "")
+
+
+def _first_own(program: Traced, other: Traced) -> Optional[str]:
+    """Describe the first value of a program that the other lacks, or None."""
+    used = _used(program)
+    for number, (operands, text, place) in program["values"].items():
+        if number in used and number not in other["values"]:
+            if not any(
+                operand in program["values"] and operand not in other["values"]
+                for operand in operands
+            ):
+                return "`%s`%s" % (text, " (%s)" % place if place else "")
+    return None
+
+
+def _used(program: Traced) -> Set[str]:
+    """Return the numbers that the outputs of a program depend on."""
+    found: Set[str] = set()
+    waiting = list(program["outputs"])
+    while waiting:
+        number = waiting.pop()
+        if number not in found:
+            found.add(number)
+            waiting += _operands(program, number)
+    return found
+
+
+def _operands(program: Traced, number: str) -> Iterator[str]:
+    value = program["values"].get(number)
+    return iter(value[0]) if value else iter(())
