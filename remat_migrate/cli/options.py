@@ -263,6 +263,12 @@ verify_options = _options(
         help="JAX flag to enable for the new code only, such as jax_remat3.",
     ),
     click.option(
+        "--write-tests",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Write pytest files with the inputs and the old results to DIR.",
+    ),
+    click.option(
         "--unit",
         "units",
         multiple=True,

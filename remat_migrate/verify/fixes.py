@@ -27,6 +27,7 @@ from .prove import ProofInterrupted, prove
 from .schedule import Decided, ignore
 from .units.module_diff import unit_at
 from .units.project_diff import all_units, callers, diff_project
+from .written_tests import WrittenTests, written_tests
 
 # Makes fixes in memory: without the withheld ones, given what parameters are known to be needed.
 MakeFixes = Callable[[Callable[[Finding], bool], frozenset[Learned]], FixOutcome[Analysis]]
@@ -100,8 +101,13 @@ def prove_fixes(
         ProofInterrupted: the run was interrupted.
     """
     check_options(options)
+    written = written_tests(options, root)
     with project_tests(options) as tests:
-        return _Rounds(make, root, targets, options, progress, decided, tests).run()
+        proved = _Rounds(make, root, targets, options, progress, decided, tests, written).run()
+    if written is None:
+        return proved
+    notes = (*proved.proof.notes, *written.write())
+    return replace(proved, proof=replace(proved.proof, notes=notes))
 
 
 class _Rounds:
@@ -116,6 +122,7 @@ class _Rounds:
         progress: Progress,
         decided: Decided,
         tests: ProjectTests | None,
+        written: WrittenTests | None,
     ) -> None:
         self._make = make
         self._root = root
@@ -124,6 +131,7 @@ class _Rounds:
         self._progress = progress
         self._decided = decided
         self._tests = tests
+        self._written = written
         self._import_names = ImportNames(root)
         self._python: Path | None = None
         self._learned: frozenset[Learned] = frozenset()
@@ -201,6 +209,7 @@ class _Rounds:
                 self._progress,
                 decided,
                 self._tests,
+                self._written,
             )
             if proof.interrupted:
                 raise ProofInterrupted(proof)

@@ -20,6 +20,7 @@ from .project_tests import project_tests
 from .prove import prove
 from .schedule import Decided, ignore
 from .units.project_diff import all_units, callers, diff_project, users
+from .written_tests import written_tests
 
 _RAN = (Outcome.EQUAL, Outcome.DIFFERS, Outcome.FAILS_AFTER)
 
@@ -91,8 +92,14 @@ def prove_migration(
         # An unchanged caller that cannot be run is not worth reporting.
         return verdict.unit.key not in keys or verdict.outcome in _RAN
 
+    def report(verdict: Verdict) -> None:
+        if is_reported(verdict):
+            decided(verdict)
+
+    written = written_tests(options, root)
     with project_tests(options) as tests:
-        proof = prove(task, progress, lambda v: decided(v) if is_reported(v) else None, tests)
+        proof = prove(task, progress, report, tests, written)
+    notes = (*notes, *(written.write() if written else ()))
     return replace(
         proof,
         verdicts=(*filter(is_reported, proof.verdicts), *unproved),

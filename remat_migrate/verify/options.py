@@ -41,6 +41,7 @@ class VerifyOptions:
         units: the names of the only units to compare, `module:function`; empty for all.
         project_tests: whether to run the project's tests for units that are not exercised.
         test_budget: seconds that the project's tests may take in all.
+        write_tests: the folder to write tests into; None to write none.
         invocation: the command that verifies the same; with `--unit`, it reproduces a verdict.
     """
 
@@ -58,6 +59,7 @@ class VerifyOptions:
     units: tuple[str, ...] = ()
     project_tests: bool = True
     test_budget: float = 60.0
+    write_tests: Path | None = None
     invocation: str = "remat-migrate verify"
 
     def selected(

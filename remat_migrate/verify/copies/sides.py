@@ -102,6 +102,7 @@ class Sides:
         maker: runs the old code under the shim, and makes inputs.
         before: runs the old code: `maker`, or a worker in the baseline interpreter.
         after: runs the new code.
+        keep: receives, with these sides, each unit that was compared, its cases and the verdict.
     """
 
     def __init__(self, task: Task, scratch: Path, stack: ExitStack) -> None:
@@ -112,6 +113,7 @@ class Sides:
         self.pool = stack.enter_context(ThreadPoolExecutor(2))
         self._stack = stack
         self.stop = threading.Event()
+        self.keep: Callable[..., None] | None = None
         self._numbers = itertools.count(1)
         self._lanes = 1
         self.is_shared = False

@@ -216,6 +216,26 @@ def _compare(request: Reply) -> Reply:
     return dict(found._asdict(), program=program.state, difference=difference)
 
 
+def _write(request: Reply) -> Reply:
+    from . import unit_cases
+    from .written import source, tests
+
+    unit = load_unit(request["module"], request["path"], request["qualname"])
+    case = pickling.load(request["case"])
+    if request["by_position"]:
+        case = unit_cases.by_position(unit.function, case)
+    try:
+        return {"test": tests.save(tests.write_test(unit, request, case), request["folder"])}
+    except source.CannotWrite as reason:
+        return {"reason": str(reason)}
+
+
+def _try(request: Reply) -> Reply:
+    from .written import tests
+
+    return {"failure": tests.run_test(tests.load(request))}
+
+
 def _recorded(request: Reply) -> Reply:
     from .comparison import run_comparison
 
@@ -243,4 +263,6 @@ _ANSWERS = {
     "compare": _compare,
     "events": _events,
     "recorded": _recorded,
+    "write": _write,
+    "try": _try,
 }
