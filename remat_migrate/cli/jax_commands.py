@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -280,7 +281,7 @@ def chosen_verification(settings: Settings, **how: Any) -> VerifyOptions:
     from ..verify.options import verify_options
 
     given = {
-        name: value.expanduser().absolute() if isinstance(value, Path) else value
+        name: Path(os.path.abspath(value.expanduser())) if isinstance(value, Path) else value
         for name, value in how.items()
         if value is not None
     }
