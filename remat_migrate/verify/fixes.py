@@ -22,12 +22,12 @@ from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import settled
 from .options import VerifyOptions, check_options, find_python
-from .project_tests import ProjectTests, project_tests
 from .prove import ProofInterrupted, prove
 from .schedule import Decided, ignore
+from .testing.project_tests import ProjectTests, project_tests
+from .testing.written_tests import WrittenTests, written_tests
 from .units.module_diff import unit_at
 from .units.project_diff import all_units, callers, diff_project
-from .written_tests import WrittenTests, written_tests
 
 # Makes fixes in memory: without the withheld ones, given what parameters are known to be needed.
 MakeFixes = Callable[[Callable[[Finding], bool], frozenset[Learned]], FixOutcome[Analysis]]

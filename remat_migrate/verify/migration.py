@@ -16,11 +16,11 @@ from .copies.revision import Base, find_base
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Verdict
 from .options import VerifyOptions, check_options, find_python
-from .project_tests import project_tests
 from .prove import prove
 from .schedule import Decided, ignore
+from .testing.project_tests import project_tests
+from .testing.written_tests import written_tests
 from .units.project_diff import all_units, callers, diff_project, users
-from .written_tests import written_tests
 
 _RAN = (Outcome.EQUAL, Outcome.DIFFERS, Outcome.FAILS_AFTER)
 

@@ -14,12 +14,12 @@ from .evidence import Evidence, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import alone, is_unproved, reaches, settled, together
 from .inputs import Cases, declared_cases, find_cases, summary_of, tested_cases
 from .interrupts import signal_of
-from .project_tests import ProjectTests
 from .recording import Recording, record
 from .schedule import Decided, Schedule, ignore, lanes_for
 from .scratch import scratch_folder
 from .session import Reply
-from .written_tests import WrittenTests
+from .testing.project_tests import ProjectTests
+from .testing.written_tests import WrittenTests
 
 # Recorded calls whose results were equal are replayed for gradients and under jit: one call of each
 # unit, and so many more, which the units share equally.

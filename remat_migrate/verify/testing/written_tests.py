@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..errors import UsageError
-from .copies.sides import Sides, error_line
-from .evidence import Inputs, Outcome, Unit, UnitKey, Verdict
-from .inputs import Cases
-from .options import VerifyOptions
-from .session import WORKER, WorkerEnded
+from ... import __version__
+from ...errors import UsageError
+from ..copies.sides import Sides, error_line
+from ..evidence import Inputs, Outcome, Unit, UnitKey, Verdict
+from ..inputs import Cases
+from ..options import VerifyOptions
+from ..session import WORKER, WorkerEnded
 
 _SUPPORT = WORKER / "written" / "support.py"
 _MOST_TESTS = 4  # of a unit

@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import VerificationError
-from .command import run_command
-from .copies.import_names import ImportNames
-from .copies.sides import Sides
-from .evidence import Outcome, Unit, UnitKey, Verdict
-from .options import VerifyOptions
-from .recording import recorders
-from .scratch import scratch_folder
-from .session import WorkerEnded
-from .units.project_diff import called_names, users_names
+from ...errors import VerificationError
+from ..command import run_command
+from ..copies.import_names import ImportNames
+from ..copies.sides import Sides
+from ..evidence import Outcome, Unit, UnitKey, Verdict
+from ..options import VerifyOptions
+from ..recording import recorders
+from ..scratch import scratch_folder
+from ..session import WorkerEnded
+from ..units.project_diff import called_names, users_names
 
 _IS_TEST = re.compile(r"(?:test_\w*|\w*_test|tests?)\.py")
 # Tests may name what calls a unit, or what calls that.

@@ -1,0 +1,1 @@
+"""Tests as inputs of verification, and tests as what it leaves behind."""
