@@ -53,7 +53,8 @@ class Environment:
         for side in (self.old, self.new):
             for reasons in side.values():
                 found.update(reasons)
-        lacking = [found[name] for name in sorted(found) if found[name]["kind"] != "bridged"]
+        lacking = [reason for reason in found.values() if reason["kind"] != "bridged"]
+        lacking.sort(key=lambda reason: (not reason["install"], reason["name"]))
         if not lacking:
             return ""
         install = sorted({reason["install"] for reason in lacking} - {""})

@@ -67,7 +67,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         Exception: whatever importing the module raises.
     """
     module = load_module(name, path)
-    flags.activate(module.__name__)
+    flags.activate(str(getattr(module, "__file__", "")))
     if not qualname:
         return Unit(lambda: public_values(module), None, module)
     owner: Optional[type] = None

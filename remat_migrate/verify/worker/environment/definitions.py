@@ -18,7 +18,7 @@ from typing import Any, Dict, Iterator, List
 from .. import coverage
 from . import guards, ledger, projects, scripts, substitutes
 from .ledger import Reason
-from .missing import Missing
+from .missing import Missing, MissingDependency
 
 # Seconds of processor time that a statement may take on import, unless it imports or defines.
 _LONGEST = 10.0
@@ -93,6 +93,12 @@ def _leave_out(statement: ast.stmt, names: Dict[str, Any], path: str) -> None:
 def _replace(statement: ast.stmt, names: Dict[str, Any], path: str, error: BaseException) -> None:
     """Bind stand-ins to what a statement that failed should have bound."""
     bound = [name for name in _bound(statement) if name not in names or _binds(statement)]
+    module = names.get("__name__", "")
+    if isinstance(error, MissingDependency):
+        # What is missing is known already.
+        for name in bound:
+            names[name] = Missing("%s.%s" % (module, name), error.reason)
+        return
     message = str(error).strip().splitlines()
     text = "%s: %s" % (type(error).__name__, message[0][:300]) if message else type(error).__name__
     if isinstance(error, _TooLong):
@@ -100,11 +106,11 @@ def _replace(statement: ast.stmt, names: Dict[str, Any], path: str, error: BaseE
     where = "%s:%d" % (projects.relative(path), statement.lineno)
     # Of a statement without a name, the text: lines move when code is migrated.
     what = ", ".join(bound) or linecache.getline(path, statement.lineno).strip()[:60]
-    label = "%s.%s" % (names.get("__name__", ""), what)
+    label = "%s.%s" % (module, what)
     reason = Reason(label, "(%s at %s)" % (text, where), "failed")
     ledger.note(path, reason)
     for name in bound:
-        names[name] = Missing("%s.%s" % (names.get("__name__", ""), name), reason)
+        names[name] = Missing("%s.%s" % (module, name), reason)
 
 
 def _binds(statement: ast.stmt) -> bool:

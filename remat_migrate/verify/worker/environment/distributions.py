@@ -11,16 +11,11 @@ _DISTRIBUTIONS = {
     "dateutil": "python-dateutil",
     "flash_attn": "flash-attn",
     "git": "GitPython",
-    "google.cloud.storage": "google-cloud-storage",
     "google.protobuf": "protobuf",
-    "grain": "grain",
     "haiku": "dm-haiku",
     "hydra": "hydra-core",
     "igraph": "python-igraph",
-    "jax.tools": "jax",
     "kfac_jax": "kfac-jax",
-    "lightning": "lightning",
-    "mpi4py": "mpi4py",
     "mujoco_py": "mujoco-py",
     "OpenGL": "PyOpenGL",
     "orbax": "orbax-checkpoint",
@@ -53,4 +48,5 @@ def distribution(module: str) -> str:
         found = _DISTRIBUTIONS.get(".".join(parts[:end]))
         if found:
             return found
-    return parts[0].replace("_", "-")
+    end = 3 if parts[0] == "google" else 1
+    return "-".join(parts[:end]).replace("_", "-")

@@ -6,10 +6,13 @@ import argparse
 import functools
 import os
 import sys
-from typing import Any
+from typing import Any, Dict
 
 from ..import_hooks import after_import
 from . import ledger, projects
+
+# The flags that each file defines, by name.
+_defined: Dict[str, Dict[str, Any]] = {}
 
 
 def install() -> None:
@@ -37,17 +40,20 @@ def _parse_absl_flags(flags: Any) -> None:
     def __setitem__(self: Any, name: str, flag: Any) -> None:
         if ledger.state.importing:
             flag.allow_override = True
+            frame = sys._getframe(1)
+            while not projects.is_project_file(frame.f_code.co_filename) and frame.f_back:
+                frame = frame.f_back
+            _defined.setdefault(frame.f_code.co_filename, {})[name] = flag
         define(self, name, flag)
 
     values.__setitem__ = __setitem__
 
 
-def activate(module: str) -> None:
-    """Give flags the values of the module that defines them, where others define them, too."""
+def activate(file: str) -> None:
+    """Give flags the meaning that a file defines, where others define them, too."""
     flags = sys.modules.get("absl.flags")
     if flags is not None:
-        for flag in flags.FLAGS.flags_by_module_dict().get(module, ()):
-            flags.FLAGS._flags()[flag.name] = flag
+        flags.FLAGS._flags().update(_defined.get(file, {}))
 
 
 def _default_config_files(config_flags: Any) -> None:

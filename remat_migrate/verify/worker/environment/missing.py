@@ -17,6 +17,10 @@ from .ledger import Reason
 class MissingDependency(Exception):
     """The code computes with something that could not be imported."""
 
+    def __init__(self, message: str, reason: Reason) -> None:
+        super().__init__(message)
+        self.reason = reason
+
 
 # What replaces a name that a stand-in is asked for, None for nothing: `imports` adds it.
 bridges: List[Callable[[str], Optional[Any]]] = []
@@ -62,6 +66,10 @@ class Missing:
         if not ledger.state.importing and _holds_array(key):
             self._needed()
         return Missing("%s[]" % self._name, self._reason)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not ledger.state.importing:  # a registry of something that is missing
+            self._needed()
 
     def __mro_entries__(self, bases: Tuple[Any, ...]) -> Tuple[type, ...]:
         return (self._base(),)
@@ -119,7 +127,7 @@ class Missing:
 
     def _needed(self, *operands: Any) -> Any:
         ledger.touch(self._reason)
-        raise MissingDependency(explain(self))
+        raise MissingDependency(explain(self), self._reason)
 
 
 _COMBINING = (
@@ -129,7 +137,7 @@ _COMBINING = (
 )
 _NEEDING = (
     *("lt", "le", "gt", "ge", "bool", "int", "float", "complex", "index", "len", "iter", "next"),
-    *("contains", "array", "jax_array", "setitem", "delitem", "fspath", "round"),
+    *("contains", "array", "jax_array", "delitem", "fspath", "round"),
 )
 for _names, _method in ((_COMBINING, Missing._combined), (_NEEDING, Missing._needed)):
     for _name in _names:

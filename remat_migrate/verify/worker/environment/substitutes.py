@@ -62,7 +62,8 @@ def _reason(name: str, error: BaseException) -> Reason:
         text = "(it needs %s, which is not installed)" % lacking
         return Reason(name, text, "missing", distribution(lacking))
     if not_found and getattr(package, "__file__", None) is None:  # perhaps a namespace package
-        return Reason(top, "(not installed)", "missing", distribution(name))
+        whole = name if top == "google" else top  # shared by many distributions
+        return Reason(whole, "(not installed)", "missing", distribution(name))
     if not_found or isinstance(error, AttributeError):
         if projects.is_project_module(top):
             return Reason(name, "(not in the project)", "missing")
