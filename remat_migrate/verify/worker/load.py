@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from typing import Any, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional
 
 from . import shim
 from .comparison import results
@@ -18,6 +18,8 @@ from .recording import pytest_fixtures
 _OPTIONS = frozenset(
     ["concrete", "policy", "prevent_cse", "static_argnums", "variables", "rngs", "methods"]
 )
+# How many of the tests that one makes with several parameters are run.
+_MOST_TESTS = 8
 
 
 class Unit(NamedTuple):
@@ -79,6 +81,9 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         try:
             found = inspect.getattr_static(found, part) if owner else getattr(found, part)
         except AttributeError:
+            tests = _parameterized(owner, part) if owner else []
+            if owner and tests:
+                return Unit(_test_runner(owner, *tests), None, module)
             raise NotFound(
                 "%s has no %s after it is imported" % (module.__name__, qualname)
             ) from None
@@ -132,11 +137,19 @@ def _is_test(owner: type, found: Any) -> bool:
     return name.startswith("test") and len(inspect.signature(found).parameters) == 1
 
 
-def _test_runner(owner: type, name: str) -> Any:
-    """Return a function that runs one test, with or without an instance."""
+def _parameterized(owner: type, name: str) -> List[str]:
+    """Return the tests that `absl.testing.parameterized` makes of one: `test_sum0`, `test_sum1`."""
+    made = [n for n in getattr(owner, "_test_params_reprs", ()) if n.startswith(name)]
+    numbered = [n for n in made if n[len(name) :].isdigit()]
+    return sorted(numbered or made)[:_MOST_TESTS]
+
+
+def _test_runner(owner: type, *names: str) -> Any:
+    """Return a function that runs some tests, with or without an instance."""
 
     def run(*instance: Any) -> None:
-        owner(name).debug()
+        for name in names:
+            owner(name).debug()
 
     run.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
     return run

@@ -122,8 +122,9 @@ sys.exit(2)
 SCRIPT = """\
 import argparse
 
-import jax
+from absl import flags
 
+flags.DEFINE_integer("size", 5, "Another size.")
 parser = argparse.ArgumentParser()
 parser.add_argument("--rate", type=float, default=0.5)
 parser.add_argument("--data", required=True)
@@ -132,6 +133,10 @@ args = parser.parse_args()
 
 def step(x):
     return args.rate * x
+
+
+def size():
+    return flags.FLAGS.size
 
 
 def train(x):
@@ -181,7 +186,11 @@ found["line"] = library.late.__code__.co_firstlineno
 found["mesh"] = library.Mesh is jax.sharding.Mesh
 rows = ledger.summary(root + "/package/library.py")["reasons"]
 found["reasons"] = {row["name"]: [row["kind"], row["text"], row["install"]] for row in rows}
-script = load.load_module("script", root + "/script.py")
+load.load_unit("script", root + "/script.py", "size")
+script = sys.modules["script"]
+found["sizes"] = [script.size()]
+load.load_unit("package.other", root + "/package/other.py", "")
+found["sizes"].append(script.size())
 found["script"] = [script.step(2.0), script.x, script.names, repr(script.history)]
 print(json.dumps(found))
 """
@@ -274,3 +283,7 @@ def test_real_objects_are_used(found: dict[str, Any]) -> None:
 def test_script_is_not_run(found: dict[str, Any]) -> None:
     """The loop and the call of `train` are left out; its assignment fails and is a stand-in."""
     assert found["script"] == [1.0, 8.0, "ab", "<stand-in for script.history>"]
+
+
+def test_flags_of_the_same_name(found: dict[str, Any]) -> None:
+    assert found["sizes"] == [5, 3]

@@ -61,8 +61,10 @@ def bridged(name: str) -> Optional[Tuple[str, Any]]:
         return name, old
     for new in renamed.replacements(name):
         value = _look_up(new)
-        if value is not _ABSENT and new != name:
+        if value is not _ABSENT:
             return new.replace("{}.", "a stand-in with the same meaning, "), value
+        if new in renamed.ROWS and new != name:  # replaced again since
+            return bridged(new)
     return None
 
 

@@ -112,7 +112,10 @@ def _asked_attribute(
         return None
     if known is None and hasattr(module, "__path__") and _import_part(full, str(file)):
         return getattr(module, name)
-    return bridge(full, str(file)) if known is None else known
+    found = bridge(full, str(file)) if known is None else known
+    if found is None and renamed.has_members(full) and not is_checkpoint(full):
+        found = ATTRIBUTES[module.__name__, name] = Namespace(full, _reason(full, error))
+    return found
 
 
 def _import_part(name: str, file: str) -> bool:
