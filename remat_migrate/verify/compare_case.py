@@ -31,18 +31,26 @@ def nondeterminism(sides: Sides, unit: Unit, case: str) -> str:
 
 
 class _How(NamedTuple):
-    """How to evaluate a case: `eager` with uncompiled gradients; `first` for its programs."""
+    """How to evaluate a case.
+
+    Attributes:
+        eager: with uncompiled gradients.
+        first: for its programs.
+        values: with the values, if it is for its programs.
+    """
 
     eager: bool = False
     first: bool = False
+    values: bool = True
 
 
-def compared(sides: Sides, unit: Unit, case: str, *, eager: bool) -> Verdict:
+def compared(sides: Sides, unit: Unit, case: str, *, eager: bool, values: bool = True) -> Verdict:
     """Compare a case as programs and, unless they are the same, as numbers in every mode.
 
-    If `eager`, the numbers include uncompiled gradients.
+    If `eager`, the numbers include uncompiled gradients. Without `values`, nothing is computed
+    where the programs are the same.
     """
-    first = _run_both(sides, unit, case, _How(first=True))
+    first = _run_both(sides, unit, case, _How(first=True, values=values))
     if first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS:
         return first
     verdict = _run_both(sides, unit, case, _How(eager))

@@ -195,7 +195,12 @@ def _evaluate(request: Reply) -> Reply:
 
         case = unit_cases.by_position(unit.function, case)
     failure = evaluate.evaluate(
-        unit.function, case, request["folder"], request["eager"], request["first"]
+        unit.function,
+        case,
+        request["folder"],
+        request["eager"],
+        request["first"],
+        request["values"],
     )
     return {"failure": failure}
 

@@ -32,7 +32,12 @@ _FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-
 
 
 def evaluate(
-    unit: Any, case: Dict[str, Any], folder: str, eager: bool = True, first: bool = False
+    unit: Any,
+    case: Dict[str, Any],
+    folder: str,
+    eager: bool = True,
+    first: bool = False,
+    values: bool = True,
 ) -> Dict[str, Any]:
     """Run a unit and write what came of it below `folder`.
 
@@ -42,8 +47,8 @@ def evaluate(
     cost a fraction. What the unit's parameters default to is written as well.
 
     With `first`, there are the eager values and, in a file of their own, the programs of the unit
-    and its derivatives, which suffice if both sides agree. If an argument is abstract, there are
-    only the programs.
+    and its derivatives, which suffice if both sides agree. Without `values`, or if an argument is
+    abstract, there are only the programs.
 
     Returns:
         how the eager run failed, or {} where it did not.
@@ -62,7 +67,7 @@ def evaluate(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if program.is_abstract or first:
-                if not program.is_abstract:
+                if values and not program.is_abstract:
                     modes[label + "eager"] = _eager(program, writer)
                 programs[one.label] = program.traced()
             else:

@@ -282,8 +282,7 @@ class _Maker:
         """Add cases with numbers of other magnitudes, and with other sizes."""
         self.search.restore(base)
         for variant, about in construct.MAGNITUDES.items():
-            if self._works(variant) is None:
-                self.cases.append((about, self._case(variant)))
+            self.cases.append((about, self._case(variant)))
 
         def runs() -> bool:
             left = Budget(TRIES_FOR_ANOTHER, budget.left())
