@@ -109,7 +109,9 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How) -> Verdict:
             failure=_failure(sides, after.error),
             traceback=_traceback(sides, after.error),
         )
-    verdict = _comparison(sides, unit, old, new, note)
+    verdict = replace(_comparison(sides, unit, old, new, note), shapes=before.shapes)
+    if verdict.outcome is not Outcome.EQUAL:
+        return verdict
     return replace(verdict, executed=(before.executed, after.executed))
 
 
@@ -123,6 +125,7 @@ class _Evaluated:
         error: the failure as `failures.describe` returns it.
         executed: the edited code that ran.
         lacks: what it failed for, if the interpreter lacks it.
+        shapes: the arrays that it was called with.
     """
 
     failure: str
@@ -130,6 +133,7 @@ class _Evaluated:
     error: Mapping[str, Any] | None = None
     executed: Executed = field(default_factory=Executed)
     lacks: str = ""
+    shapes: tuple[str, ...] = ()
 
 
 def _evaluated(
@@ -165,9 +169,10 @@ def _evaluated(
         return _Evaluated(error_line(reply["error"]), error=reply["error"], lacks=lacks)
     failure = reply["failure"]
     executed = sides.executed(worker, reply)
+    shapes = tuple(reply["shapes"])
     if not failure:
-        return _Evaluated("", True, None, executed)
-    return _Evaluated(error_line(failure), True, failure, executed, lacks)
+        return _Evaluated("", True, None, executed, shapes=shapes)
+    return _Evaluated(error_line(failure), True, failure, executed, lacks, shapes)
 
 
 def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verdict:

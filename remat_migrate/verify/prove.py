@@ -295,6 +295,7 @@ def _first_wrong(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         max(verdict.max_abs or 0.0 for verdict in equal),
         max(verdict.max_rel or 0.0 for verdict in equal),
         "; ".join(part for part in (summary_of(said), cases.stopped, *notes) if part),
+        shapes=next((verdict.shapes for verdict in equal if verdict.shapes), ()),
         executed=together(equal),
         evidence=_weakest(verdict.evidence for verdict in equal),
         difference=next((verdict.difference for verdict in equal if verdict.difference), ""),

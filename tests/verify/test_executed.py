@@ -93,6 +93,7 @@ def test_edited_code_must_run(tmp_path: Path) -> None:
     assert "the checkpoint of inner at line" in verdicts["m.never_called"]["detail"]
     # The edited line runs with one value only.
     assert verdicts["m.called"]["detail"].startswith("train=True")
+    assert verdicts["m.called"]["shapes"][0].startswith("x: float32[")
 
 
 def test_command_counts_what_it_runs(tmp_path: Path) -> None:

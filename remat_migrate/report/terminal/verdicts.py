@@ -25,6 +25,7 @@ _ORDER = tuple(_STYLES)
 _WIDTH = max(map(len, _STYLES))
 _MOST_SUBSTITUTES = 3
 _INPUTS = {"declared": "declared inputs", "recorded": "recorded inputs", "made": "generated inputs"}
+_MOST_SHAPES = 3
 
 
 def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
@@ -166,6 +167,9 @@ def facts(verdict: Verdict) -> Iterator[str]:
 
 def _basis(verdict: Verdict) -> str:
     parts = [_INPUTS[verdict.inputs]] if verdict.inputs else []
+    if verdict.shapes:
+        more = " ..." if len(verdict.shapes) > _MOST_SHAPES else ""
+        parts.append(" ".join(verdict.shapes[:_MOST_SHAPES]).replace(": ", ":") + more)
     if verdict.inputs != "made":
         parts.append(pluralize(verdict.calls, "call"))
     if verdict.detail:

@@ -186,7 +186,7 @@ def _flip(request: Reply) -> Reply:
 
 
 def _evaluate(request: Reply) -> Reply:
-    from .comparison import evaluate
+    from .comparison import described, evaluate
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
@@ -194,6 +194,7 @@ def _evaluate(request: Reply) -> Reply:
         from . import unit_cases
 
         case = unit_cases.by_position(unit.function, case)
+    shapes = described.arrays_of(unit.function, case)
     failure = evaluate.evaluate(
         unit.function,
         case,
@@ -202,7 +203,7 @@ def _evaluate(request: Reply) -> Reply:
         request["first"],
         request["values"],
     )
-    return {"failure": failure}
+    return {"failure": failure, "shapes": shapes}
 
 
 def _import(request: Reply) -> Reply:
