@@ -17,7 +17,7 @@ def arrays_of(function: Any, case: Dict[str, Any]) -> List[str]:
     found: List[str] = []
     named = _named(function, case)
     if case.get("then"):
-        named["the arguments of its result"] = case["then"]["args"]
+        named["argument of the result"] = case["then"]["args"]
     for name, value in named.items():
         pairs = jax.tree_util.tree_flatten_with_path(value)[0]
         arrays = [
