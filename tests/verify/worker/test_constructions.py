@@ -257,6 +257,56 @@ def test_flags_and_rates_of_a_configuration_vary(project):
     assert {config.unread for config in configs} == {True}
 
 
+def test_settings_that_a_class_makes_itself_are_filled_in(project):
+    module = project(
+        layer="""
+        class RequiredValue:
+            pass
+
+        REQUIRED = RequiredValue()
+
+        class Config:
+            def __init__(self, **fields):
+                self.__dict__.update({"name": REQUIRED, "num_stages": REQUIRED, **fields})
+
+        class Passing(type):
+            def __call__(cls, *args, **kwargs):
+                return super().__call__(*args, **kwargs)
+
+        class Layer(metaclass=Passing):
+            def __init__(self, cfg, *, parent):
+                assert parent is None
+                assert isinstance(cfg.name, str)
+                self.config = cfg
+
+            @classmethod
+            def default_config(cls):
+                return Config(owner=cls)
+
+            def __call__(self, x):
+                return x * self.config.num_stages
+        """
+    )
+    instance = cases_of(module, "Layer.__call__")[0]["args"][0]
+    assert instance.config.num_stages == 2
+    assert instance.config.owner is module.Layer
+
+
+def test_stand_ins_for_settings_are_read_both_ways(project):
+    module = project(
+        forward="""
+        import jax.numpy as jnp
+
+        def forward(x, cfg):
+            if cfg.get("scaled", False):
+                x = x / 2
+            return jnp.tanh(x) * cfg["heads"] + cfg.eps
+        """
+    )
+    cases = cases_of(module, "forward")
+    assert all(case["args"][1].eps and case["args"][1]["heads"] for case in cases)
+
+
 @pytest.mark.parametrize(
     ("given", "shrunk"),
     [

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks import pure_functions
-from ..instances import variations
+from ..instances import constructions, variations
 from . import candidates, stand_in, type_hints
 from .node import (
     ABSENT,
@@ -47,10 +47,7 @@ Roots = List[Tuple[inspect.Parameter, Node]]
 
 def signature(function: Callable[..., Any]) -> Optional[inspect.Signature]:
     """Return the signature of a callable, or None if Python cannot tell."""
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):
-        return None
+    return constructions.signature(function)
 
 
 def has(cls: type, attributes: Iterable[str]) -> bool:
@@ -77,7 +74,7 @@ def add_parameters(search: Any, node: Node) -> None:
     siblings = tuple(made.parameters)
     for name, parameter in made.parameters.items():
         variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        if variadic or name in _NOT_MADE:
+        if variadic or (name in _NOT_MADE and parameter.default is not empty):
             continue
         annotation = known.get(name, parameter.annotation)
         if name in found:

@@ -10,7 +10,8 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 import jax
 
-from .node import Node, value
+from . import candidates
+from .node import OBJECT, Choice, Node, value
 
 LIBRARIES = frozenset(
     [
@@ -56,6 +57,16 @@ class ProbeDict(Dict[Any, Any]):
         if type(key) is not str:
             raise KeyError(key)
         return self._child(key)
+
+    def __getattr__(self, name: str) -> Any:
+        """Some settings are read both ways: then they are an object, see `stand_in.Settings`."""
+        ticket = self.__dict__.get("_ticket")
+        if ticket is None or name.startswith("_") or library_frame(1):
+            raise AttributeError(name)
+        if not candidates.is_settings(ticket.node.name):
+            raise AttributeError(name)
+        ticket.search.decide(ticket.node, [Choice(OBJECT)])
+        return ticket.search.passed_value(ticket.search.child(ticket.node, name))
 
     def _child(self, key: Any) -> Any:
         child = self._ticket.search.child(self._ticket.node, key)
@@ -126,6 +137,20 @@ class ProbeObject:
         thing = ticket.search.passed_value(ticket.search.child(ticket.node, name))
         self.__dict__[name] = thing
         return thing
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def __contains__(self, name: str) -> bool:
+        held = name in self.__dict__
+        if not held:
+            ticket = self.__dict__["_ticket"]
+            ticket.search.want(ticket.node, name)
+        return held
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As for a dict; an unknown entry is absent, and worth another case."""
+        return getattr(self, name) if name in self else default
 
 
 class WatchedStr(str):

@@ -9,21 +9,46 @@ import inspect
 import math
 import types
 import zlib
-from typing import Any, List, Tuple
+from typing import Any, Iterable, Iterator, List, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 
-class Settings(types.SimpleNamespace):
+class _Readable(types.SimpleNamespace):
+    """An object that can also be read as a mapping of its attributes."""
+
+    def __getitem__(self, name: str) -> Any:
+        return vars(self)[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in vars(self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(vars(self))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As for a dict."""
+        return vars(self).get(name, default)
+
+    def keys(self) -> Iterable[str]:
+        """As for a dict."""
+        return vars(self).keys()
+
+    def items(self) -> Iterable[Tuple[str, Any]]:
+        """As for a dict."""
+        return vars(self).items()
+
+
+class Settings(_Readable):
     """An object without arrays among its attributes; hashable by content, so it can be static."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(repr(sorted(vars(self).items())))
 
 
-class Record(types.SimpleNamespace):
+class Record(_Readable):
     """An object whose attributes are arrays; registered as a pytree.
 
     Functions and other attributes without arrays are part of its structure.

@@ -20,8 +20,12 @@ from .sources import Scope, Sources
 _MOST_SITES = 12
 _MOST_KEPT = 3
 _NOT_ARGUMENTS = ("parent", "name", "self")
-_NUMBERS = (bool, int, float, str, complex)
 _MISSING = inspect.Parameter.empty
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+# Methods of a class that make its settings.
+_OWN_SETTINGS = r"(get_|make_)?(default_)?(config|hparams|settings)"
+# Values of fields that have to be set.
+_TO_BE_SET = re.compile(r"\?\?\?|Required\w*|_?Missing\w*")
 
 Arguments = Dict[str, Any]
 
@@ -72,7 +76,7 @@ class Constructions:
             return []
         if cls not in self._instances:
             self._instances[cls] = []
-            found = [made for made in [_made(cls, {})] if made is not None]
+            found = [made for made in [_filled(_made(cls, {}))] if made is not None]
             known = parameters(cls)
             required = [name for name, p in known.items() if p.default is _MISSING]
             if required or not found:
@@ -90,12 +94,25 @@ class Constructions:
         known = parameters(cls)
         hints = type_hints.of_callable(cls)
         required = [name for name, p in known.items() if p.default is _MISSING]
-        told = {name: self._by_annotation(cls, hints.get(name)) for name in required}
+        told = {name: self._own(cls, name) for name in required}
+        told = {
+            name: self._by_annotation(cls, hints.get(name)) if value is None else value
+            for name, value in told.items()
+        }
         demanding = [name for name in required if self._demands(name, hints.get(name), told[name])]
         annotated = {name: value for name, value in told.items() if value is not None}
+        if "parent" in required:  # the outermost one has none
+            annotated["parent"] = None
+            demanding = [name for name in demanding if name != "parent"]
         found: List[Arguments] = []
         for given in self._calls(cls, known):
-            whole = {**annotated, **given}
+            # Another class may have the same name: settings are not taken for numbers.
+            fitting = {
+                name: value
+                for name, value in given.items()
+                if name not in annotated or not isinstance(value, (int, float, str))
+            }
+            whole = {**annotated, **fitting}
             if set(demanding) <= set(whole) and len(found) < _MOST_KEPT:
                 found += [whole] if all(repr(whole) != repr(other) for other in found) else []
         # The arguments that the project passes matter less than consistent ones by name.
@@ -158,6 +175,23 @@ class Constructions:
         return {
             n: v for n, v in found.items() if n in known and n not in _NOT_ARGUMENTS and _plain(v)
         }
+
+    def _own(self, cls: type, name: str) -> Any:
+        """Return the settings that a class itself makes, or whose class it holds; or None."""
+        if not candidates.is_settings(name):
+            return None
+        for attribute in sorted(dir(cls), key=lambda attribute: (attribute != "Config", attribute)):
+            held = inspect.getattr_static(cls, attribute)
+            if isinstance(held, classmethod) and re.fullmatch(_OWN_SETTINGS, attribute):
+                maker = getattr(cls, attribute)
+                made = None if _required(maker) else _filled(_made(maker, {}))
+            elif isinstance(held, type) and re.fullmatch(r"\w*(Config|HParams)", attribute):
+                made = next(iter(self.instances(held)), None)
+            else:
+                continue
+            if made is not None:
+                return made
+        return None
 
     def _by_annotation(self, cls: type, annotation: Any) -> Any:
         """Return an instance of the class of settings that an annotation names; or None."""
@@ -273,14 +307,33 @@ class Constructions:
         return found
 
 
+def signature(function: Any) -> Optional[inspect.Signature]:
+    """Return the signature of a callable, or None if Python cannot tell.
+
+    That of a class is its constructor's, also if its metaclass passes any arguments on to it.
+    """
+    try:
+        made = inspect.signature(function)
+        passed_on = isinstance(function, type) and all(
+            parameter.kind in _VARIADIC for parameter in made.parameters.values()
+        )
+        if passed_on and made.parameters and type(function).__call__ is not type.__call__:
+            own = inspect.signature(function.__init__)
+            return own.replace(parameters=list(own.parameters.values())[1:])
+    except (TypeError, ValueError):
+        return None
+    return made
+
+
 def parameters(cls: Any) -> Dict[str, inspect.Parameter]:
     """Return the parameters of a constructor that can be passed by name."""
-    try:
-        every = inspect.signature(cls).parameters
-    except (TypeError, ValueError):
-        return {}
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return {n: p for n, p in every.items() if p.kind not in variadic and n not in _NOT_ARGUMENTS}
+    made = signature(cls)
+    return {
+        name: parameter
+        for name, parameter in (made.parameters.items() if made else ())
+        if parameter.kind not in _VARIADIC
+        and (name not in _NOT_ARGUMENTS or parameter.default is _MISSING)
+    }
 
 
 def concrete(cls: Any) -> Any:
@@ -305,6 +358,23 @@ def _made(cls: type, given: Arguments) -> Optional[Any]:
         return cls(**given)
     except Exception:  # the constructor of the project, on what it may refuse
         return None
+
+
+def _filled(settings: Any) -> Any:
+    """Return settings with values, by their names, for the fields that are still to be set."""
+    fields = sizes.attributes(settings) if sizes.holds_settings(settings) else {}
+    new: Arguments = {}
+    for name, held in fields.items():
+        if _TO_BE_SET.fullmatch(held if isinstance(held, str) else type(held).__name__):
+            hint = getattr(type(settings), "__annotations__", {}).get(name)
+            plan = type_hints.plan_for(name, hint or _MISSING, _MISSING, False)
+            if name == "name":
+                new[name] = "made"
+            elif plan is not None and plan.choices[0].kind == VALUE:
+                new[name] = plan.choices[0].value
+            elif candidates.is_number(name):
+                new[name] = candidates.numbers(name)[0].value
+    return sizes.replaced(settings, new) if new else settings
 
 
 def _file_of(cls: Any) -> str:
