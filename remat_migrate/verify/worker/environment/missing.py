@@ -144,6 +144,12 @@ for _names, _method in ((_COMBINING, Missing._combined), (_NEEDING, Missing._nee
         setattr(Missing, "__%s__" % _name, _method)
 
 
+def refuse(value: Any) -> None:
+    """Raise an error that names a stand-in, if the value is one."""
+    if isinstance(value, Missing):
+        value._needed()
+
+
 def explain(value: Missing) -> str:
     """Return a message that names a stand-in whose value is needed."""
     reason = value._reason
