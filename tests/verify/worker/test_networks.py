@@ -5,6 +5,7 @@ import haiku as hk
 import jax
 import jax.numpy as jnp
 import pytest
+from flax import nnx
 
 from remat_migrate.verify.worker.inputs.make import make_cases
 
@@ -48,6 +49,18 @@ def haiku_unpacked(params, state, x):
     return apply_fn(params, state, None, x, 2.0)
 
 
+class NnxNet(nnx.Module):
+    def __init__(self, width: int, *, rngs: nnx.Rngs):
+        self.up = nnx.Linear(width, 5, rngs=rngs)
+
+    def __call__(self, x):
+        return self.up(x)
+
+
+def nnx_loss(model: NnxNet, x):
+    return model(x).sum()
+
+
 def shapes(tree):
     return jax.tree_util.tree_map(jnp.shape, tree)
 
@@ -84,3 +97,8 @@ def test_haiku(unit):
     params, *_ = arguments = first(unit)
     x = arguments[2]
     assert shapes(params) == {"linear": {"w": (x.shape[-1], 3), "b": (3,)}}
+
+
+def test_nnx():
+    model, x = first(nnx_loss)
+    assert model(x).shape == (*x.shape[:-1], 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import zlib
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Tuple
 
@@ -104,6 +105,9 @@ def instance(node: Node, get_value: GetValue) -> Any:
     """Return an instance, made by its constructor."""
     assert node.choice is not None
     cls = node.choice.value
+    rngs: Any = getattr(sys.modules.get("flax.nnx"), "Rngs", None)
+    if rngs is not None and cls is rngs:
+        return rngs(0)
     made = signature(cls)
     parameters = list(made.parameters.values()) if made else []
     made_so_far: List[Any] = []
