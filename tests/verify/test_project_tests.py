@@ -31,8 +31,8 @@ def block(x, table, is_training):
 block = jax.checkpoint(block, static_argnums=(1, 2))
 
 
-def net(x, is_training):
-    return block(x, Table("open sesame"), is_training)
+def net(x, table, is_training):
+    return block(x, table, is_training)
 """
 
 PYTEST = """\
@@ -43,9 +43,14 @@ import pytest
 from package.model import Table, block
 
 
+@pytest.fixture
+def table():
+    return Table("open sesame")
+
+
 @pytest.mark.parametrize("is_training", [True, False])
-def test_block(is_training):
-    assert block(jnp.ones(3), Table("open sesame"), is_training).shape == (3,)
+def test_block(table, is_training):
+    assert block(jnp.ones(3), table, is_training).shape == (3,)
 
 
 def test_table_hangs():
@@ -53,8 +58,8 @@ def test_table_hangs():
     time.sleep(1000)
 
 
-def test_block_fails():
-    assert block(None, None, False) is None
+def test_block_fails(table):
+    assert block(None, table, True) is None
 """
 
 ABSL = """\
@@ -70,7 +75,8 @@ SIZE = flags.DEFINE_integer("size_of_block", 3, "Size.")
 class NetTest(parameterized.TestCase):
     @parameterized.named_parameters(("train", True), ("eval", False))
     def test_net(self, is_training):
-        jax.jit(model.net, static_argnums=1)(jnp.ones(SIZE.value), is_training)
+        table = model.Table("open sesame")
+        jax.jit(model.net, static_argnums=(1, 2))(jnp.ones(SIZE.value), table, is_training)
 
 
 if __name__ == "__main__":

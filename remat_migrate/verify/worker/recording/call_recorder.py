@@ -234,6 +234,7 @@ def _saved(
     try:
         pickling.save(case(), path, main=main_module())
     except Exception as error:  # CannotSave, a full disk, or an error in the program's classes
+        log.not_saved(identity, size)
         return {"case_error": str(error) or type(error).__name__}
     return {"case": log.relative(path)}
 

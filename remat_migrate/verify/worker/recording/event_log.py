@@ -18,6 +18,7 @@ from typing import Any, Dict, Iterator, Optional, Set, Tuple
 
 MOST_EVENTS = 500  # of a unit in a process
 MOST_CASES = 4
+MOST_UNSAVED = 20
 MOST_CASE_BYTES = 64 << 20
 MOST_NOTES = 20
 # Approximate seconds that a callback costs a program even if it records nothing.
@@ -39,6 +40,7 @@ class UnitLog:
         self.events = 0
         self.cases = 0
         self.case_bytes = 0
+        self.unsaved = 0
         self.seen: Dict[str, Set[str]] = {}
         self.repeats = 0
         self.once: Set[bytes] = set()
@@ -178,8 +180,17 @@ class EventLog:
             log.repeats += repeats
             log.cases += 1
             log.case_bytes += size
-            number = sum(unit.cases for unit in self.units.values())
+            number = sum(unit.cases + unit.unsaved for unit in self.units.values())
             return os.path.join(self._opened(), "cases", "{}.pkl".format(number))
+
+    def not_saved(self, identity: str, size: int) -> None:
+        """Let another call be saved in place of one whose inputs cannot be."""
+        log = self.unit(identity)
+        with self.lock:
+            log.unsaved += 1
+            if log.unsaved <= MOST_UNSAVED:
+                log.cases -= 1
+                log.case_bytes -= size
 
     def relative(self, path: str) -> str:
         """Return the path by which events name a file of this process."""
