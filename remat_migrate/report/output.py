@@ -94,10 +94,10 @@ def write_verdict(verdict: Verdict, stream: TextIO) -> None:
     Raises:
         UsageError: the stream cannot be written.
     """
-    from .terminal.verdicts import verdict_line
+    from .terminal.verdicts import lines_of
 
     if not verdict.unit.is_text:
-        _write([verdict_line(verdict, screen_of(stream))], stream)
+        _write(lines_of(verdict, screen_of(stream)), stream)
 
 
 def write_measurements(

@@ -57,17 +57,21 @@ def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> I
     width = max((len(v.outcome) for v in shown), default=0)
     for verdict in shown:
         if not verdict.unit.is_text:
-            yield verdict_line(verdict, screen, width)
+            yield from lines_of(verdict, screen, width)
     yield from closing_lines(replace(proof, verdicts=tuple(shown)), screen, width)
 
 
-def verdict_line(verdict: Verdict, screen: Screen, width: int = _WIDTH) -> str:
-    """Return the line of a verdict on code."""
+def lines_of(verdict: Verdict, screen: Screen, width: int = _WIDTH) -> Iterator[str]:
+    """Yield a verdict on code, what was raised if it is wrong, and how to reproduce it."""
     outcome = screen.paint(f"{verdict.outcome:<{width}}", _STYLES[verdict.outcome])
     place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
     name = verdict.unit.qualname or "the module"
     rest = "; ".join(facts(verdict))
-    return f"{outcome}  {place} {printable(name)}{rest and f' ({printable(rest)})'}"
+    yield f"{outcome}  {place} {printable(name)}{rest and f' ({printable(rest)})'}"
+    if verdict.outcome.is_wrong:
+        yield from (f"    {printable(line)}" for line in verdict.traceback.rstrip().splitlines())
+    if verdict.reproduce:
+        yield f"    reproduce: {printable(verdict.reproduce)}"
 
 
 def closing_lines(proof: Proof, screen: Screen, width: int = _WIDTH) -> Iterator[str]:
