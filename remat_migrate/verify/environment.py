@@ -9,7 +9,8 @@ from typing import Any
 
 from .evidence import Unit, UnitKey
 
-_MOST_NAMES = 8
+_MOST_GROUPS = 4
+_MOST_NAMES = 6
 
 Reason = Mapping[str, str]
 
@@ -53,18 +54,29 @@ class Environment:
         for side in (self.old, self.new):
             for reasons in side.values():
                 found.update(reasons)
-        lacking = [reason for reason in found.values() if reason["kind"] != "bridged"]
-        lacking.sort(key=lambda reason: (not reason["install"], reason["name"]))
+        lacking: dict[str, list[str]] = {}
+        for name in sorted(found):
+            if found[name]["kind"] != "bridged":
+                lacking.setdefault(found[name]["text"].strip("()"), []).append(name)
         if not lacking:
             return ""
-        install = sorted({reason["install"] for reason in lacking} - {""})
-        command = f"; install with {self.python} -m pip install {' '.join(install)}"
-        names = [_text(reason) for reason in lacking]
-        more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        return (
-            f"not everything could be imported: {', '.join(names[:_MOST_NAMES])}{more}"
-            f"{command if install else ''}"
-        )
+        install = sorted({reason["install"] for reason in found.values()} - {""})
+        command = f"; to install what is missing: {self.python} -m pip install {' '.join(install)}"
+        groups = [f"{why}: {_listed(names)}" for why, names in sorted(lacking.items(), key=_order)]
+        said = "; ".join(groups[:_MOST_GROUPS])
+        more = f"; and {len(groups) - _MOST_GROUPS} more" if len(groups) > _MOST_GROUPS else ""
+        return f"not everything could be imported: {said}{more}{command if install else ''}"
+
+
+def _order(group: tuple[str, list[str]]) -> tuple[bool, int, str]:
+    """Return what sorts the packages that are not installed first, then the longest lists."""
+    why, names = group
+    return why != "not installed", -len(names), why
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def needed(touched: Iterable[Reason]) -> str:
