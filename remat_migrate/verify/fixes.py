@@ -153,7 +153,7 @@ class _Rounds:
             wrong = self._wrong_fixes(fixed, proof)
             unproved = () if wrong else tuple(self._unproved(fixed, proof))
             if self._options.strict:
-                wrong = wrong or unproved
+                wrong = wrong or [(applied, f"not exercised: {why}") for applied, why in unproved]
             if not wrong:
                 return Proved(
                     fixed,
@@ -376,7 +376,7 @@ class _Rounds:
                 if (verdict := by_unit.get(key)) and verdict.outcome is not Outcome.EQUAL
             ]
             if reasons or not any(key in by_unit for key in keys):
-                yield applied, reasons[0] if reasons else "nothing exercised it"
+                yield applied, reasons[0] if reasons else "no unit that it edits can be run"
 
 
 def _fixes_of(unit: Unit, by_unit: Mapping[UnitKey, list[Applied]]) -> list[Applied]:

@@ -160,7 +160,7 @@ class TestReverted:
             assert equal["inputs"] == "made"
             assert equal["max_abs"] == 0.0
             assert "both values of train" in equal["detail"]
-            assert equal["calls"] == 2
+            assert equal["calls"] >= 2
 
     @pytest.mark.parametrize(
         ("unit", "verdict", "words"),
@@ -225,7 +225,7 @@ class TestReverted:
         assert fixed.text() == TWO.replace("x + 1.0", "1.0 + x")
         said = fixed.ran.out + fixed.ran.err
         assert "reverted model.py:5 SWAP001: model.f returns different results:" in said
-        assert "equal    model.py:8 g (generated inputs, largest difference 0)" in said
+        assert "equal    model.py:8 g (generated inputs, x:float32[" in said
         assert "Fixed 1: 1 SWAP002; proved 1 by running the code, 1 reverted." in said
 
 
@@ -366,7 +366,7 @@ class TestNotExercised:
         assert fixed.text() == UNEXERCISED
         assert "concrete" not in fixed.text("ok.py")
         said = fixed.ran.out + fixed.ran.err
-        assert "reverted model.py:15 RMT101: nothing exercised it" in said
+        assert "reverted model.py:15 RMT101: not exercised: model" in said
         assert fixed.ran.code == 3
 
     def test_non_python_file_is_not_run(self, tmp_path: Path) -> None:
