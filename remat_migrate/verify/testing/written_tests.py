@@ -69,7 +69,9 @@ class WrittenTests:
         known: set[str] = set()
         origins = [*cases.tests, *[""] * len(cases.files)]
         origin = "Recorded" if cases.tests else _ORIGINS[cases.inputs]
-        for case, about, test in zip(cases.files[:_MOST_TESTS], cases.about, origins, strict=False):
+        for case, about, test in zip(cases.files, cases.about, origins, strict=False):
+            if len(tests.texts) == _MOST_TESTS:
+                break
             readable = f"{unit.qualname} {about}".replace("__", "")
             label = re.sub(r"\W+", "_", readable).strip("_").lower()
             while label in known:
@@ -130,9 +132,8 @@ class WrittenTests:
             name = tests.unit.name
             if tests.texts:
                 by_module.setdefault(tests.unit.module or "", []).append(tests)
-            if tests.reason:
-                what = "some cases of" if tests.texts else "no test for"
-                self._notes.append(f"--write-tests: {what} {name}: {tests.reason}")
+            else:
+                self._notes.append(f"--write-tests: no test for {name}: {tests.reason}")
         for module, several in sorted(by_module.items()):
             self._write_module(module, several)
         return tuple(self._notes)
@@ -145,13 +146,17 @@ class WrittenTests:
         own = {"jax", "jax.numpy", "numpy"}
         imports = "\n".join(f"import {name}" for name in modules if name not in own)
         third, _, rest = rest.partition("\n\n")
-        missing = sorted(f"- {t.unit.qualname}: {t.reason}" for t in several if t.reason)
+        missing = sorted(
+            f"- {tests.unit.qualname}: {tests.reason}"
+            for tests in self._tests.values()
+            if tests.unit.module == module and not tests.texts
+        )
         how = ""
         folders = sorted({self._relative(path) for tests in several for path in tests.unit.search})
         if folders not in ([], ["."]):
             how = f"Run it with {' and '.join(folders)} on `sys.path`.\n"
         if missing:
-            how += "\nCases that could not be written:\n\n" + "\n".join(missing) + "\n"
+            how += "\nUnits whose inputs cannot be written:\n\n" + "\n".join(missing) + "\n"
         head = _HEAD.format(
             module=module,
             version=__version__,

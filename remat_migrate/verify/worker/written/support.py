@@ -116,7 +116,7 @@ def check(case, function, args, kwargs=None, *, gradient=True, tolerance=0.0):
     assert sorted(found) == sorted(old)
     leaves = [x for x in jax.tree_util.tree_leaves((args, kwargs)) if hasattr(x, "dtype")]
     dtypes = [str(x.dtype) for x in (*leaves, *found.values())]
-    tolerance = max(tolerance, *(TOLERANCE.get(dtype, 0.0) for dtype in dtypes))
+    tolerance = max([tolerance, *(TOLERANCE.get(dtype, 0.0) for dtype in dtypes)])
     overall = max((largest(x) for x in old.values()), default=0.0)
     for name, value in found.items():
         before = old[name]

@@ -57,6 +57,8 @@ def write_test(unit: Unit, request: Mapping[str, Any], case: Dict[str, Any]) -> 
     arrays = {name: np.asarray(value) for name, value in storable(writer.arrays).items()}
     tried = WrittenTest(text, sorted(writer.modules), arrays)
     found, rounding = _results(tried)
+    if not found:
+        raise CannotWrite("its result has no arrays")
     if rounding:
         text = lines.text(", tolerance={:.0e}".format(rounding))
     expected = {lines.name + " -> " + name: value for name, value in found.items()}
