@@ -307,6 +307,22 @@ def test_stand_ins_for_settings_are_read_both_ways(project):
     assert all(case["args"][1].eps and case["args"][1]["heads"] for case in cases)
 
 
+def test_protocols_of_functions_are_functions(project):
+    module = project(
+        callbacks="""
+        from typing import Protocol
+        import jax
+
+        class Stage(Protocol):
+            def __call__(self, x, scale): ...
+
+        def run(x, stage: Stage):
+            return jax.vmap(stage)(x, x + 1)
+        """
+    )
+    assert callable(cases_of(module, "run")[0]["args"][1])
+
+
 @pytest.mark.parametrize(
     ("given", "shrunk"),
     [

@@ -179,9 +179,14 @@ class _Maker:
                 self._start(way)
                 self._roots(made)
             self._use_sizes()
-            left = ways - way
-            share = Budget(max(budget.tries // left, _FEWEST_TRIES), budget.left() / min(left, 3))
-            trouble = self._solve(budget if left == 1 else share)
+            if way == ways - 1:
+                share = budget
+            else:  # the first ways are the likeliest
+                share = Budget(max(budget.tries // 2, _FEWEST_TRIES), budget.left() / 2)
+                budget.tries -= share.tries
+            trouble = self._solve(share)
+            if share is not budget:
+                budget.tries += max(share.tries, 0)
             if trouble is None:
                 return None
             troubles.append(trouble)

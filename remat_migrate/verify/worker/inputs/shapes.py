@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
-from .candidates import BATCH, LENGTH, WIDTH
+from .candidates import BATCH, LENGTH, WIDTH, sizes
 from .node import CONSTANT, Choice, Shape, array
 
 
@@ -137,5 +137,5 @@ def axis_size(name: str) -> int:
     if re.fullmatch(r"s|t|l|q|k|seq\w*|time\w*|len\w*|\w*_len(gth)?|tokens?|positions?", lower):
         return LENGTH
     if re.fullmatch(r"h|n?heads?|num_heads|layers", lower):
-        return 2
-    return WIDTH
+        return sizes.get("heads", 2) if lower != "layers" else 2
+    return sizes.get("width", WIDTH)

@@ -158,6 +158,12 @@ def _plan_by_class(
 
         functions = [value(jnp.tanh), value(stand_in.mixture)]
         return Plan(functions)
+    if getattr(plain, "_is_protocol", False) and "__call__" in vars(plain):
+        from . import stand_in
+
+        return Plan(
+            [value(stand_in.Function(len(inspect.signature(plain.__call__).parameters) - 1))]
+        )
     if title in ("type", "Type"):
         return Plan([value(arguments[0])]) if arguments else None
     if title in ("dtype", "DTypeLike", "DType"):
