@@ -83,7 +83,7 @@ def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:
     if "error" in reply:
         trace = sides.translate(reply["error"]["traceback"]).rstrip().splitlines()
         raise VerificationError(
-            f"cases: {file} raised {error_line(reply['error'])}\n" + "\n".join(trace[-5:])
+            f"cases: {file} raised {error_line(reply['error'])}\n" + "\n".join(trace[1:][-5:])
         )
     units: Mapping[str, Reply] = reply["units"]
     return units
