@@ -15,21 +15,6 @@ from .evidence import Evidence, Executed, Failure, Outcome, Unit, Verdict
 from .session import Worker, WorkerEnded
 
 
-def nondeterminism(sides: Sides, unit: Unit, case: str) -> str:
-    """Describe how results of the old code differ between two runs; empty if they do not."""
-    first, second = sides.folder("again"), sides.folder("again")
-    for folder in (first, second):
-        run = _evaluated(sides, sides.before, unit, case, folder, _How())
-        if run.failure:
-            run = _evaluated(sides, sides.maker, unit, case, folder, _How())
-        if run.failure:
-            return ""
-    found = _comparison(sides, unit, first, second, "")
-    if found.outcome is not Outcome.DIFFERS:
-        return ""
-    return f"the old code is not deterministic: {found.detail}"
-
-
 class _How(NamedTuple):
     """How to evaluate a case.
 
@@ -37,33 +22,45 @@ class _How(NamedTuple):
         eager: with uncompiled gradients.
         first: for its programs.
         values: with the values, if it is for its programs.
+        variation: what to vary, see `worker.comparison.noise`.
     """
 
     eager: bool = False
     first: bool = False
     values: bool = True
+    variation: str = ""
 
 
-def compared(sides: Sides, unit: Unit, case: str, *, eager: bool, values: bool = True) -> Verdict:
+def compared(
+    sides: Sides, unit: Unit, case: str, *, eager: bool, made: bool, values: bool = True
+) -> Verdict:
     """Compare a case as programs and, unless they are the same, as numbers in every mode.
 
-    If `eager`, the numbers include uncompiled gradients. Without `values`, nothing is computed
-    where the programs are the same.
+    If `eager`, the numbers include uncompiled gradients. If the inputs are `made`, degenerate
+    results prove nothing. Without `values`, nothing is computed where the programs are the same.
     """
-    first = _run_both(sides, unit, case, _How(first=True, values=values))
+    first = _run_both(sides, unit, case, _How(first=True, values=values), made)
     if first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS:
         return first
-    verdict = _run_both(sides, unit, case, _How(eager))
+    verdict = _run_both(sides, unit, case, _How(eager), made)
     if first.evidence is Evidence.PROGRAM:
         # The values differ by rounding, or vary from run to run, or the unit asks how it is traced.
+        if is_undecided(verdict):
+            return replace(verdict, outcome=Outcome.EQUAL, evidence=Evidence.PROGRAM)
         evidence = Evidence.BOTH if verdict.outcome is Outcome.EQUAL else Evidence.PROGRAM
         return replace(verdict, evidence=evidence)
     return replace(verdict, difference=first.difference)
 
 
-def _run_both(sides: Sides, unit: Unit, case: str, how: _How) -> Verdict:
+def is_undecided(verdict: Verdict) -> bool:
+    """Return whether numbers differ, but no more than those of the old code do by themselves."""
+    return verdict.outcome is Outcome.NOT_EXERCISED and verdict.max_abs is not None
+
+
+def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Verdict:
     """Run one case on both sides and compare."""
     old, new = sides.folder("before"), sides.folder("after")
+    worker = sides.before
     after_run = sides.beside(partial(_evaluated, sides, sides.after, unit, case, new, how))
     before = _evaluated(sides, sides.before, unit, case, old, how)
     note = ""
@@ -77,7 +74,8 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How) -> Verdict:
     if before.failure and sides.before is not sides.maker:
         failure = sides.translate(before.failure)
         note = f"the old code fails ({failure}), so its checkpoints were replaced"
-        before = _evaluated(sides, sides.maker, unit, case, old, how)
+        worker = sides.maker
+        before = _evaluated(sides, worker, unit, case, old, how)
     after = after_run()
     if before.lacks:
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=before.lacks)
@@ -109,10 +107,51 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How) -> Verdict:
             failure=_failure(sides, after.error),
             traceback=_traceback(sides, after.error),
         )
-    verdict = replace(_comparison(sides, unit, old, new, note), shapes=before.shapes)
+    results = _Results(case, new, made)
+    verdict = _decided(sides, unit, results, how, worker, old, note)
+    if verdict.outcome is not Outcome.EQUAL and sides.ported and not how.first:
+        ported = sides.folder("ported")
+        again = _evaluated(sides, sides.ported, unit, case, ported, how)
+        if again.ran and not again.failure:
+            note = f"the old code differs by itself between jax {sides.before.jax} and jax "
+            note += f"{sides.after.jax}: {verdict.detail}"
+            in_one = _decided(sides, unit, results, how, sides.ported, ported, note)
+            if in_one.outcome is Outcome.EQUAL:
+                before, verdict = again, in_one
+    verdict = replace(verdict, shapes=before.shapes)
     if verdict.outcome is not Outcome.EQUAL:
         return verdict
     return replace(verdict, executed=(before.executed, after.executed))
+
+
+class _Results(NamedTuple):
+    """What the new code computed for a case.
+
+    Attributes:
+        case: the file of the case.
+        new: the folder of the results.
+        made: whether the inputs are made.
+    """
+
+    case: str
+    new: str
+    made: bool
+
+
+def _decided(
+    sides: Sides, unit: Unit, results: _Results, how: _How, worker: Worker, old: str, note: str
+) -> Verdict:
+    """Compare with what the old code computed in a worker and, if needed, what moves that."""
+    verdict = _comparison(sides, unit, results, old, note, {})
+    if verdict.outcome is not Outcome.DIFFERS or how.first:
+        return verdict
+    variations = {}
+    for name in ("random", "rounding"):
+        folder = sides.folder(name)
+        varied = _How(eager=True, variation=name)
+        if _evaluated(sides, worker, unit, results.case, folder, varied).ran:
+            variations[name] = folder
+    return _comparison(sides, unit, results, old, note, variations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +214,23 @@ def _evaluated(
     return _Evaluated(error_line(failure), True, failure, executed, lacks, shapes)
 
 
-def _comparison(sides: Sides, unit: Unit, old: str, new: str, note: str) -> Verdict:
-    tolerances = dict(sides.task.options.tolerance)
+def _comparison(
+    sides: Sides,
+    unit: Unit,
+    results: _Results,
+    old: str,
+    note: str,
+    variations: Mapping[str, str],
+) -> Verdict:
     try:
-        reply = sides.after.ask(do="compare", before=old, after=new, tolerances=tolerances)
+        reply = sides.after.ask(
+            do="compare",
+            before=old,
+            after=results.new,
+            tolerances=dict(sides.task.options.tolerance),
+            variations=variations,
+            made=results.made,
+        )
     except WorkerEnded as error:
         raise VerificationError(f"cannot compare {unit.name}: the worker {error}") from error
     if "error" in reply:

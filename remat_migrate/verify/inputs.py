@@ -119,8 +119,10 @@ def _made(sides: Sides, unit: Unit) -> Cases:
     none = Cases(Inputs.MADE)
     folder, root = sides.folder("made"), str(sides.old.folder)
     seconds = _MAKING_SHARE * sides.task.options.timeout
+    # Releases initialise differently, so both get what the old one made.
+    making = {"seconds": seconds, "initialise": sides.ported is not None}
     try:
-        reply = sides.ask(sides.maker, unit, "make", folder=folder, root=root, seconds=seconds)
+        reply = sides.ask(sides.maker, unit, "make", folder=folder, root=root, **making)
     except WorkerEnded as error:
         none.detail = f"making inputs {error}"
         return none

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..engine.progress import Progress, silent
-from .compare_case import compared, nondeterminism
+from .compare_case import compared, is_undecided
 from .copies.sides import Sides, Task
 from .evidence import Evidence, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import alone, is_unproved, reaches, settled, together
@@ -268,16 +268,12 @@ def _first_wrong(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
         if about in _MAGNITUDES and verdicts and verdicts[0].evidence in _SAME_PROGRAM:
             continue
-        values = not about.startswith(_RESIZED)
-        verdict = compared(sides, unit, case, eager=number == 0, values=values)
+        values, made = not about.startswith(_RESIZED), cases.inputs is Inputs.MADE
+        verdict = compared(sides, unit, case, eager=number == 0, made=made, values=values)
         if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:
             # The number must be concrete, and real calls may never pass another value.
             continue
-        if verdict.outcome is Outcome.DIFFERS and (varies := nondeterminism(sides, unit, case)):
-            if verdict.evidence is not Evidence.PROGRAM:
-                return Verdict(unit, Outcome.NOT_EXERCISED, cases.inputs, detail=varies)
-            verdict = replace(verdict, outcome=Outcome.EQUAL, detail=varies)
-        if verdict.outcome.is_wrong:
+        if verdict.outcome.is_wrong or is_undecided(verdict):
             where = f" (with {about})" if about else ""
             return replace(verdict, inputs=cases.inputs, detail=verdict.detail + where)
         verdicts.append(verdict)

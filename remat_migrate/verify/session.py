@@ -44,6 +44,7 @@ class Side:
         spots: the edited pieces of code to watch, as JSON for `worker.coverage`.
         flags: JAX configuration options to set.
         platform: the JAX platform.
+        same_random: whether to draw the random numbers of current releases in all.
         optimized: whether to compile with XLA's optimizations, as the user does; else faster.
     """
 
@@ -55,6 +56,7 @@ class Side:
     spots: str = ""
     flags: Mapping[str, object] = field(default_factory=dict)
     platform: str = "cpu"
+    same_random: bool = False
     optimized: bool = False
 
 
@@ -167,6 +169,7 @@ class Worker:
             "shim": side.shim,
             "spots": side.spots,
             "flags": dict(side.flags),
+            "same_random": side.same_random,
             "memory": self._memory,
         }
         try:

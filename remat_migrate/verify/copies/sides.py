@@ -103,6 +103,8 @@ class Sides:
         before: runs the old code: `maker`, or a worker in the baseline interpreter.
         after: runs the new code.
         keep: receives, with these sides, each unit that was compared, its cases and the verdict.
+        ported: with a baseline interpreter, runs the old code under the shim in the other one, to
+            tell a difference between releases from one of the migration.
     """
 
     def __init__(self, task: Task, scratch: Path, stack: ExitStack) -> None:
@@ -136,7 +138,9 @@ class Sides:
         shimmed = self._side(baseline, self.old, shim_table())
         self.maker = self._worker(shimmed, "maker")
         self.before = self.maker
+        self.ported: Worker | None = None
         if options.baseline_python:
+            self.ported = self._worker(replace(shimmed, python=self.task.python), "ported")
             self.before = self._worker(replace(shimmed, shim=shim_table("none")), "baseline")
         elif self.task.is_same:
             side = replace(shimmed, shim=shim_table("none"), flags=self.flags(on=False))
@@ -181,6 +185,7 @@ class Sides:
                 [_row(workspace.at(path), spot) for path, spot in self._spots[workspace].pieces]
             ),
             platform=self.task.options.platform,
+            same_random=self.task.options.baseline_python is not None,
         )
 
     def _worker(self, side: Side, name: str) -> Worker:

@@ -84,6 +84,10 @@ def _start(request: Reply) -> Reply:
         shim.install(request["shim"])
     environment.install(request["copy"])
     jax = importlib.import_module("jax")
+    if request["same_random"]:
+        # The default since jax 0.5; releases without the flag draw numbers of their own.
+        with contextlib.suppress(AttributeError):
+            jax.config.update("jax_threefry_partitionable", True)
     for name, value in request["flags"].items():
         try:
             jax.config.update(name, value)
@@ -114,6 +118,7 @@ def _limit_memory(allowed: int) -> None:
 
 def _make(request: Reply) -> Reply:
     from . import unit_cases
+    from .frameworks import pure_functions
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
@@ -124,10 +129,16 @@ def _make(request: Reply) -> Reply:
             "cases": [],
             "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
         }
-    made = unit_cases.all_cases(
-        unit, _dataclasses(request["root"]), request["root"], request["seconds"]
-    )
-    reply = _saved(made.cases, request["folder"])
+    given = (_dataclasses(request["root"]), request["root"], request["seconds"])
+    with shim.policies_rejected():
+        made = unit_cases.all_cases(unit, *given)
+    if not made.cases and shim.policy_errors:
+        # The policy is not among the arguments: the code itself is wrong about it.
+        made = unit_cases.all_cases(unit, *given)
+    cases = made.cases
+    if request["initialise"]:
+        cases = [(about, pure_functions.initialised_case(unit.function, c)) for about, c in cases]
+    reply = _saved(cases, request["folder"])
     reply["stopped"] = made.stopped
     if not reply["cases"]:
         reply["detail"] = made.detail
@@ -202,6 +213,7 @@ def _evaluate(request: Reply) -> Reply:
         request["eager"],
         request["first"],
         request["values"],
+        request["variation"],
     )
     return {"failure": failure, "shapes": shapes}
 
@@ -216,7 +228,9 @@ def _compare(request: Reply) -> Reply:
     from .program import agreement
 
     before, after = request["before"], request["after"]
-    found = compare.compare(before, after, request["tolerances"])
+    found = compare.compare(
+        before, after, request["tolerances"], request["variations"], request["made"]
+    )
     program = agreement.agreement(before, after)
     difference = program.detail if program.state == agreement.DIFFERS else ""
     return dict(found._asdict(), program=program.state, difference=difference)

@@ -9,13 +9,14 @@ The removed flag `jax_new_checkpoint` can be set to any value.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import json
 import os
 import sys
 import types
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import coverage
 from .import_hooks import after_import
@@ -23,6 +24,11 @@ from .import_hooks import after_import
 OLD_FLAG = "jax_new_checkpoint"
 # The removed option.
 GONE = "concrete"
+
+# The errors of policies that JAX cannot call, as it reports them when it differentiates: a policy
+# that is called by mistake is True. The old meaning of a checkpoint is the same with any policy.
+policy_errors: List[str] = []
+_rejects_policies = False
 
 _MISSING = object()
 _MARK = "_remat_migrate_makes_checkpoints"
@@ -88,6 +94,8 @@ def _patch(apis: List[_Api], replace: str, module: Any) -> None:
         if real is None and not (expected and replace != NONE):
             continue
         old = plain(api.subject, real if api.classes else None)
+        if real is not None and module.__name__.partition(".")[0] == "haiku":
+            old = _checked(old, real)
         if replace == ALL or real is None:
             new = old
         elif replace == NONE:
@@ -133,11 +141,45 @@ def plain(subject: str, lifted: Optional[Callable[..., Any]] = None) -> Callable
 
     def checkpoint(*args: Any, **options: Any) -> Any:
         wrapped = args[0] if args else options.get(subject, _MISSING)
+        _check_policy(options.get("policy"))
         if wrapped is _MISSING:
             return _marked(lambda fun: _same(fun, lifted))
         return _same(wrapped, lifted)
 
     return _marked(checkpoint)
+
+
+def _checked(old: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `old`, which raises where Haiku does: outside of `hk.transform`."""
+
+    def checkpoint(*args: Any, **options: Any) -> Any:
+        real(lambda: None)
+        return old(*args, **options)
+
+    return _marked(checkpoint)
+
+
+@contextlib.contextmanager
+def policies_rejected() -> Iterator[None]:
+    """Raise the error of such a policy at once, so that no argument is made that is one."""
+    global _rejects_policies
+    del policy_errors[:]
+    _rejects_policies = True
+    try:
+        yield
+    finally:
+        _rejects_policies = False
+
+
+def _check_policy(policy: Any) -> None:
+    """Note the error of a policy that JAX cannot call; it takes False for none."""
+    try:
+        if policy and not callable(policy):
+            policy()
+    except Exception as error:
+        policy_errors.append("%s: %s" % (type(error).__name__, error))
+        if _rejects_policies:
+            raise
 
 
 def makes_checkpoints(value: Any) -> bool:

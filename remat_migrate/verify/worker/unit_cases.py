@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from . import shim
 from .comparison import results
+from .frameworks import pure_functions
 from .inputs import make, number_variants
 from .load import Unit
 from .transfer import pickling
@@ -54,7 +55,7 @@ def _further(
         return []  # reported for the case itself
     # A call may change or donate its arguments, so each gets a copy.
     found = list(number_variants.vary_numbers(unit.function, lambda: pickling.load(path)))
-    if case["context"] is None:
+    if _is_left_by_functions(case["context"]):
         found += _of_result(unit, lambda: pickling.load(path), classes, deadline)
     return found
 
@@ -78,18 +79,33 @@ def _of_result(
 ) -> Iterator[Tuple[str, Case]]:
     """Yield cases for the functions in what a unit returns."""
     case = load()
+
+    def outcome(*args: Any, **kwargs: Any) -> Any:
+        return results.outcome_of(unit.function, args, kwargs)
+
     try:
-        result = results.unfolded(results.outcome_of(unit.function, case["args"], case["kwargs"]))
+        made_in = pure_functions.initialised(outcome, case["args"], case["kwargs"], case["context"])
+        result = results.unfolded(made_in)
     except Exception:
         return  # evaluating the case reports it
     for place, function in itertools.islice(results.functions(result), results.MOST_FUNCTIONS):
         hints = {"class": None, "classes": classes}
         made = make.make_cases(function, function, hints, deadline - time.monotonic(), _WORK)
         for about, inner in made.cases:
-            if inner["context"] is None:
+            if _is_left_by_functions(inner["context"]):
                 then = {"of": place, "args": inner["args"], "kwargs": inner["kwargs"]}
                 what = "its result%s called" % place
-                yield (what + ", " + about if about else what), dict(load(), then=then)
+                context = case["context"] or inner["context"]
+                both = dict(load(), then=then, context=context)
+                yield (what + ", " + about if about else what), both
+
+
+def _is_left_by_functions(context: Any) -> bool:
+    """Return whether a function that is made in a context works in another one of its kind.
+
+    A Haiku function does in any transform; a Flax module does not.
+    """
+    return context is None or bool(context["library"] == "haiku")
 
 
 def flipped(case: Case, function: Any) -> Iterator[Tuple[str, Case]]:

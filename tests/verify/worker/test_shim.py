@@ -91,9 +91,19 @@ def test_haiku(tmp_path: Path) -> None:
     pytest.importorskip("haiku")
     program = """
 import haiku as hk
-print(json.dumps([hk.remat(len) is len, hk.remat(len, True, concrete=True) is len]))
+same = []
+def network():
+    same.extend([hk.remat(len) is len, hk.remat(len, True, concrete=True) is len])
+hk.transform(network).init(None)
+try:
+    hk.remat(len)
+except ValueError as error:
+    same.append(str(error))
+print(json.dumps(same))
 """
-    assert run(program, tmp_path) == [True, True]
+    *same, error = run(program, tmp_path)
+    assert same == [True, True]
+    assert "outside of hk.transform" in error
 
 
 def test_the_old_flag(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..recording import fingerprint
 from ..recording.event_reader import Call
-from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE, SMALL
+from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE
+from .entries import SMALL
 
 # A sum whose large terms cancel is compared relative to their size as well: to this share of the
 # largest entry of results and inputs. Very large inputs say little about the size of terms.

@@ -5,6 +5,7 @@ Results are written as bytes with their dtypes in a JSON file: comparing them ne
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
@@ -22,7 +23,7 @@ from ..failures import describe
 from ..frameworks import abstraction, pure_functions
 from ..program import agreement, trace
 from ..work import is_light
-from . import results
+from . import noise, results
 
 # Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -38,6 +39,7 @@ def evaluate(
     eager: bool = True,
     first: bool = False,
     values: bool = True,
+    variation: str = "",
 ) -> Dict[str, Any]:
     """Run a unit and write what came of it below `folder`.
 
@@ -48,31 +50,45 @@ def evaluate(
 
     With `first`, there are the eager values and, in a file of their own, the programs of the unit
     and its derivatives, which suffice if both sides agree. Without `values`, or if an argument is
-    abstract, there are only the programs.
+    abstract, there are only the programs. For `variation`, see `noise`.
 
     Returns:
         how the eager run failed, or {} where it did not.
     """
-    writer = _Writer(folder)
+    writer = _Writer(folder, seed=int(variation == noise.RANDOM))
     modes: Dict[str, Any] = {}
     programs: Dict[str, Any] = {}
-    try:
-        prepared = _prepared(unit, case)
-    except Exception as error:
-        prepared = []
-        modes["eager"] = {"error": describe(error)}
-    for one in prepared:
-        label = one.label and one.label + " "
-        program = _Program(one.function, one.args, one.kwargs)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    precisions = set()
+    del shim.policy_errors[:]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        if variation == noise.RANDOM:
+            stack.enter_context(noise.clock_ahead())
+        try:
+            prepared = _prepared(unit, case)
+        except Exception as error:
+            prepared = []
+            modes["eager"] = {"error": describe(error)}
+        for one in prepared:
+            label = one.label and one.label + " "
+            program = _Program(one.function, one.args, one.kwargs)
+            if variation == noise.ROUNDING:
+                precisions.add(program.move_inputs())
             if program.is_abstract or first:
                 if values and not program.is_abstract:
                     modes[label + "eager"] = _eager(program, writer)
                 programs[one.label] = program.traced()
             else:
                 _run(program, label, modes, writer, eager)
-    writer.close({"modes": modes, "defaults": _defaults(unit)})
+    writer.close(
+        {
+            "modes": modes,
+            "defaults": _defaults(unit),
+            "precision": noise.coarsest(precisions - {""}),
+            "policy_errors": sorted(set(shim.policy_errors)),
+        }
+    )
     if programs:
         agreement.save(folder, programs)
     errors = [mode.get("error") for mode in modes.values()] or [
@@ -94,7 +110,8 @@ def _prepared(unit: Any, case: Dict[str, Any]) -> List[pure_functions.PureCall]:
     if not then:
         return pure_functions.prepare(unit, case)
     arguments = (case["args"], case["kwargs"], then["args"], then["kwargs"])
-    return [pure_functions.PureCall("", results.called(unit, then["of"]), arguments, {})]
+    case = {"args": arguments, "kwargs": {}, "context": case["context"]}
+    return pure_functions.prepare(results.called(unit, then["of"]), case)
 
 
 def _run(
@@ -142,7 +159,7 @@ def _defaults(unit: Any) -> Dict[str, str]:
 
 
 def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
-    _seed()
+    _seed(writer.seed)
     process = os.getpid()
     try:
         result = run()
@@ -158,10 +175,10 @@ def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
         return {"error": describe(error)}
 
 
-def _seed() -> None:
+def _seed(seed: int = 0) -> None:
     """Let both sides draw the same random numbers outside JAX."""
-    random.seed(0)
-    np.random.seed(0)
+    random.seed(seed)
+    np.random.seed(seed)
 
 
 class _Leaf(NamedTuple):
@@ -209,6 +226,18 @@ class _Program:
     def arrays(self) -> List[Any]:
         """Return copies of the arrays: the function may change or donate them."""
         return [leaf.value.copy() for leaf in self._leaves if leaf.dynamic]
+
+    def move_inputs(self) -> str:
+        """Move the inputs by a rounding of the lowest precision computed in, and return that."""
+        values = lambda arrays: self.array_results(self.call(arrays))  # noqa: E731
+        precision = noise.lowest_precision(values, self.arrays())
+        self._leaves = [
+            leaf._replace(value=noise.moved(leaf.value, precision, index))
+            if leaf.differentiable
+            else leaf
+            for index, leaf in enumerate(self._leaves)
+        ]
+        return precision
 
     def call(self, arrays: List[Any]) -> Any:
         """Return the result for these arrays; containers are copied."""
@@ -302,8 +331,9 @@ def _text(shown: str) -> str:
 class _Writer:
     """Writes all arrays of the results into one file, the rest into result.json."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, seed: int = 0) -> None:
         os.makedirs(folder, exist_ok=True)
+        self.seed = seed
         self._folder = folder
         self._offset = 0
         self._file = open(os.path.join(folder, "arrays.bin"), "wb")  # noqa: SIM115

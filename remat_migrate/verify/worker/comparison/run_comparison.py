@@ -22,8 +22,9 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from ..recording.event_reader import Call, Run, UnitCalls
-from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE, NOT_EXERCISED, TOLERANCES
+from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE, NOT_EXERCISED
 from .differences import Allowance, Difference, compare_results, distances
+from .entries import TOLERANCES
 
 PROGRAM = 10.0
 DRIFT = 100.0

@@ -33,6 +33,9 @@ from .pure_call import PureCall
 # Names of random keys that are always provided; errors name any others.
 USUAL_RNGS = ("params", "dropout")
 
+# The collections that a unit may change where that is not known.
+MUTABLE = {"deny": ["params"]}
+
 
 def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     """Return the context of bound modules among the arguments, or of the module being run.
@@ -230,7 +233,7 @@ class _PureUnit:
         self.compact = context.get("compact", True)
         self.mutable = context.get("mutable")
         if self.mutable is None or context.get("variables") is None:
-            self.mutable = {"deny": ["params"]}
+            self.mutable = MUTABLE
 
     def state(self, known: Dict[str, Any]) -> Dict[str, Any]:
         """Return the first argument: variables and keys of all bound modules."""

@@ -232,5 +232,8 @@ def wanted_by(error: BaseException) -> Optional[Dict[str, Any]]:
     """Return the context that is missing when Haiku raises this error, or None."""
     if haiku() is None:
         return None
-    asks = r"must be (initialized inside|used as part of|used inside) an? `?hk\.transform"
+    asks = (
+        r"must be (initialized inside|used as part of|used inside) an? `?hk\.transform"
+        r"|should not be used outside of hk\.transform"
+    )
     return {"library": "haiku", "seed": 0} if re.search(asks, str(error)) else None

@@ -28,6 +28,7 @@ __all__ = [
     "capture",
     "context_from_error",
     "initialised",
+    "initialised_case",
     "is_deferred",
     "is_rehearsal",
     "prepare",
@@ -53,6 +54,17 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[PureCall]:
     if context["library"] == "flax":
         return flax_units.prepare(unit, args, kwargs, context)
     return haiku_units.prepare(unit, args, kwargs, context)
+
+
+def initialised_case(unit: Callable[..., Any], case: Dict[str, Any]) -> Dict[str, Any]:
+    """Return a case with the variables or parameters, where it has them initialised."""
+    calls = prepare(unit, case)
+    if case.get("then") or [call.label for call in calls] != ["init", "apply"]:
+        return case
+    context = dict(case["context"], **calls[1].args[0])
+    if context["library"] == "flax":
+        context["mutable"] = flax_units.MUTABLE
+    return dict(case, context=context)
 
 
 def initialised(

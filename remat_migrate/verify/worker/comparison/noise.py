@@ -1,0 +1,87 @@
+"""Run the old code under conditions that no migration changes, to see how far its results move.
+
+Variations of an evaluation:
+
+- "random": seeds of Python and NumPy are others, and the clock is ahead. Results that change
+  depend on random numbers without a seed, on the time, or on state that an earlier run left.
+- "rounding": every floating-point input is moved by one unit in the last place of the lowest
+  precision that the code computes in. Where rounding moves a bfloat16 or chaotic computation, a
+  migration that only changes how XLA fuses its operations may move it, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any, Callable, Iterator, List
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .entries import SMALL, TOLERANCES
+
+RANDOM, ROUNDING = "random", "rounding"
+
+# Not a multiple of a second, minute or day.
+_AHEAD_NANOSECONDS = 123_456_789_123
+
+
+def lowest_precision(function: Callable[..., Any], arrays: List[Any]) -> str:
+    """Return the coarsest floating-point dtype that a function computes in.
+
+    Empty if there is none, or if the function cannot be traced because it needs values.
+    """
+    try:
+        jaxpr = jax.make_jaxpr(function)(arrays).jaxpr
+    except Exception:  # evaluation reports it
+        return ""
+    return coarsest(set(_dtypes(jaxpr)))
+
+
+def coarsest(dtypes: Any) -> str:
+    """Return the dtype of least precision by name, or an empty string if there is none."""
+    return max(sorted(dtypes), key=lambda name: TOLERANCES.get(name, SMALL), default="")
+
+
+def _dtypes(jaxpr: Any) -> Iterator[str]:
+    """Yield the floating-point dtypes of what a jaxpr and those inside it compute."""
+    for equation in jaxpr.eqns:
+        for variable in equation.outvars:
+            dtype = getattr(variable.aval, "dtype", None)
+            if dtype is not None and jnp.issubdtype(dtype, jnp.inexact):
+                yield str(dtype)
+        for inner in _jaxprs(list(equation.params.values())):
+            yield from _dtypes(inner)
+
+
+def _jaxprs(values: List[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from _jaxprs(list(value))
+        elif hasattr(value, "eqns"):
+            yield value
+        elif hasattr(getattr(value, "jaxpr", None), "eqns"):
+            yield value.jaxpr
+
+
+def moved(array: Any, precision: str, seed: int) -> Any:
+    """Return an array with each entry moved up or down by a unit in the last place."""
+    kinds: Any = (array.dtype, precision or array.dtype)
+    steps = [float(jnp.finfo(kind).eps) for kind in kinds]  # type: ignore[no-untyped-call]
+    signs = np.random.RandomState(seed).choice([-1.0, 1.0], array.shape)
+    wide = np.asarray(array).astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    result = (wide * (1.0 + signs * max(steps))).astype(array.dtype)
+    return result if isinstance(array, np.ndarray) else jnp.asarray(result)
+
+
+@contextlib.contextmanager
+def clock_ahead() -> Iterator[None]:
+    """Let the clock of the `time` module be ahead."""
+    seconds, nanoseconds = time.time, time.time_ns
+    time.time = lambda: seconds() + _AHEAD_NANOSECONDS / 1e9
+    time.time_ns = lambda: nanoseconds() + _AHEAD_NANOSECONDS
+    try:
+        yield
+    finally:
+        time.time, time.time_ns = seconds, nanoseconds
