@@ -88,7 +88,7 @@ def test_chaos(decided: Comparing) -> None:
         return x
 
     found = decided(rollout, regrouped, 0.5 + 0.1 * np.tanh(X))
-    assert found.verdict == "not-exercised"
+    assert found.verdict == "not-exercised", found.detail
     assert "rounding moves the old code's own results" in found.detail
 
 

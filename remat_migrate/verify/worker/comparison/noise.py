@@ -26,6 +26,8 @@ RANDOM, ROUNDING = "random", "rounding"
 # Not a multiple of a second, minute or day.
 _AHEAD_NANOSECONDS = 123_456_789_123
 
+_FEW, _LARGEST_STEP = 8, 1e-6
+
 
 def lowest_precision(function: Callable[..., Any], arrays: List[Any]) -> str:
     """Return the coarsest floating-point dtype that a function computes in.
@@ -66,12 +68,18 @@ def _jaxprs(values: List[Any]) -> Iterator[Any]:
 
 
 def moved(array: Any, precision: str, seed: int) -> Any:
-    """Return an array with each entry moved up or down by a unit in the last place."""
+    """Return an array with each entry moved up or down by rounding.
+
+    By one unit in the last place of the precision, and by a few of an array of many digits, because
+    the first operation may round one away.
+    """
     kinds: Any = (array.dtype, precision or array.dtype)
-    steps = [float(jnp.finfo(kind).eps) for kind in kinds]  # type: ignore[no-untyped-call]
+    units = [float(jnp.finfo(kind).eps) for kind in kinds]  # type: ignore[no-untyped-call]
     signs = np.random.RandomState(seed).choice([-1.0, 1.0], array.shape)
     wide = np.asarray(array).astype(np.complex128 if array.dtype.kind == "c" else np.float64)
-    result = (wide * (1.0 + signs * max(steps))).astype(array.dtype)
+    result = (wide * (1.0 + signs * max(*units, min(_FEW * units[0], _LARGEST_STEP)))).astype(
+        array.dtype
+    )
     return result if isinstance(array, np.ndarray) else jnp.asarray(result)
 
 
