@@ -1,8 +1,8 @@
 """`remat-migrate verify` on right migrations that are easily refused.
 
 Each folder of `fixtures/right` is one: `before.py` in the old API, `after.py` migrated rightly, and
-some with faults in `wrong`. They compute in low precision, are chaotic or random, pass policies that
-are called by mistake, need Haiku's context, or get inputs that the code cannot use.
+some with faults in `wrong`. They compute in low precision, are chaotic or random, pass policies
+that are called by mistake, need Haiku's context, or get inputs that the code cannot use.
 """
 
 from __future__ import annotations
