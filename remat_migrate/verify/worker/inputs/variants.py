@@ -44,7 +44,8 @@ def _mappings(integers: Set[int]) -> List[List[_Sizes]]:
     length = max(candidates.LENGTH + 3, (longest + 1) // 2 * 2 + 5)  # odd
     width = max(candidates.WIDTH + 4, (longest // 4 + 2) * 4)  # for two and for four heads
     # The first axis may be the one that is cut into windows.
-    batch = length + 2 if longest <= _FEW else 3
+    few = max((number for number in integers if number <= _FEW), default=0)
+    batch = max(candidates.LENGTH + 5, (few + 1) // 2 * 2 + 7)
     longer = {candidates.BATCH: batch, candidates.LENGTH: length, candidates.WIDTH: width}
     some = [
         longer,
