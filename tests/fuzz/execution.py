@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,15 +38,20 @@ class Worker:
         self._process: subprocess.Popen[str] | None = None
         self._asked = 0
 
-    def ask(self, files: Texts) -> None:
-        """Start running a program; `answer` waits for its results."""
+    def ask(self, files: Texts, only: Collection[str] | None = None) -> None:
+        """Start running a program; `answer` waits for its results.
+
+        Args:
+            files: the modules of the program.
+            only: the functions to compute the numbers of; None to trace those that can be traced.
+        """
         if self._process is None or self._asked >= PROGRAMS_A_PROCESS:
             self.close()
             self._process = self._started()
             self._asked = 0
         self._asked += 1
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"files": files}) + "\n")
+        self._process.stdin.write(json.dumps({"files": files, "only": only and sorted(only)}) + "\n")
         self._process.stdin.flush()
 
     def answer(self) -> Results:

@@ -7,10 +7,11 @@ those with `concrete=True` are, others are those of JAX, so that code that has a
 here; or `dropped`: they are those of JAX, ignoring that option. TABLE is the one of
 `remat_migrate.verify.worker.shim.install`.
 
-Requests are lines of JSON on stdin, `{"files": {path: text}}`: the modules of one program.
-`main.py` is run, and `outside.py` if there is one. Each of their functions `use_*` has no
-parameters and returns a pytree. The response is a line of JSON: for each function its leaves or its
-error, or, if importing the program failed, `{"failed": text}`.
+Requests are lines of JSON on stdin, `{"files": {path: text}, "only": names}`: the modules of one
+program. `main.py` is imported, and `outside.py` if there is one. Each of their functions `use_*`
+has no parameters and returns a pytree. The response is a line of JSON: for each function its
+program, or its leaves where it cannot be traced, or its error, or, if importing the program failed,
+`{"failed": text}`. If `only` is not null, it names the functions to return the leaves of.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class Modules(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
                 sys.modules.pop(name, None)
 
 
-def ran(files: Mapping[str, str]) -> dict[str, Any]:
-    """Return the result of each function, as `{"leaves": ...}` or `{"failed": ...}`."""
+def ran(files: Mapping[str, str], only: Sequence[str] | None) -> dict[str, Any]:
+    """Return each function's `{"program": ...}`, `{"leaves": ...}` or `{"failed": ...}`."""
     modules = Modules(files)
     with modules.importable(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -79,7 +80,32 @@ def ran(files: Mapping[str, str]) -> dict[str, Any]:
             except Exception as error:
                 return {"failed": _told(error)}
             uses |= {name: value for name, value in vars(module).items() if name.startswith("use_")}
-        return {"uses": {name: _used(use) for name, use in uses.items()}}
+        if only is not None:
+            return {"uses": {name: _used(use) for name, use in uses.items() if name in only}}
+        return {"uses": {name: _traced(use) or _used(use) for name, use in uses.items()}}
+
+
+def _traced(function: Any) -> dict[str, Any]:
+    """Return the program of a function; nothing if it needs values, or fails."""
+    import jax
+
+    from remat_migrate.verify.worker.program.trace import programs
+
+    structure: list[str] = []
+
+    def leaves(_: list[Any]) -> list[Any]:
+        found, tree = jax.tree_util.tree_flatten(function())
+        structure[:] = [str(tree)]
+        return [jax.numpy.asarray(leaf) for leaf in found]
+
+    signal.alarm(SECONDS)
+    try:
+        forward = programs(leaves, [], [], lambda source: "")["forward"]
+    finally:
+        signal.alarm(0)
+    if "outputs" not in forward:
+        return {}
+    return {"program": [structure, forward["types"], forward["outputs"]]}
 
 
 def _used(function: Any) -> dict[str, Any]:
@@ -185,7 +211,7 @@ def main(meaning: str, table: str = "") -> None:
         _drop(real)
     signal.signal(signal.SIGALRM, _too_long)
     for line in sys.stdin:
-        print(json.dumps(ran(json.loads(line)["files"])), file=answers, flush=True)
+        print(json.dumps(ran(**json.loads(line))), file=answers, flush=True)
 
 
 def _too_long(number: int, frame: object) -> None:

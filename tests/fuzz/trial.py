@@ -129,13 +129,20 @@ class Trial:
         worker = self.workers.mixed if left else self.workers.new
         worker.ask(after)
         found = worker.answer()
+        other = {n: one for n, one in expected.items() if not _same(one, _result(found, n))}
+        if not other:
+            return
+        worker.ask(after, other)
+        self.workers.old.ask(texts, other)
+        found, old = worker.answer(), self.workers.old.answer()
         unmended: Results | None = None
-        for name, before in expected.items():
+        for name in other:
+            before = _result(old, name)
             problem = _problem(before, _result(found, name))
             if problem is None:
                 continue
             if unmended is None:
-                self.workers.mixed.ask(texts)
+                self.workers.mixed.ask(texts, other)
                 unmended = self.workers.mixed.answer()
             if _problem(before, _result(unmended, name)) is None:
                 raise Wrong(f"{name} {problem}\nleft: {left}\n{shown(after)}")
@@ -148,9 +155,10 @@ class Trial:
         left = breaking(fixed)
         if not more and not left:
             return
-        self.workers.dropped.ask(texts)
-        found = self.workers.dropped.answer()
-        if all(_problem(before, _result(found, name)) is None for name, before in expected.items()):
+        self.workers.dropped.ask(texts, expected)
+        self.workers.old.ask(texts, expected)
+        found, old = self.workers.dropped.answer(), self.workers.old.answer()
+        if all(_problem(_result(old, name), _result(found, name)) is None for name in expected):
             after = shown({name: data.decode() for name, data in fixed.files.items()})
             raise Wrong(f"runs without {more or 'a finding'}\nleft: {left}\n{after}")
 
@@ -161,7 +169,14 @@ def _result(found: Results, name: str) -> Results:
     return result
 
 
+def _same(expected: Results, actual: Results) -> bool:
+    """Return whether both are the same program."""
+    return "program" in expected and expected == actual
+
+
 def _problem(expected: Results, actual: Results) -> str | None:
+    if not _ran(expected):
+        return None  # it can only be traced
     if not _ran(actual):
         return f"fails after the fix: {actual['failed']}"
     differs = difference(expected, actual)
@@ -178,7 +193,7 @@ def _breaks(finding: Finding) -> bool:
 
 
 def _ran(result: Results) -> bool:
-    return "leaves" in result
+    return "leaves" in result or "program" in result
 
 
 def shown(texts: Texts) -> str:
