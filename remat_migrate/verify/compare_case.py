@@ -19,7 +19,7 @@ class _How(NamedTuple):
     """How to evaluate a case.
 
     Attributes:
-        eager: with uncompiled gradients.
+        eager: with uncompiled gradients; for its programs, with all derivatives.
         first: for its programs.
         values: with the values, if it is for its programs.
         variation: what to vary, see `worker.comparison.noise`.
@@ -39,7 +39,7 @@ def compared(
     If `eager`, the numbers include uncompiled gradients. If the inputs are `made`, degenerate
     results prove nothing. Without `values`, nothing is computed where the programs are the same.
     """
-    first = _run_both(sides, unit, case, _How(first=True, values=values), made)
+    first = _run_both(sides, unit, case, _How(eager, first=True, values=values), made)
     if first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS:
         return first
     verdict = _run_both(sides, unit, case, _How(eager), made)

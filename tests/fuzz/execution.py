@@ -51,7 +51,9 @@ class Worker:
             self._asked = 0
         self._asked += 1
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"files": files, "only": only and sorted(only)}) + "\n")
+        self._process.stdin.write(
+            json.dumps({"files": files, "only": only and sorted(only)}) + "\n"
+        )
         self._process.stdin.flush()
 
     def answer(self) -> Results:

@@ -49,8 +49,8 @@ def evaluate(
     cost a fraction. What the unit's parameters default to is written as well.
 
     With `first`, there are the eager values and, in a file of their own, the programs of the unit
-    and its derivatives, which suffice if both sides agree. Without `values`, or if an argument is
-    abstract, there are only the programs. For `variation`, see `noise`.
+    and, with `eager`, of all its derivatives, which suffice if both sides agree. Without `values`,
+    or if an argument is abstract, there are only the programs. For `variation`, see `noise`.
 
     Returns:
         how the eager run failed, or {} where it did not.
@@ -78,7 +78,7 @@ def evaluate(
             if program.is_abstract or first:
                 if values and not program.is_abstract:
                     modes[label + "eager"] = _eager(program, writer)
-                programs[one.label] = program.traced()
+                programs[one.label] = program.traced(eager)
             else:
                 _run(program, label, modes, writer, eager)
     writer.close(
@@ -200,7 +200,7 @@ class _Program:
         """Return whether some argument is a `jax.ShapeDtypeStruct`, so that nothing can be run."""
         return any(isinstance(leaf.value, jax.ShapeDtypeStruct) for leaf in self._leaves)
 
-    def traced(self) -> Dict[str, Any]:
+    def traced(self, thorough: bool) -> Dict[str, Any]:
         """Return the programs, see `trace.programs`, and the structure of the result as text."""
         arrays = [leaf.value for leaf in self._leaves if leaf.dynamic]
         dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
@@ -215,7 +215,7 @@ class _Program:
             result[:] = [_text(str(tree)), *(_kind(leaf) for leaf in leaves)]
             return [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
 
-        programs = trace.programs(traced, arrays, inexact, relocate.place_in_copy)
+        programs = trace.programs(traced, arrays, inexact, relocate.place_in_copy, thorough)
         return {"result": result, "programs": programs}
 
     @property

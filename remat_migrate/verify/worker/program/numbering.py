@@ -60,12 +60,14 @@ class Numbering:
     Attributes:
         values: what is known about each number, in the order of computation.
         effects: the number of all effects so far, in their order.
+        has_custom_rules: whether there are functions with derivatives of their own.
     """
 
     def __init__(self, place_of: Any) -> None:
         """Prepare for one program; `place_of(source_info)` returns a file and a line as text."""
         self.values: Dict[Digest, Value] = {}
         self.effects: Digest = ""
+        self.has_custom_rules = False
         self._place_of = place_of
         self._sums: Dict[Digest, Tuple[Digest, ...]] = {}
         self._depth = 0
@@ -95,6 +97,7 @@ class Numbering:
 
     def _equation(self, equation: Any, operands: List[Digest]) -> List[Digest]:
         name = equation.primitive.name
+        self.has_custom_rules |= name.startswith("custom_")
         if name in _CALLS:
             inner = inner_jaxpr(equation.params)
             if inner is not None:

@@ -26,6 +26,7 @@ def programs(
     arrays: Sequence[Any],
     inexact: Sequence[int],
     place_of: Callable[[Any], str],
+    thorough: bool = True,
 ) -> Dict[str, Program]:
     """Return the programs of a function: `forward`, and `vjp` and `jvp` where it has derivatives.
 
@@ -37,22 +38,22 @@ def programs(
         arrays: arrays, of which only shapes and dtypes matter.
         inexact: the indices of the arrays to differentiate with respect to.
         place_of: returns the user's file and line for the source information of an equation.
+        thorough: whether to trace derivatives that follow from the forward program, too: those of
+            programs without custom rules.
     """
     structs = [abstract(array) for array in arrays]
-    found = {"forward": _program(function, [structs], place_of)}
-    if not inexact or "outputs" not in found["forward"]:
+    forward = _program(function, [structs], place_of)
+    found = {"forward": forward}
+    results = [aval for aval in forward.pop("avals", ()) if _is_inexact(aval)]
+    if not inexact or not results or not (thorough or forward["custom"]):
         return found
+    results = [abstract(aval) for aval in results]
 
     def of_inexact(given: Arrays, changed: Arrays) -> Arrays:
         filled = list(given)
         for index, array in zip(inexact, changed):
             filled[index] = array
-        return [out for out in function(filled) if jnp.issubdtype(out.dtype, jnp.inexact)]
-
-    with dissolved():
-        results = jax.eval_shape(of_inexact, structs, [structs[i] for i in inexact])
-    if not results:
-        return found
+        return [out for out in function(filled) if _is_inexact(out)]
 
     def vjp(given: Arrays, cotangents: Arrays) -> Arrays:
         chosen = [given[i] for i in inexact]
@@ -62,15 +63,26 @@ def programs(
         chosen = [given[i] for i in inexact]
         return list(jax.jvp(lambda changed: of_inexact(given, changed), (chosen,), (tangents,))[1])
 
-    try:
-        # With its checkpoints, which allow fewer effects.
-        jax.eval_shape(vjp, structs, results)
-    except Exception as error:
-        found["vjp"] = {"error": describe(error)}
-        return found
-    found["vjp"] = _program(vjp, [structs, [abstract(result) for result in results]], place_of)
+    found["vjp"] = _checkpointed(vjp, structs, results) if thorough else {}
+    if not found["vjp"]:
+        found["vjp"] = _program(vjp, [structs, results], place_of)
     found["jvp"] = _program(jvp, [structs, [structs[i] for i in inexact]], place_of)
+    for kind in ("vjp", "jvp"):
+        found[kind].pop("avals", None)
     return found
+
+
+def _checkpointed(vjp: Callable[..., Arrays], arrays: Arrays, cotangents: Arrays) -> Program:
+    """Return how tracing fails with the checkpoints in place, which allow fewer effects."""
+    try:
+        jax.eval_shape(vjp, arrays, cotangents)
+    except Exception as error:
+        return {"error": describe(error)}
+    return {}
+
+
+def _is_inexact(array: Any) -> bool:
+    return bool(jnp.issubdtype(array.dtype, jnp.inexact))
 
 
 def abstract(array: Any) -> Any:
@@ -94,6 +106,8 @@ def _program(function: Callable[..., Arrays], args: Any, place_of: Callable[[Any
         "outputs": [*outputs, numbering.effects],
         "types": [_type(variable.aval) for variable in closed.jaxpr.outvars],
         "values": numbering.values,
+        "custom": numbering.has_custom_rules,
+        "avals": [variable.aval for variable in closed.jaxpr.outvars],
     }
 
 
