@@ -146,12 +146,16 @@ def _make(request: Reply) -> Reply:
 
 
 def _dataclasses(root: str) -> List[type]:
-    """Return the dataclasses of the project's imported modules."""
+    """Return the dataclasses and other classes of settings of the project's imported modules."""
+    from .instances.expressions import is_settings
+
     found: List[type] = []
     for module in list(sys.modules.values()):
         if (getattr(module, "__file__", None) or "").startswith(root + os.sep):
             for value in list(vars(module).values()):
-                if isinstance(value, type) and dataclasses.is_dataclass(value):
+                if isinstance(value, type) and (
+                    dataclasses.is_dataclass(value) or is_settings(value)
+                ):
                     if value.__module__ == module.__name__:
                         found.append(value)
     return found

@@ -307,6 +307,20 @@ def test_stand_ins_for_settings_are_read_both_ways(project):
     assert all(case["args"][1].eps and case["args"][1]["heads"] for case in cases)
 
 
+def test_defaults_of_an_annotated_configuration_shrink(project):
+    module = project(
+        forward="""
+        from .config import BartConfig
+
+        def forward(x, config: BartConfig):
+            return x.reshape(*x.shape[:-1], config.heads, config.d_model // config.heads)
+        """,
+        config=CONFIG,
+    )
+    x, config = cases_of(module, "forward")[0]["args"]
+    assert config.d_model == x.shape[-1] == 64
+
+
 def test_protocols_of_functions_are_functions(project):
     module = project(
         callbacks="""

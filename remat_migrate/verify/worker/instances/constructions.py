@@ -14,11 +14,14 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 from ..inputs import candidates, stand_in, type_hints
 from ..inputs.node import VALUE
 from . import sizes
+from .attributes import attributes_read
 from .expressions import Evaluator, Unknown, is_settings
 from .sources import Scope, Sources
 
 _MOST_SITES = 12
 _MOST_KEPT = 3
+# Larger sizes among the defaults of a class of settings are shrunk.
+_LARGE_DEFAULT = 128
 _NOT_ARGUMENTS = ("parent", "name", "self")
 _MISSING = inspect.Parameter.empty
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -123,6 +126,11 @@ class Constructions:
             for name in demanding:
                 for value in self._by_use(cls, name):
                     found.append({**annotated, name: value})
+        if is_settings(cls):
+            defaults = {name: p.default for name, p in known.items() if type(p.default) is int}
+            if any(number > _LARGE_DEFAULT for number in defaults.values()):
+                found = [{**defaults, **given} for given in found or [annotated]]
+                demanding = demanding or list(defaults)
         plain: List[Arguments] = [] if demanding else [{}]
         return _different(plain + _versions(found) + ([{}] if demanding else []))
 
@@ -234,7 +242,7 @@ class Constructions:
 
     def _by_use(self, cls: type, name: str) -> Iterator[Any]:
         """Yield settings of the project that have what a class reads from an argument."""
-        read = self.attributes_read(cls.__name__, name, _file_of(cls))
+        read = attributes_read(self.sources, cls.__name__, name, _file_of(cls))
         if not read:
             return
         here = _file_of(cls)
@@ -273,38 +281,6 @@ class Constructions:
             elif type(value) is dict or is_settings(type(value)):
                 yield value
                 yield from value.values() if type(value) is dict else ()
-
-    def attributes_read(self, owner: str, name: str, near: str, depth: int = 3) -> Set[str]:
-        """Return the attributes that a class reads from an argument, and from what it passes on."""
-        found: Set[str] = set()
-        for source in self.sources.mentioning(["class " + owner], near):
-            for cls in source.classes(owner):
-                names = _aliases(cls, name)
-                for node in ast.walk(cls):
-                    if isinstance(node, ast.Attribute) and _is_one(node.value, names):
-                        found.add(node.attr)
-                    elif isinstance(node, ast.Subscript) and _is_one(node.value, names):
-                        key = getattr(getattr(node.slice, "value", node.slice), "value", None)
-                        key = getattr(node.slice, "value", key)
-                        found |= {key} if isinstance(key, str) else set()
-                    elif isinstance(node, ast.Call) and depth:
-                        found |= self._passed_on(node, names, near, depth)
-                return found - {"get", "to_dict", "replace", "items", "copy"}
-        return found
-
-    def _passed_on(self, call: ast.Call, names: Set[str], near: str, depth: int) -> Set[str]:
-        callee = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
-        if not callee or not callee[:1].isupper():
-            return set()
-        found: Set[str] = set()
-        for keyword in call.keywords:
-            if keyword.arg and _is_one(keyword.value, names):
-                found |= self.attributes_read(callee, keyword.arg, near, depth - 1)
-        for argument in call.args[:1]:
-            if _is_one(argument, names):
-                for usual in ("config", "cfg"):
-                    found |= self.attributes_read(callee, usual, near, depth - 1)
-        return found
 
 
 def signature(function: Any) -> Optional[inspect.Signature]:
@@ -425,26 +401,3 @@ def _offered(value: Any) -> Set[str]:
         return set(dir(value)) | set(sizes.attributes(value))
     except Exception:  # the project's own `__dir__`
         return set()
-
-
-def _is_one(node: Any, names: Set[str]) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id in names
-    return (
-        isinstance(node, ast.Attribute)
-        and getattr(node.value, "id", "") == "self"
-        and "self." + node.attr in names
-    )
-
-
-def _aliases(cls: ast.ClassDef, name: str) -> Set[str]:
-    """Return the names under which a class uses an argument."""
-    names = {"self." + name, name}
-    for node in ast.walk(cls):
-        if isinstance(node, ast.Assign) and _is_one(node.value, names):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    names.add(target.id)
-                elif isinstance(target, ast.Attribute):
-                    names.add("self." + target.attr)
-    return names
