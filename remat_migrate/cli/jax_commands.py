@@ -174,12 +174,16 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     from ..analysis.loading import load_project
     from ..engine.journal import write_changes
     from ..engine.run import prepare
+    from ..engine.undo import undo
+    from ..errors import VerificationError
     from ..measure.session import measuring
     from ..plan.applying import apply_plan
     from ..report.output import say, screen_of
     from ..report.terminal.plans import rewritten_lines, unwritable_lines, written_lines
     from ..settings import Options
     from ..text import SourceFile
+    from ..verify.scratch import scratch_folder
+    from ..verify.worker.program.agreement import DIFFERS, SAME, agreement
 
     if not found.is_met:
         say("No files changed: the budget cannot be met.")
@@ -198,12 +202,30 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
     if not new.changes:
         say("No files changed: the source already follows the plan.")
         return CLEAN
-    write_changes(new.changes, run.settings.root)
+    with scratch_folder() as scratch:
+        old, after = scratch / "old", scratch / "new"
+        with measuring(target, options, base) as session:
+            session.ask("program", folder=str(old))
+        write_changes(new.changes, run.settings.root)
+        try:
+            with measuring(target, options, base) as session:
+                session.ask("program", folder=str(after))
+        except VerificationError as error:
+            undo(run.settings.root)
+            raise VerificationError(
+                f"no files changed: the rewritten source fails: {error}"
+            ) from error
+        program = agreement(str(old), str(after))
+    if program.state == DIFFERS:
+        undo(run.settings.root)
+        say(f"No files changed: the rewritten source is not the same program: {program.detail}")
+        return VERIFICATION_FAILED
     for line in written_lines(new.changes, screen):
         say(line)
-    with measuring(target, options, base) as session:
-        for line in rewritten_lines(found, session.measurement.cost):
-            say(line)
+    for line in rewritten_lines(found, session.measurement.cost):
+        say(line)
+    if program.state == SAME:
+        say("Both are the same program, but for checkpoints: values and gradients are equal.")
     return CLEAN if session.measurement.cost.peak_bytes <= found.budget_bytes else FINDINGS
 
 

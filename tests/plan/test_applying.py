@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ jax = pytest.importorskip("jax")
 
 from remat_migrate.measure.worker.instruments.liveness import peak  # noqa: E402
 from remat_migrate.measure.worker.internals import internals  # noqa: E402
+from remat_migrate.plan import applying  # noqa: E402
 from remat_migrate.verify.session import Worker  # noqa: E402
 
 MODEL = """\
@@ -176,6 +178,7 @@ def test_applied_plan_matches_prediction(function, budget, project):
     assert plan["met"]
     assert any(stage["decision"] != "plain" for stage in plan["stages"])
     assert "model.py: written as planned" in ran.err
+    assert "the same program" in ran.err
     assert (project / "model.py").read_text().count("# the second one") == 1
     measured = traced_peak(project, function)
     assert measured == pytest.approx(plan["measured"]["peak_bytes"], rel=0.05)
@@ -212,3 +215,18 @@ def test_no_checkpoint_needed(unchanged):
     ran = cli(unchanged, *words("chain", "100%"), "--apply")
     assert (ran.code, ran.err) == (0, "No files changed: the source already follows the plan.\n")
     assert (unchanged / "model.py").read_text() == MODEL
+
+
+def test_a_source_that_computes_something_else_is_restored(project, monkeypatch):
+    def wrong(*arguments: Any) -> applying.AppliedPlan:
+        [change] = apply_plan(*arguments).changes
+        text = change.after.text.replace("jnp.sin(x @ w)", "jnp.sin(w @ x)")
+        return applying.AppliedPlan((replace(change, after=change.after.replaced(text)),))
+
+    apply_plan = applying.apply_plan
+    monkeypatch.setattr(applying, "apply_plan", wrong)
+    ran = cli(project, *words("chain", "50%"), "--apply")
+    assert ran.code == 3
+    assert "is not the same program" in ran.err
+    assert "`dot_general" in ran.err
+    assert (project / "model.py").read_text() == MODEL

@@ -191,6 +191,23 @@ def _jaxprs(request: Reply) -> Reply:
     return {"forward": forward, "backward": backward}
 
 
+def _program(request: Reply) -> Reply:
+    """Save the program of the gradient computation, with its checkpoints dissolved."""
+    import jax
+
+    from ...verify.worker.program import agreement, trace
+
+    entry = _Session.entry
+
+    def computed(arrays: List[Any]) -> List[Any]:
+        leaves = jax.tree_util.tree_leaves(entry.differentiated(*arrays))
+        return [jax.numpy.asarray(leaf) for leaf in leaves]
+
+    traced = trace.programs(computed, entry.shapes, [], lambda source: "")
+    agreement.save(request["folder"], {"": {"result": ["array"], "programs": traced}})
+    return {}
+
+
 _ANSWERS = {
     "start": _start,
     "measure": _measure,
@@ -201,4 +218,5 @@ _ANSWERS = {
     "trace": _trace,
     "residuals": _residuals,
     "jaxprs": _jaxprs,
+    "program": _program,
 }
