@@ -12,7 +12,7 @@ from ..discovery.globs import matcher
 from ..engine.analyse import Analysis
 from ..engine.check import check_run, fix_in_memory
 from ..engine.run import Run
-from ..report.output import say, screen_of, write_diff
+from ..report.output import say, screen_of, write_diff, write_lines
 from ..rule import Finding
 from .exit_codes import CLEAN, FINDINGS, SIGNALLED
 from .progress_bar import is_interactive, progress_bar
@@ -92,8 +92,8 @@ def show_diff(
     failed = _warn_of_skipped_fixes(run, outcome)
     result = Result(outcome.analysis, failed=failed, proved=proved, weighed=weighed)
     report, screen = report_of(run, result), screen_of(sys.stderr)
-    for line in (*verdict_lines(report, screen), *would_fix(len(outcome.fixed), report, screen)):
-        say(line)
+    would = would_fix(len(outcome.fixed), report, screen)
+    write_lines([*verdict_lines(report, screen), *would], sys.stderr)
     would_change = bool(outcome.changes) and not exit_zero
     return exit_code(run, result, exit_zero=True) or (FINDINGS if would_change else CLEAN)
 
@@ -156,8 +156,7 @@ def _fixed(
     except ProofInterrupted as interrupt:
         proof = interrupt.proof
         lines = () if is_shown else proof_lines(proof, screen_of(sys.stderr))
-        for line in (*lines, tally(proof), "No files changed."):
-            say(line)
+        write_lines([*lines, tally(proof), "No files changed."], sys.stderr)
         raise SystemExit(SIGNALLED + proof.interrupted) from interrupt
     return proved.outcome, proved, effects
 

@@ -52,11 +52,11 @@ def write_report(
     if text and report.sites is not None:
         from .terminal.table import render
 
-        written = _write(render(report, screen), to)
+        written = write_lines(render(report, screen), to)
     elif text and count_only:
-        written = _write([*statistics(report, screen), *summary(report, screen)], to)
+        written = write_lines([*statistics(report, screen), *summary(report, screen)], to)
     else:
-        written = _write(_format(output_format).render(report, screen), to)
+        written = write_lines(_format(output_format).render(report, screen), to)
     if output_format == "github":
         _write_step_summary(report)
     return written
@@ -82,10 +82,10 @@ def write_proof(
     if output_format == "json":
         from .machine_readable.json import render_proof
 
-        _write([render_proof(proof, screen)], to)
+        write_lines([render_proof(proof, screen)], to)
     else:
         lines = closing_lines if is_streamed else proof_lines
-        _write([*lines(proof, screen), tally(proof)], to)
+        write_lines([*lines(proof, screen), tally(proof)], to)
 
 
 def write_verdict(verdict: Verdict, stream: TextIO) -> None:
@@ -97,7 +97,7 @@ def write_verdict(verdict: Verdict, stream: TextIO) -> None:
     from .terminal.verdicts import lines_of
 
     if not verdict.unit.is_text:
-        _write(lines_of(verdict, screen_of(stream)), stream)
+        write_lines(lines_of(verdict, screen_of(stream)), stream)
 
 
 def write_measurements(
@@ -119,11 +119,11 @@ def write_measurements(
     if output_format == "json":
         from .machine_readable.json import render_measurements
 
-        _write([render_measurements(found, screen, failed)], to)
+        write_lines([render_measurements(found, screen, failed)], to)
     elif output_format == "html":
         from .pages import html
 
-        _write(html.render_measurements(found, screen), to)
+        write_lines(html.render_measurements(found, screen), to)
     else:
         lines: list[str] = []
         for one in found:
@@ -132,7 +132,7 @@ def write_measurements(
                 from .terminal.jaxprs import side_by_side
 
                 lines += ["", *side_by_side(*one.jaxprs, screen)]
-        _write(lines, to)
+        write_lines(lines, to)
 
 
 def write_plan(plan: Plan, output_format: str, to: TextIO | Path) -> None:
@@ -145,11 +145,11 @@ def write_plan(plan: Plan, output_format: str, to: TextIO | Path) -> None:
     if output_format == "json":
         from .machine_readable.json import render_plan
 
-        _write([render_plan(plan, screen)], to)
+        write_lines([render_plan(plan, screen)], to)
     else:
         from .terminal.plans import plan_lines
 
-        _write(plan_lines(plan, screen), to)
+        write_lines(plan_lines(plan, screen), to)
 
 
 def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
@@ -210,8 +210,12 @@ def _screen(to: TextIO | Path) -> Screen:
     return Screen(_DEFAULT_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
 
 
-def _write(lines: Iterable[str] | str, to: TextIO | Path) -> str:
-    """Write lines or a text; return what was written."""
+def write_lines(lines: Iterable[str] | str, to: TextIO | Path) -> str:
+    """Write lines, which may be painted, or a text; return what was written.
+
+    Raises:
+        UsageError: the stream or file cannot be written.
+    """
     pieces = [lines] if isinstance(lines, str) else [line + "\n" for line in lines]
     text = "".join(pieces)
     if isinstance(to, Path):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .evidence import BothExecuted, Executed, Outcome, Spot, Unit, Verdict
+from .evidence import BothExecuted, Evidence, Executed, Outcome, Spot, Unit, Verdict
 
 
 class Spots:
@@ -42,6 +42,14 @@ def together(verdicts: Iterable[Verdict]) -> BothExecuted:
         if verdict.executed and not verdict.outcome.is_wrong:
             old, new = old | verdict.executed[0], new | verdict.executed[1]
     return old, new
+
+
+def weakest_evidence(found: Iterable[Evidence | None]) -> Evidence | None:
+    """Return the evidence that several runs have in common; numbers if they differ."""
+    kinds = set(found)
+    if kinds and kinds <= {Evidence.PROGRAM, Evidence.BOTH}:
+        return Evidence.PROGRAM if Evidence.PROGRAM in kinds else Evidence.BOTH
+    return Evidence.NUMBERS if kinds - {None} else None
 
 
 def reaches(unit: Unit, executed: BothExecuted | None) -> bool:
@@ -110,6 +118,9 @@ def _through(verdict: Verdict, others: Sequence[Verdict]) -> Verdict | None:
         max_abs=max(v.max_abs or 0.0 for v in found),
         max_rel=max(v.max_rel or 0.0 for v in found),
         detail="through " + ", ".join(v.unit.name for v in found[:2]),
+        evidence=weakest_evidence(v.evidence for v in found),
+        reproduce="",
+        traceback="",
         through=tuple(v.unit.name for v in found),
         executed=verdict.executed,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from ..engine.progress import Progress, silent
 from .compare_case import compared, is_undecided
 from .copies.sides import Sides, Task
 from .evidence import Evidence, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
-from .executed import alone, is_unproved, reaches, settled, together
+from .executed import alone, is_unproved, reaches, settled, together, weakest_evidence
 from .inputs import Cases, declared_cases, find_cases, summary_of, tested_cases
 from .interrupts import signal_of
 from .recording import Recording, record
@@ -293,14 +293,6 @@ def _first_wrong(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         "; ".join(part for part in (summary_of(said), cases.stopped, *notes) if part),
         shapes=next((verdict.shapes for verdict in equal if verdict.shapes), ()),
         executed=together(equal),
-        evidence=_weakest(verdict.evidence for verdict in equal),
+        evidence=weakest_evidence(verdict.evidence for verdict in equal),
         difference=next((verdict.difference for verdict in equal if verdict.difference), ""),
     )
-
-
-def _weakest(found: Iterable[Evidence | None]) -> Evidence | None:
-    """Return the evidence that all cases of a unit have in common; numbers if they differ."""
-    kinds = set(found)
-    if kinds <= {Evidence.PROGRAM, Evidence.BOTH} and kinds:
-        return Evidence.PROGRAM if Evidence.PROGRAM in kinds else Evidence.BOTH
-    return Evidence.NUMBERS if kinds - {None} else None

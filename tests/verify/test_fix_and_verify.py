@@ -198,11 +198,21 @@ class TestReverted:
         }
 
     def test_verdicts_have_the_documented_keys(self, faulty: Fixed) -> None:
-        keys = ["unit", "path", "line", "verdict", "inputs", "calls"]
-        keys += ["max_abs", "max_rel", "detail"]
+        keys = {
+            "unit",
+            "path",
+            "line",
+            "verdict",
+            "inputs",
+            "calls",
+            "max_abs",
+            "max_rel",
+            "detail",
+        }
+        keys |= {"evidence", "shapes", "substituted", "reproduce", "traceback", "difference"}
         for verdicts in faulty.verdicts.values():
             for verdict in verdicts:
-                assert list(verdict) == keys
+                assert verdict.keys() == keys | {"difference", "through"}
                 assert verdict["path"] == "model.py"
         lines = MODEL.splitlines()
         (right,) = faulty.verdicts["model.right"]
@@ -452,14 +462,14 @@ class TestUserTree:
         watched: list[str] = []
         from remat_migrate.verify import prove
 
-        real = prove._compared
+        real = prove.compared
 
         def compared(*arguments: Any, **options: Any) -> Any:
             watched.append(model.read_text())
             return real(*arguments, **options)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(prove, "_compared", compared)
+            patch.setattr(prove, "compared", compared)
             fixed = run(
                 tmp_path,
                 {"model.py": text},
@@ -555,8 +565,9 @@ class TestProgress:
         assert b"model.f" in bar
         assert b"None" not in bar
         assert erased
-        assert b"equal" not in bar
+        assert b"equal" in bar  # as soon as it is known
         assert b"equal" in rest
+        assert "\N{SYMBOL FOR ESCAPE}".encode() not in shown
 
     def test_no_progress_bar_without_a_terminal(self, faulty: Fixed) -> None:
         assert "Verifying" not in faulty.ran.err + faulty.ran.out

@@ -135,6 +135,7 @@ def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, ob
             "reproduce": verdict.reproduce,
             "traceback": verdict.traceback,
             "difference": verdict.difference,
+            "through": list(verdict.through),
         }
         for verdict in verdicts
     ]
