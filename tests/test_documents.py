@@ -15,6 +15,10 @@ import pytest
 
 from remat_migrate import __version__
 from remat_migrate.engine.rules import load_rules
+from remat_migrate.report.machine_readable.json import render_proof
+from remat_migrate.report.terminal.display import Screen
+from remat_migrate.report.terminal.verdicts import verdict_rows
+from remat_migrate.verify.evidence import Outcome, Proof, Unit, Verdict
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -133,6 +137,13 @@ def test_table_of_rules():
     assert rows == [(rule.code, rule.name) for rule in load_rules() if rule.code[:3] == "RMT"]
 
 
+def test_options_of_verify():
+    documented = set(re.findall(r"`(--[a-z-]+)", section(README, "Options")))
+    documented |= set(re.findall(r"(--[a-z-]+)", section(README, "Proof")))
+    offered = set(re.findall(r"(--[a-z-]+)", remat_migrate("verify", "--help")))
+    assert offered - documented == {"--help"}
+
+
 def test_options_and_commands():
     documented = set(re.findall(r"`(--[a-z-]+)", section(README, "Options")))
     offered = set(re.findall(r"(--[a-z-]+)", remat_migrate("check", "--help")))
@@ -140,6 +151,17 @@ def test_options_and_commands():
     listed = section(README, "Commands")
     for command in re.findall(r"^  ([a-z]+)  ", remat_migrate("--help"), re.MULTILINE):
         assert f"`remat-migrate {command}" in listed
+
+
+def test_keys_of_verdicts():
+    verdict = Verdict(Unit(ROOT / "model.py", "f", "model"), Outcome.EQUAL)
+    (row,) = verdict_rows([verdict], ROOT)
+    proof = section(README, "Proof")
+    documented = set(re.findall(r"^\| `(\w+)` \|", proof, re.MULTILINE))
+    place = {"unit", "path", "line", "verdict"}
+    assert documented == row.keys() - place - {"max_abs", "max_rel", "detail"}
+    assert '"complete"' in render_proof(Proof(), Screen(80, False, ROOT))
+    assert "`complete`" in proof
 
 
 def test_changelog_has_this_version():
