@@ -24,7 +24,7 @@ class Recorder:
         self.calls = []
 
     def note(self, function, args, kwargs):
-        context = pure_functions.capture(function, args, kwargs)
+        context = pure_functions.capture(args, kwargs)
         given = pure_functions.unbound((args, kwargs))
         leaves, structure = jax.tree_util.tree_flatten((*given, context))
         places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (jax.Array, np.ndarray))]

@@ -73,7 +73,7 @@ class Project:
             (root / path).write_text(content)
 
     def run(self, command: str, shim: str = "", flags=None, **options: object) -> CommandRun:
-        side = Side(Path(sys.executable), self.original, self.copy, (), shim, flags or {})
+        side = Side(Path(sys.executable), self.original, self.copy, (), shim, flags=flags or {})
         given = {
             "timeout": 120.0,
             "memory": 8 << 30,

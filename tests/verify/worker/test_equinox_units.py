@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import typing
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import recorded_calls
 from recorded_calls import exercise, recorded
 from worker_package import load_worker
 
@@ -18,11 +16,6 @@ pure_functions = load_worker("frameworks.pure_functions")
 pickling = load_worker("transfer.pickling")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
-
-
-@pytest.fixture
-def record(tmp_path):
-    return functools.partial(recorded_calls.record, tmp_path)
 
 
 class Net(eqx.Module):

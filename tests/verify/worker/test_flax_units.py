@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import recorded_calls
 from recorded_calls import RECORDER, TRANSFORMS, evaluate, exercise, made, plain, recorded
 from worker_package import load_worker
 
@@ -19,11 +18,6 @@ pure_functions = load_worker("frameworks.pure_functions")
 pickling = load_worker("transfer.pickling")
 
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
-
-
-@pytest.fixture
-def record(tmp_path):
-    return functools.partial(recorded_calls.record, tmp_path)
 
 
 class Block(nn.Module):

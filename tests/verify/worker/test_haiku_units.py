@@ -19,11 +19,6 @@ pickling = load_worker("transfer.pickling")
 X = jnp.linspace(-1.0, 1.0, 6).reshape(2, 3)
 
 
-@pytest.fixture
-def record(tmp_path):
-    return functools.partial(recorded_calls.record, tmp_path)
-
-
 class HaikuBlock(hk.Module):
     def __init__(self, width, activation=jax.nn.relu, name=None):
         super().__init__(name=name)

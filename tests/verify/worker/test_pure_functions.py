@@ -16,5 +16,5 @@ def test_plain_functions():
     (prepared,) = pure_functions.prepare(plain, case_of(X, flag=True))
     assert prepared.label == ""
     np.testing.assert_array_equal(exercise(prepared), jnp.sin(X))
-    assert pure_functions.capture(plain, (X,), {}) is None
+    assert pure_functions.capture((X,), {}) is None
     assert pure_functions.context_from_error(ValueError("nothing about modules")) is None

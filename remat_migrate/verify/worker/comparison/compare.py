@@ -177,12 +177,3 @@ def _degenerate(old: Result, ran: List[str]) -> str:
         if gradients and not any(array.any() for array in arrays + gradients):
             return "its results and gradients are zero"
     return ""
-    if not any(array.size for array in arrays):
-        return "its results are empty"
-    if all(array.dtype.kind in "fc" for array in arrays):
-        if not any(np.isfinite(array).any() for array in arrays):
-            return "its results are not finite"
-        gradients = any(mode.endswith("gradient") for mode in ran)
-        if gradients and not any(array.any() for array in arrays):
-            return "its results and gradients are zero"
-    return ""

@@ -66,11 +66,11 @@ def _replaced_import(
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        if guards.expects(request.frame, error) or not request.may_replace(error):
+        if guards.expects(request.frame, error) or not request.may_replace():
             raise
         return request.substitute(error)
     if ours:
-        request.link(found)
+        request.link()
     return request.with_members(found)
 
 
@@ -95,7 +95,7 @@ class _Request:
         self._ours = ours
         self.absolute = _absolute(name, names, level)
 
-    def may_replace(self, error: BaseException) -> bool:
+    def may_replace(self) -> bool:
         """Return whether a failed import may have a substitute."""
         if self._ours:
             return True
@@ -185,7 +185,7 @@ class _Request:
         found.__all__ = list(names)
         return found
 
-    def link(self, module: Any) -> None:
+    def link(self) -> None:
         """Record which files of the project this statement imports."""
         linked = ledger.state.imports.setdefault(self._file, set())
         for name in [self.absolute] + ["%s.%s" % (self.absolute, m) for m in self._members]:

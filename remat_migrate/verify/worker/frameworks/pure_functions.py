@@ -78,8 +78,8 @@ def initialised(
     return haiku_units.initialised(unit, tuple(args), kwargs)
 
 
-def capture(unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any]) -> Optional[Context]:
-    """Return the context in which a unit is being called, without changing anything."""
+def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Context]:
+    """Return the context in which a unit is called, without changing anything."""
     context = flax_units.capture(args, kwargs)
     return haiku_units.capture(args, kwargs) if context is None else context
 

@@ -197,7 +197,7 @@ def both(first: bool = True) -> List[Choice]:
     return [value(first), value(not first)]
 
 
-def shapes(name: str, inside: bool, siblings: Iterable[str] = ()) -> List[Choice]:
+def shapes(name: str, inside: bool) -> List[Choice]:
     """Return arrays for a name, likeliest first. `inside`: it is part of a container of weights."""
     dtype, first = "float32", _WEIGHT if inside else _X
     if matches(_INDICES, name):

@@ -64,7 +64,7 @@ class CallRecorder:
         self._slots: Dict[int, Slot] = {}
         self.about: Dict[str, Any] = {}
         self.template: Any = None
-        context = pure_functions.capture(unit.function, args, kwargs)
+        context = pure_functions.capture(args, kwargs)
         self.inputs: Described = []
         for name, value in unit.named(args, kwargs).items():
             self.inputs += self._described(value, name)

@@ -192,7 +192,7 @@ class _Pickler(pickle.Pickler):
             raise
         except Exception as error:  # each type has its own way of refusing
             raise _Refused(value, str(error)) from error
-        if isinstance(parts, str) or _is_bare(value, parts):
+        if isinstance(parts, str) or _is_bare(parts):
             found = names.find(value)
             if found is not None:
                 return self._found(found, value)
@@ -205,7 +205,7 @@ def _is_method(value: Any) -> bool:
     return isinstance(value, _METHODS) and not isinstance(owner, (types.ModuleType, type(None)))
 
 
-def _is_bare(value: Any, parts: Tuple[Any, ...]) -> bool:
+def _is_bare(parts: Tuple[Any, ...]) -> bool:
     """Return whether a reduced object has no state: a sentinel, compared by identity."""
     make, arguments, *state = parts
     is_new = make is copyreg.__newobj__ and len(arguments) == 1  # type: ignore[attr-defined]
