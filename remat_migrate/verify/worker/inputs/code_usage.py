@@ -11,6 +11,8 @@ from typing import Any, Callable, Iterable, List, Set
 
 # Larger ones are not sizes that an input of a test may exceed.
 _LARGEST = 256
+# How many calls deep code is read.
+_DEPTH = 4
 
 _CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")
 
@@ -42,7 +44,7 @@ def integers_among(things: Iterable[Any]) -> Set[int]:
     return {thing for thing in things if type(thing) is int and 0 < thing <= _LARGEST}
 
 
-def _reached(unit: Callable[..., Any], depth: int = 4) -> List[Any]:
+def _reached(unit: Callable[..., Any]) -> List[Any]:
     """Return a function and those of the same package that it calls."""
     found: List[Any] = []
     seen: Set[int] = set()
@@ -74,7 +76,7 @@ def _reached(unit: Callable[..., Any], depth: int = 4) -> List[Any]:
                 if (getattr(owner, "__module__", "") or "").partition(".")[0] == home:
                     walk(owner, left - 1)
 
-    walk(function, depth)
+    walk(function, _DEPTH)
     return found
 
 

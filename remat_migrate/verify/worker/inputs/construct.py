@@ -85,7 +85,7 @@ def add_parameters(search: Any, node: Node) -> None:
         switch = type(parameter.default) in (bool, float) and name in search.names_read
         if parameter.default is not empty and not switch and type(parameter.default) is not str:
             continue
-        plan = type_hints.plan_for(name, annotation, parameter.default, False, siblings)
+        plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
         if type(parameter.default) is float:
             plan = Plan([value(parameter.default)], candidates.rates(parameter.default))
         node.children[name] = search.new((*node.path, name), node, annotation, plan)

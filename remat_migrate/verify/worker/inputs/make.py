@@ -232,7 +232,7 @@ class _Maker:
                 keys = code_usage.asked_keys(self.unit, name)
                 plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
             else:
-                plan = type_hints.plan_for(name, annotation, parameter.default, False, siblings)
+                plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
             node = self.search.new((name,), None, annotation, plan)
             for key in keys:
                 self.search.want(node, key)

@@ -67,24 +67,16 @@ def _globals_of(target: Any) -> Dict[str, Any]:
 
 
 def plan_for(
-    name: str,
-    annotation: Any,
-    default: Any,
-    inside: bool = False,
-    siblings: Tuple[str, ...] = (),
-    needed: bool = True,
+    name: str, annotation: Any, default: Any, siblings: Tuple[str, ...] = ()
 ) -> Optional[Plan]:
-    """Return what to make for a parameter; None if only its uses can tell.
-
-    `inside` says that it is a part of a container or an object.
-    """
+    """Return what to make for a parameter; None if only its uses can tell."""
     missing = default is inspect.Parameter.empty
-    said = plan_by_annotation(name, annotation, inside)
+    said = plan_by_annotation(name, annotation)
     if not missing and not isinstance(default, jax.ShapeDtypeStruct):
         return plan_by_default(name, default, said)
     if not missing:
         return Plan([array(default.shape, str(default.dtype))])
-    return said or candidates.plan_by_name(name, inside and not needed, siblings)
+    return said or candidates.plan_by_name(name, False, siblings)
 
 
 def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:

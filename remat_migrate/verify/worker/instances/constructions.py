@@ -138,7 +138,7 @@ class Constructions:
         """Return whether an argument needs more than its name to be made."""
         if told is not None or candidates.is_settings(name):
             return True
-        plan = type_hints.plan_for(name, annotation or _MISSING, _MISSING, False)
+        plan = type_hints.plan_for(name, annotation or _MISSING, _MISSING)
         if plan is None:
             return not candidates.is_number(name) and not candidates.is_callable(name)
         return plan.choices[0].kind in ("instance", "dict", "list")
@@ -229,7 +229,7 @@ class Constructions:
                 continue
             annotation = hints.get(name, parameter.annotation)
             nested = self._by_annotation(cls, annotation)
-            plan = type_hints.plan_for(name, annotation, _MISSING, False)
+            plan = type_hints.plan_for(name, annotation, _MISSING)
             if nested is not None:
                 found[name] = nested
             elif plan is not None and plan.choices[0].kind == VALUE:
@@ -343,7 +343,7 @@ def _filled(settings: Any) -> Any:
     for name, held in fields.items():
         if _TO_BE_SET.fullmatch(held if isinstance(held, str) else type(held).__name__):
             hint = getattr(type(settings), "__annotations__", {}).get(name)
-            plan = type_hints.plan_for(name, hint or _MISSING, _MISSING, False)
+            plan = type_hints.plan_for(name, hint or _MISSING, _MISSING)
             if name == "name":
                 new[name] = "made"
             elif plan is not None and plan.choices[0].kind == VALUE:
