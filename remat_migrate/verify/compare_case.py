@@ -40,7 +40,8 @@ def compared(
     results prove nothing. Without `values`, nothing is computed where the programs are the same.
     """
     first = _run_both(sides, unit, case, _How(eager, first=True, values=values), made)
-    if first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS:
+    is_decided = first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS
+    if is_decided or (first.outcome is Outcome.DIFFERS and first.max_abs is None):
         return first
     verdict = _run_both(sides, unit, case, _How(eager), made)
     if first.evidence is Evidence.PROGRAM:

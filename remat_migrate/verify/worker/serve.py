@@ -236,8 +236,13 @@ def _compare(request: Reply) -> Reply:
         before, after, request["tolerances"], request["variations"], request["made"]
     )
     program = agreement.agreement(before, after)
-    difference = program.detail if program.state == agreement.DIFFERS else ""
-    return dict(found._asdict(), program=program.state, difference=difference)
+    reply = dict(found._asdict(), program=program.state, difference="")
+    if program.state == agreement.DIFFERS:
+        reply["difference"] = program.detail
+        if found.is_abstract:
+            detail = "not the same program; %s" % found.detail
+            reply.update(verdict=compare.DIFFERS, detail=detail)
+    return reply
 
 
 def _write(request: Reply) -> Reply:

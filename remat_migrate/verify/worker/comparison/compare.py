@@ -33,6 +33,7 @@ class Comparison(NamedTuple):
         detail: where it differs, or what failed.
         failure: of what failed, see failures.describe.
         only_numbers_differ: whether only the values of arrays differ, or were not computed.
+        is_abstract: whether they cannot be computed, because the arguments are abstract.
     """
 
     verdict: str
@@ -41,6 +42,7 @@ class Comparison(NamedTuple):
     detail: str = ""
     failure: Optional[Dict[str, Any]] = None
     only_numbers_differ: bool = False
+    is_abstract: bool = False
 
 
 def compare(
@@ -76,8 +78,10 @@ def compare(
             detail = "the default of %s is %s, was %s" % (name, now, default)
             return Comparison(DIFFERS, detail=detail)
     if not old.modes:
-        detail = "nothing was computed"
-        return Comparison(NOT_EXERCISED, detail=detail, only_numbers_differ=True)
+        detail = "its arguments are abstract" if old.is_abstract else "nothing was computed"
+        return Comparison(
+            NOT_EXERCISED, detail=detail, only_numbers_differ=True, is_abstract=old.is_abstract
+        )
     max_abs = max_rel = 0.0
     doubts: List[str] = []
     for mode in ran:

@@ -55,6 +55,7 @@ class Result:
         self.modes: Dict[str, Any] = read["modes"]
         self.defaults: Dict[str, str] = read["defaults"]
         self.policy_errors: List[str] = read.get("policy_errors", [])
+        self.is_abstract: bool = read.get("abstract", False)
         self.precision: str = read.get("precision", "")
         with open(os.path.join(folder, "arrays.bin"), "rb") as stored:
             self._data = stored.read()

@@ -59,6 +59,7 @@ def evaluate(
     modes: Dict[str, Any] = {}
     programs: Dict[str, Any] = {}
     precisions = set()
+    is_abstract = False
     del shim.policy_errors[:]
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
@@ -75,6 +76,7 @@ def evaluate(
             program = _Program(one.function, one.args, one.kwargs)
             if variation == noise.ROUNDING:
                 precisions.add(program.move_inputs())
+            is_abstract = is_abstract or program.is_abstract
             if program.is_abstract or first:
                 if values and not program.is_abstract:
                     modes[label + "eager"] = _eager(program, writer)
@@ -87,6 +89,7 @@ def evaluate(
             "defaults": _defaults(unit),
             "precision": noise.coarsest(precisions - {""}),
             "policy_errors": sorted(set(shim.policy_errors)),
+            "abstract": is_abstract,
         }
     )
     if programs:

@@ -4,7 +4,8 @@ A function belongs to the unit of the same name (`def attention_block(): ...`), 
 the dictionary `CASES` maps to it: `"Net.__call__"`, `"trainer.blocks.head"`. It returns a tuple of
 positional arguments, a dictionary of keyword arguments, or both as `(tuple, dict)`. A generator
 function gives several cases. For a method, the first argument is the instance. Each
-`jax.ShapeDtypeStruct` is replaced by a random array.
+`jax.ShapeDtypeStruct` is replaced by a random array, unless those of a case are too large together:
+then they stay as they are, and the unit is only traced.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ import numpy as np
 from ..load import NotFound
 
 Case = Dict[str, Any]
+
+# Larger arguments are not computed with: a unit needs several times as much memory, and time.
+_MOST_BYTES = 2**26
 
 
 def read(file: str, units: List[str], known: List[str]) -> Dict[str, List[Tuple[str, Case]]]:
@@ -95,8 +99,9 @@ def _cases(function: Callable[[], Any]) -> Iterator[Tuple[str, Case]]:
     result = function()
     results = result if inspect.isgenerator(result) else [result]
     for number, one in enumerate(results):
-        filled = jax.tree_util.tree_map(_Filler(number), one, is_leaf=_is_struct)
-        args, kwargs = arguments(filled, function.__name__)
+        if _bytes(one) <= _MOST_BYTES:
+            one = jax.tree_util.tree_map(_Filler(number), one, is_leaf=_is_struct)
+        args, kwargs = arguments(one, function.__name__)
         yield "", {"args": args, "kwargs": kwargs, "context": None}
 
 
@@ -121,6 +126,16 @@ def arguments(value: Any, name: str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
 
 def _is_struct(value: Any) -> bool:
     return isinstance(value, jax.ShapeDtypeStruct)
+
+
+def _bytes(tree: Any) -> int:
+    """Return how many bytes the arrays of the shapes in a tree take."""
+    leaves = jax.tree_util.tree_leaves(tree, is_leaf=_is_struct)
+    return sum(
+        int(np.prod(leaf.shape, dtype=np.int64)) * np.dtype(leaf.dtype).itemsize
+        for leaf in leaves
+        if _is_struct(leaf)
+    )
 
 
 class _Filler:

@@ -11,6 +11,7 @@ import sys
 import typing
 from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
+from ..frameworks import flax_modules
 from ..inputs import candidates, stand_in, type_hints
 from ..inputs.node import VALUE
 from . import sizes
@@ -20,8 +21,9 @@ from .sources import Scope, Sources
 
 _MOST_SITES = 12
 _MOST_KEPT = 3
-# Larger sizes among the defaults of a class of settings are shrunk.
+# Larger sizes among the defaults of a class of settings are shrunk, and deeper stacks of layers.
 _LARGE_DEFAULT = 128
+_DEEP_DEFAULT = 8
 _NOT_ARGUMENTS = ("parent", "name", "self")
 _MISSING = inspect.Parameter.empty
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -126,9 +128,9 @@ class Constructions:
             for name in demanding:
                 for value in self._by_use(cls, name):
                     found.append({**annotated, name: value})
-        if is_settings(cls):
+        if is_settings(cls) or flax_modules.is_module_class(cls):
             defaults = {name: p.default for name, p in known.items() if type(p.default) is int}
-            if any(number > _LARGE_DEFAULT for number in defaults.values()):
+            if any(_is_large(name, number) for name, number in defaults.items()):
                 found = [{**defaults, **given} for given in found or [annotated]]
                 demanding = demanding or list(defaults)
         plain: List[Arguments] = [] if demanding else [{}]
@@ -323,6 +325,10 @@ def concrete(cls: Any) -> Any:
             return found
         waiting += type.__subclasses__(found)
     return cls
+
+
+def _is_large(name: str, number: int) -> bool:
+    return number > (_DEEP_DEFAULT if sizes.kind(name) == "depth" else _LARGE_DEFAULT)
 
 
 def _required(function: Any) -> List[str]:

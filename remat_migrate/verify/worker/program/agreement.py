@@ -66,23 +66,25 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
         return Agreement(DIFFERS, "the result%s has another structure or type" % where)
     if "array" not in old["result"]:
         return Agreement(UNKNOWN, "it returns no arrays")
-    if old["programs"].keys() != new["programs"].keys():
-        return Agreement(UNKNOWN, "only one side has derivatives, or rules for them")
+    found = Agreement(SAME)
     for kind, before in old["programs"].items():
-        after = new["programs"][kind]
+        after = new["programs"].get(kind)
+        if after is None:
+            return Agreement(UNKNOWN, "only one side has rules for derivatives")
         if "error" in before:
             continue  # nothing to preserve
         if "error" in after:
             detail = "the program%s%s fails: %s" % (_KINDS[kind], where, _said(after["error"]))
             return Agreement(DIFFERS, detail)
         if "opaque" in before or "opaque" in after:
-            if kind == "jvp":
-                continue
-            return Agreement(UNKNOWN, before.get("opaque") or after.get("opaque"))
-        if before["types"] != after["types"] or before["outputs"] != after["outputs"]:
+            if kind != "jvp":
+                found = Agreement(UNKNOWN, before.get("opaque") or after["opaque"])
+        elif before["types"] != after["types"] or before["outputs"] != after["outputs"]:
             detail = _first_difference(before, after)
             return Agreement(DIFFERS, "%s in the program%s%s" % (detail, _KINDS[kind], where))
-    return Agreement(SAME)
+    if new["programs"].keys() - old["programs"].keys():
+        return Agreement(UNKNOWN, "only one side has rules for derivatives")
+    return found
 
 
 def _said(error: Dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ def programs(
     place_of: Callable[[Any], str],
     thorough: bool = True,
 ) -> Dict[str, Program]:
-    """Return the programs of a function: `forward`, and `vjp` and `jvp` where it has derivatives.
+    """Return the programs of a function: `forward`, `vjp`, and `jvp` where it has custom rules.
 
     Each is {"outputs": numbers, "types": of the outputs, "values": what is known about each number}
     or {"error": how tracing failed} or {"opaque": what cannot be compared}.
@@ -38,8 +38,8 @@ def programs(
         arrays: arrays, of which only shapes and dtypes matter.
         inexact: the indices of the arrays to differentiate with respect to.
         place_of: returns the user's file and line for the source information of an equation.
-        thorough: whether to trace derivatives that follow from the forward program, too: those of
-            programs without custom rules.
+        thorough: whether to trace the vjp where it follows from the forward program, too. Without
+            custom rules all derivatives do.
     """
     structs = [abstract(array) for array in arrays]
     forward = _program(function, [structs], place_of)
@@ -63,12 +63,13 @@ def programs(
         chosen = [given[i] for i in inexact]
         return list(jax.jvp(lambda changed: of_inexact(given, changed), (chosen,), (tangents,))[1])
 
-    found["vjp"] = _checkpointed(vjp, structs, results) if thorough else {}
+    found["vjp"] = _checkpointed(vjp, structs, results) if forward["checkpoints"] else {}
     if not found["vjp"]:
         found["vjp"] = _program(vjp, [structs, results], place_of)
-    found["jvp"] = _program(jvp, [structs, [structs[i] for i in inexact]], place_of)
+    if forward["custom"]:
+        found["jvp"] = _program(jvp, [structs, [structs[i] for i in inexact]], place_of)
     for kind in ("vjp", "jvp"):
-        found[kind].pop("avals", None)
+        found.get(kind, {}).pop("avals", None)
     return found
 
 
@@ -92,7 +93,7 @@ def abstract(array: Any) -> Any:
 
 def _program(function: Callable[..., Arrays], args: Any, place_of: Callable[[Any], str]) -> Program:
     try:
-        with dissolved():
+        with dissolved() as applied:
             closed = jax.make_jaxpr(function)(*args)
     except Exception as error:
         return {"error": describe(error)}
@@ -107,6 +108,7 @@ def _program(function: Callable[..., Arrays], args: Any, place_of: Callable[[Any
         "types": [_type(variable.aval) for variable in closed.jaxpr.outvars],
         "values": numbering.values,
         "custom": numbering.has_custom_rules,
+        "checkpoints": len(applied),
         "avals": [variable.aval for variable in closed.jaxpr.outvars],
     }
 
@@ -116,19 +118,32 @@ def _type(aval: Any) -> str:
 
 
 @contextlib.contextmanager
-def dissolved() -> Iterator[None]:
-    """Make every checkpoint run what it wraps, in functions that are traced meanwhile."""
+def dissolved() -> Iterator[List[None]]:
+    """Make every checkpoint run what it wraps, in functions that are traced meanwhile.
+
+    Yields a list with an entry for each checkpoint that ran.
+    """
     module: Any = sys.modules["jax._src.ad_checkpoint"]
+    applied: List[None] = []
+
+    def inlined(*args: Any, **params: Any) -> Any:
+        applied.append(None)
+        return module.remat_p.impl(*args, **params)
+
+    def expanded(self: Any, *args: Any) -> Any:
+        applied.append(None)
+        return self.expand(*args)
+
     with contextlib.ExitStack() as stack:
         # Neither traces of before are used, nor are those made here used later: JAX caches them by
         # a context that this option, which only warns, is a part of.
         stack.enter_context(jax.numpy_rank_promotion("warn"))
-        stack.enter_context(_replaced(module.remat_p, "bind", module.remat_p.impl))
+        stack.enter_context(_replaced(module.remat_p, "bind", inlined))
         traced = getattr(module, "RematTraced", None)
         if traced is not None:  # jax_remat3
-            stack.enter_context(_replaced(traced, "__call__", lambda self, *a: self.expand(*a)))
+            stack.enter_context(_replaced(traced, "__call__", expanded))
             stack.enter_context(_replaced(module, "checkpoint_name3", lambda name, x: x))
-        yield
+        yield applied
 
 
 @contextlib.contextmanager
