@@ -14,6 +14,10 @@ from .environment import needed
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
 
+# How the worker describes cases of other sizes than the first, and of its sizes with other numbers.
+RESIZED = "other sizes"
+MAGNITUDES = ("large values", "values of all magnitudes", "small values")
+
 _MOST_CASES = 20
 _MOST_WITH_FLIPS = 12
 # Of the time that a unit may take, for making its inputs. Rarely reached: operations are counted.
@@ -48,7 +52,11 @@ class Cases:
 def summary_of(about: Iterable[str]) -> str:
     """Return what distinguishes some cases: `both values of is_training`."""
     values: dict[str, list[str]] = {}
-    for part in dict.fromkeys(p for each in about for p in each.split(", ") if p):
+    given = dict.fromkeys(about)
+    resized = [each for each in given if each.startswith(RESIZED)]
+    scaled = [each for each in given if each in MAGNITUDES]
+    plain = (each for each in given if each not in resized and each not in scaled)
+    for part in dict.fromkeys(p for each in plain for p in each.split(", ") if p):
         name, _, value = part.partition("=")
         values.setdefault(name, []).append(value)
     said = []
@@ -57,6 +65,10 @@ def summary_of(about: Iterable[str]) -> str:
             said.append(f"both values of {name}")
         else:
             said.append(f"{name}={'|'.join(found)}" if any(found) else name)
+    if resized:
+        said.append("other sizes")
+    if scaled:
+        said.append("other magnitudes")
     return ", ".join(said)
 
 

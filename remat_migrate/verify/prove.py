@@ -12,7 +12,7 @@ from .compare_case import compared, is_undecided
 from .copies.sides import Sides, Task
 from .evidence import Evidence, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import alone, is_unproved, reaches, settled, together, weakest_evidence
-from .inputs import Cases, declared_cases, find_cases, summary_of, tested_cases
+from .inputs import MAGNITUDES, RESIZED, Cases, declared_cases, find_cases, summary_of, tested_cases
 from .interrupts import signal_of
 from .recording import Recording, record
 from .schedule import Decided, Schedule, ignore, lanes_for
@@ -27,10 +27,6 @@ _MORE_REPLAYS = 24
 
 # The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "
-# Of one with other sizes, of which the programs are compared first.
-_RESIZED = "other sizes"
-# Of those that have the sizes of the first, and so its program: only their numbers say more.
-_MAGNITUDES = ("large values", "values of all magnitudes", "small values")
 _SAME_PROGRAM = (Evidence.PROGRAM, Evidence.BOTH)
 
 
@@ -266,9 +262,9 @@ def _first_wrong(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     verdicts: list[Verdict] = []
     said: list[str] = []
     for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
-        if about in _MAGNITUDES and verdicts and verdicts[0].evidence in _SAME_PROGRAM:
-            continue
-        values, made = not about.startswith(_RESIZED), cases.inputs is Inputs.MADE
+        if about in MAGNITUDES and verdicts and verdicts[0].evidence in _SAME_PROGRAM:
+            continue  # they have the program of the first, and only their numbers would say more
+        values, made = not about.startswith(RESIZED), cases.inputs is Inputs.MADE
         verdict = compared(sides, unit, case, eager=number == 0, made=made, values=values)
         if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:
             # The number must be concrete, and real calls may never pass another value.
