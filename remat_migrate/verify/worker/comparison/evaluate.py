@@ -78,7 +78,9 @@ def evaluate(
                 precisions.add(program.move_inputs())
             is_abstract = is_abstract or program.is_abstract
             if program.is_abstract or first:
-                if values and not program.is_abstract:
+                # What `init` returns goes into `apply`, if there is one.
+                is_used = one.label == "init" and len(prepared) > 1
+                if values and not program.is_abstract and not is_used:
                     modes[label + "eager"] = _eager(program, writer)
                 programs[one.label] = program.traced(eager)
             else:
