@@ -58,7 +58,8 @@ _CALLABLE = re.compile(
     r"(\w+_)?(act|activation|nonlinearity|fn|func|fun|function|callback|initializer)|f|apply"
 )
 _INDICES = re.compile(
-    r"(\w+_)?(tokens?|ids|indices|positions|segments|input_ids|pos)|inputs_positions"
+    r"(\w+_)?(tokens?|ids|indices|index|positions|segments|input_ids|pos|senders?|receivers?)"
+    r"|inputs_positions|edge_index|segment_ids"
 )
 _LABELS = re.compile(r"(\w+_)?(labels?|targets?)")
 _LENGTHS = re.compile(r"(\w+_)?(lengths|sizes|counts|lens)")
@@ -82,7 +83,7 @@ _TEXT = re.compile(
     r"(\w+_)?(spec|subscripts|equation|pattern|mode|kind|method|reduction|variant|formula|einsum)"
 )
 _SEQUENCES = re.compile(r"layers|blocks|params|weights|xs|states|\w+_(layers|list|states)|caches?")
-_SETTINGS = re.compile(r"(\w+_)?(cfg|config|hparams|hps|options|opts|settings|args|conf)")
+_SETTINGS = re.compile(r"(\w+_)?(cfg|config|hparams|hps?|options|opts|settings|args|conf)")
 _PARAMETERS = re.compile(r"(\w+_)?(params|weights|variables|theta|parameters|batch|data|example)")
 
 PRNG = [Choice(KEY, ("raw", 0)), Choice(KEY, ("typed", 0))]
@@ -105,7 +106,7 @@ def is_settings(name: str) -> bool:
 
 def is_weight(node: Node) -> bool:
     """Return whether an array is likely to be a parameter of a network, not an activation."""
-    if node.parent is not None and node.parent.is_tree:
+    if node.in_tree:
         return True
     return len(node.name) > 1 and (matches(_WEIGHTS, node.name) or matches(_VECTORS, node.name))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import zlib
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -13,16 +13,19 @@ import numpy as np
 
 from ..frameworks import pure_functions
 from ..instances import constructions, variations
+from ..producers import documented, produced
 from . import candidates, stand_in, type_hints
 from .node import (
     ABSENT,
     ARRAY,
     CONSTANT,
+    FIELDS,
     INSTANCE,
     KEY,
     LIKE,
     LIST,
     OBJECT,
+    PROBE,
     TREE,
     TUPLE,
     VALUE,
@@ -51,17 +54,6 @@ def signature(function: Callable[..., Any]) -> Optional[inspect.Signature]:
     return constructions.signature(function)
 
 
-def has(cls: type, attributes: Iterable[str]) -> bool:
-    """Return whether instances of a class appear to have all these attributes."""
-    known = set(dir(cls)) | set(getattr(cls, "__dataclass_fields__", ()))
-    for owner in cls.__mro__:
-        known |= set(getattr(owner, "__annotations__", ()))
-    if not hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "_fields"):
-        made = signature(cls)
-        known |= set(made.parameters) if made else set()
-    return all(attribute in known for attribute in attributes)
-
-
 def add_parameters(search: Any, node: Node) -> None:
     """Add nodes for the arguments of a constructor that are required, flags, or found."""
     assert node.choice is not None
@@ -86,6 +78,9 @@ def add_parameters(search: Any, node: Node) -> None:
         if parameter.default is not empty and not switch and type(parameter.default) is not str:
             continue
         plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
+        told = documented.array_of(cls, name) if parameter.default is empty else None
+        if told is not None and plan is not None and plan.choices[0].kind == PROBE:
+            plan = Plan([told, *plan.choices], plan.alternatives)
         if type(parameter.default) is float:
             plan = Plan([value(parameter.default)], candidates.rates(parameter.default))
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
@@ -161,6 +156,8 @@ def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
         return random_array(node, choice, variant)
     if choice.kind == INSTANCE:
         return instance(node, part)
+    if choice.kind == FIELDS:
+        return produced.with_fields(node, part)
     if choice.kind in (LIST, TUPLE):
         parts = [part(node.children[str(at)]) for at in range(node.count())]
         return parts if choice.kind == LIST else tuple(parts)
@@ -206,7 +203,7 @@ def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
     positive = candidates.is_positive(node.name) or variant % _OTHER_NUMBERS == 1
     low = 0.5 if positive else -1.0
     drawn = np.asarray(random.uniform(low, low + (1.0 if positive else 2.0), shape))
-    if len(shape) > 1 and node.parent is not None and node.parent.is_tree:
+    if len(shape) > 1 and node.in_tree:
         # Weights of a network, which may be deep: activations keep their size.
         drawn = drawn * (3.0 / max(1, int(np.prod(shape[:-1])))) ** 0.5
     magnitude = variant % _OTHER_NUMBERS

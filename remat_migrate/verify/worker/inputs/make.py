@@ -24,6 +24,7 @@ import numpy as np
 from ..frameworks import flax_modules, pure_functions
 from ..instances import sizes, variations
 from ..instances.constructions import concrete, of_project
+from ..producers.produced import Producers
 from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
 from .combinations import Combinations, Pins
 from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Node, Plan
@@ -143,6 +144,7 @@ class _Maker:
         self.read = code_usage.names_read(unit)
         self.classes = hints.get("classes") or []
         self.constructions = of_project(hints.get("root") or "")
+        self.producers = Producers(self.constructions, self.classes)
         self._start(0)
         self.cases: List[Tuple[str, Case]] = []
         self.reasons: List[str] = []
@@ -164,7 +166,9 @@ class _Maker:
 
     def _start(self, way: int) -> None:
         """Start a search that constructs classes in one of the ways that are known."""
-        self.search = Search(self.classes, sorted(self.read), self.constructions, way)
+        self.search = Search(
+            self.classes, sorted(self.read), self.constructions, way, self.producers
+        )
         self.context: Optional[Dict[str, Any]] = None
         if self.cls is not None and flax_modules.is_module_class(self.cls):
             self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
@@ -233,6 +237,7 @@ class _Maker:
                 plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
             else:
                 plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
+                plan = self.producers.plan(self.unit, name, plan, parameter.default)
             node = self.search.new((name,), None, annotation, plan)
             for key in keys:
                 self.search.want(node, key)

@@ -18,6 +18,7 @@ from . import blame, candidates
 from .containers import ProbeDict, ProbeObject
 from .node import DICT, KEY, TREE, Choice, Node, Tree, array
 from .probe import Probe
+from .type_hints import name_of_step
 
 _KEY_WANTED = re.compile(r'needs PRNG for "([^"]*)"')
 
@@ -156,20 +157,13 @@ def become(node: Node, made: Any, search: Any) -> None:
     search.assign(node, choice)
     node.children = {}
     for number, (path, _) in enumerate(pairs):
-        names = tuple(_part(part) for part in path)
+        names = tuple(map(name_of_step, path))
         shape, dtype = leaves[number]
         leaf = Choice(KEY, ("typed", 0)) if dtype.startswith("key<") else array(shape, dtype)
         child = search.new((*node.path, *names), node)
         child.choose([leaf], node.order)
         node.children[str(number)] = child
     search.fresh = True
-
-
-def _part(part: Any) -> str:
-    for attribute in ("key", "name", "idx"):
-        if hasattr(part, attribute):
-            return str(getattr(part, attribute))
-    return str(part)
 
 
 def _learn_keys(call: _Call, message: str, search: Any) -> bool:

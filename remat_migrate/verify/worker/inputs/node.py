@@ -20,6 +20,7 @@ TUPLE = "tuple"  # the same, or annotations of the entries
 OBJECT = "object"  # has any attribute that is asked for
 INSTANCE = "instance"  # value: the class; children are the arguments of its constructor
 LIKE = "like"  # value: the number of a node with the same structure and shapes
+FIELDS = "fields"  # value: settings; children are the fields that may have other values
 TREE = "tree"  # value: a Tree; children are its leaves, numbered
 ABSENT = "absent"  # a missing entry of a dictionary
 PROBE = "probe"  # undecided
@@ -37,10 +38,11 @@ class Choice(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """The structure of a pytree of arrays, and the shape and dtype of each."""
+    """The structure of a pytree, the shape and dtype of each array, and what makes it if known."""
 
     structure: Any
     leaves: Tuple[Tuple[Shape, str], ...]
+    made_by: Any = None
 
 
 class Plan(NamedTuple):
@@ -103,7 +105,7 @@ class Node:
     def assign(self, choice: Choice, others: Sequence[Choice] = ()) -> None:
         """Take another choice; parts of what it was are not parts of what it is now."""
         kind = self.choice.kind if self.choice is not None else None
-        if choice.kind in (INSTANCE, TREE) or choice.kind != kind:
+        if choice.kind in (INSTANCE, FIELDS, TREE) or choice.kind != kind:
             self.children = {}
         self.queue = [other for other in [*others, *self.queue] if other.key() != choice.key()]
         if self.choice is not None:
@@ -141,7 +143,7 @@ class Node:
     def inside(self) -> bool:
         """Return whether it is part of a container or object, rather than an argument."""
         return self.parent is not None and not (
-            self.parent.choice and self.parent.choice.kind == INSTANCE
+            self.parent.choice and self.parent.choice.kind in (INSTANCE, FIELDS)
         )
 
     @property
@@ -162,7 +164,7 @@ class Node:
         for node in reversed(above[:-1]):
             last = node.path[-1]
             kind = node.parent.choice.kind if node.parent and node.parent.choice else DICT
-            if kind in (OBJECT, INSTANCE):
+            if kind in (OBJECT, INSTANCE, FIELDS):
                 text += "." + last
             else:
                 text += "[{}]".format(last if last.isdigit() else repr(last))
@@ -180,7 +182,7 @@ class Node:
         """Return whether a child is part of the current choice."""
         if self.choice is None or self.choice.kind not in (
             *(DICT, LIST, TUPLE, OBJECT),
-            *(INSTANCE, TREE),
+            *(INSTANCE, FIELDS, TREE),
         ):
             return False
         if self.choice.kind in (LIST, TUPLE, TREE):
@@ -193,6 +195,11 @@ class Node:
     def is_tree(self) -> bool:
         """Return whether it is a tree of arrays of known structure."""
         return self.choice is not None and self.choice.kind == TREE
+
+    @property
+    def in_tree(self) -> bool:
+        """Return whether it is an array of such a tree."""
+        return self.parent is not None and self.parent.is_tree
 
     def count(self) -> int:
         """Return the number of elements of a list or tuple, of leaves of a tree."""

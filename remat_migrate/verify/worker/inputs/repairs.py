@@ -30,7 +30,8 @@ _VALUE_TEXTS = re.compile(
 
 
 STRUCTURE = re.compile(
-    r"pytree|[Tt]ree ?(def|structure)|node type mismatch|key mismatch|arity mismatch|same structure"
+    r"(?<!as a )pytree|[Tt]ree ?(def|structure)"
+    r"|node type mismatch|key mismatch|arity mismatch|same structure"
 )
 
 
@@ -106,15 +107,28 @@ def repaired(node: Node, blamed: Blame) -> List[Choice]:
     if choice is None:
         return []
     if choice.kind in (LIST, TUPLE):
+        if STRUCTURE.search(message):
+            return [Choice(TUPLE if choice.kind == LIST else LIST, node.count())]
         return [Choice(choice.kind, int(parts.group(1)))] if parts else []
     if choice.kind not in (ARRAY, CONSTANT):
         return []
+    shape, dtype = choice.value
+    queue = [_typed(other, dtype) for other in node.queue]
     if parts:
-        return shapes.ranked(node.queue, int(parts.group(1)))
+        return shapes.ranked(queue, int(parts.group(1)))
+    fewer = [Choice(choice.kind, (axes, dtype)) for axes in (shape[1:], shape[:-1]) if shape]
     if "convolution" in message and "ndim" in message:
         # Images and kernels; the next message is about their sizes.
-        return shapes.ranked(node.queue, 4) + shapes.ranked(node.queue, 3)
-    return types(choice, message) + shapes.repairs(choice, message, blamed.numbers)
+        return shapes.ranked(queue, 4) + fewer[:1] + shapes.ranked(queue, 3)
+    fitting = shapes.repairs(choice, message, blamed.numbers)
+    return types(choice, message) + fitting[:4] + fewer + fitting[4:] + queue
+
+
+def _typed(choice: Choice, dtype: str) -> Choice:
+    """Return an array of a dtype that has been found out, in another shape."""
+    if choice.kind != ARRAY or dtype == "float32":
+        return choice
+    return array(choice.value[0], dtype)
 
 
 def types(choice: Choice, message: str) -> List[Choice]:
@@ -126,6 +140,8 @@ def types(choice: Choice, message: str) -> List[Choice]:
         return [Choice(choice.kind, (shape, "int32"))]
     if dtype == "float32" and re.search(r"\bbool", message):
         return [Choice(choice.kind, (shape, "bool"))]
+    if dtype == "float32" and "float64" in message:
+        return [Choice(choice.kind, (shape, "float64"))]
     if dtype != "float32" and re.search(r"float|inexact|real-valued", message):
         return [array(shape, "float32")]
     return []

@@ -15,14 +15,16 @@ import jax
 import jax.numpy as jnp
 
 from ..instances.constructions import Constructions
+from ..producers import produced, settings
 from ..work import operations
 from . import blame, candidates, construct, networks, type_hints
 from .blame import Blame
-from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, watched
+from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, WatchedStr, watched
 from .node import (
     ABSENT,
     ARRAY,
     CONSTANT,
+    FIELDS,
     INSTANCE,
     KEY,
     LIKE,
@@ -77,9 +79,11 @@ class Search:
         names_read: Sequence[str],
         constructions: Optional[Constructions] = None,
         way: int = 0,
+        producers: Optional[produced.Producers] = None,
     ) -> None:
         self.classes = list(classes)
         self.constructions = constructions or Constructions()
+        self.producers = producers or produced.Producers(self.constructions, classes)
         # Which of the ways to construct classes is tried.
         self.way = way
         self.names_read = frozenset(names_read)
@@ -89,6 +93,8 @@ class Search:
         # Code reads values that JAX computes from constants: compute them while tracing.
         self.folding = False
         self.last_error: Optional[BaseException] = None
+        # A library wants strings that are no subclass.
+        self.plain_text = False
         self.start()
 
     def start(self) -> None:
@@ -151,7 +157,7 @@ class Search:
     def objects(self, node: Node, attribute: str) -> List[Choice]:
         """Return the project's classes that have the attributes that were read, or any object."""
         node.attributes.add(attribute)
-        fitting = [cls for cls in self.classes if construct.has(cls, node.attributes)]
+        fitting = [cls for cls in self.classes if settings.has(cls, node.attributes)]
         return [Choice(INSTANCE, cls) for cls in fitting] + [Choice(OBJECT)]
 
     def arguments_of(self, cls: type) -> Dict[str, Any]:
@@ -197,7 +203,7 @@ class Search:
 
     def _build(self, node: Node, choice: Choice) -> Any:
         if choice.kind == VALUE:
-            text = type(choice.value) is str
+            text = type(choice.value) is str and not self.plain_text
             return watched(node, self, choice.value) if text else choice.value
         if choice.kind == LIKE:
             return self.passed_value(self.nodes[choice.value])
@@ -206,6 +212,9 @@ class Search:
         if choice.kind == INSTANCE:
             construct.add_parameters(self, node)
             return construct.instance(node, self.passed_value)
+        if choice.kind == FIELDS:
+            produced.add_fields(self, node)
+            return produced.with_fields(node, self.passed_value)
         if choice.kind in (LIST, TUPLE):
             parts = [self.passed_value(self.child(node, str(at))) for at in range(node.count())]
             return parts if choice.kind == LIST else tuple(parts)
@@ -230,6 +239,8 @@ class Search:
 
     def attempt(self, call: Call, jit: bool) -> Optional[BaseException]:
         """Run one pass; return the error that ended it."""
+        self.start()
+        self.producers.refresh(self)
         self.start()
         leaves = {
             _leaf_name(node): _struct(node.choice)
@@ -271,6 +282,8 @@ class Search:
         except NOT_OURS:
             raise
         except BaseException as error:  # `sys.exit` and pytest outcomes are not Exceptions
+            if WatchedStr.__name__ in str(error) and not self.plain_text:
+                self.plain_text = self.fresh = True
             return error
         return None
 
@@ -285,7 +298,7 @@ class Search:
         """Forget the arrays that were decided after a node, for their shapes may follow from it."""
         for other in self.in_use():
             if other.order > node.order and other.choice is not None and not other.pinned:
-                if other.choice.kind == ARRAY:
+                if other.choice.kind == ARRAY and not other.in_tree:
                     other.forget()
 
     # States

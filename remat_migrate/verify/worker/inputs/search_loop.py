@@ -183,7 +183,7 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
             count += 1
             yield matching
     fixed = _pinned(search)
-    nodes = [node for node in blamed.nodes if node not in fixed]
+    nodes = [node for node in blamed.nodes if node not in fixed and not _is_given(node)]
     if repairs.needs_value(blamed.error):
         # A number is likelier than an activation.
         nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.order))
@@ -207,6 +207,12 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
         if count < most:
             count += 1
             yield move
+
+
+def _is_given(node: Node) -> bool:
+    """Return whether an array is made by the project, as a part of something."""
+    tree = node.parent.choice.value if node.parent and node.parent.choice and node.in_tree else None
+    return tree is not None and tree.made_by is not None
 
 
 def _pinned(search: Search) -> Set[Node]:

@@ -82,6 +82,9 @@ def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choi
         found.sort(key=lambda one: not all(broadcastable(one, other) for other in others))
     if "reshape" in message:
         found.sort(key=lambda one: not any(_entries(one) == _entries(o) for o in others))
+    if re.search(r"numbers? of dimensions|ndim|\brank", message):
+        # The shape of the other one is likelier than any of the same rank.
+        found.sort(key=lambda one: (one not in others, len(one) not in map(len, others)))
     small = [one for one in found if _entries(one) <= 4096]
     return _different(Choice(choice.kind, (one, dtype)) for one in small)[:16]
 

@@ -272,3 +272,11 @@ def of_part(node: Node, name: str) -> Any:
     if len(arguments) == 1 and getattr(arguments[0], "__args__", None) is not None:
         arguments = list(arguments[0].__args__)  # Optional[List[X]]
     return arguments[-1] if arguments and not isinstance(arguments[-1], typing.TypeVar) else None
+
+
+def name_of_step(step: Any) -> str:
+    """Return the key, name, or index of a step of a path in a pytree."""
+    for attribute in ("key", "name", "idx"):
+        if hasattr(step, attribute):
+            return str(getattr(step, attribute))
+    return str(step)

@@ -74,7 +74,7 @@ def _change(search: Search, sizes: _Sizes, with_numbers: bool) -> List[str]:
     changed: Dict[str, None] = {}
     numbers = False
     for node in search.in_use():
-        if node.choice is None or (node.parent is not None and node.parent.is_tree):
+        if node.choice is None or node.in_tree:
             continue  # networks make their own parameters
         if node.choice.kind in (ARRAY, CONSTANT):
             shape, dtype = node.choice.value

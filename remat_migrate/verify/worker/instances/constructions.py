@@ -245,15 +245,17 @@ class Constructions:
     def _by_use(self, cls: type, name: str) -> Iterator[Any]:
         """Yield settings of the project that have what a class reads from an argument."""
         read = attributes_read(self.sources, cls.__name__, name, _file_of(cls))
-        if not read:
-            return
-        here = _file_of(cls)
+        for value in self.offering(read, _file_of(cls)) if read else ():
+            yield stand_in.Settings(**value) if type(value) is dict else value
+
+    def offering(self, read: Set[str], here: str) -> Iterator[Any]:
+        """Yield settings of the project that have these fields, those nearest to a file first."""
         count = 0
         for module in self._modules(sorted(read), here):
             for value in self._settings_of(module):
                 if read <= _offered(value):
                     count += 1
-                    yield stand_in.Settings(**value) if type(value) is dict else value
+                    yield value
                     if count == _MOST_KEPT:
                         return
 

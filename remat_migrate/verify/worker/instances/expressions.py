@@ -16,10 +16,11 @@ import os
 import re
 import sys
 import types
-from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Set
 
 from ..frameworks import flax_modules
-from .sources import Function, Scope, Source, Sources
+from .bindings import assigned, first_of, looped, statements
+from .sources import Scope, Source, Sources
 
 _DEEPEST = 24
 _MOST_STEPS = 20000
@@ -80,6 +81,8 @@ class Evaluator:
     def __init__(self, sources: Sources, instance_of: Callable[[Any], Any]) -> None:
         self.sources = sources
         self._instance_of = instance_of
+        # Returns settings for a parameter of a function in the source by what is read of it.
+        self.settings_for: Optional[Callable[[Any, Source, str], Any]] = None
         self._active: Set[Any] = set()
         self._failed: Set[str] = set()  # modules that cannot be imported
         self._steps = 0
@@ -176,9 +179,12 @@ class Evaluator:
             inner = scope._replace(around=scope.around[depth:])
             if isinstance(owner, ast.ClassDef):
                 continue
-            assigned = _assigned(owner, node.id, scope.line if depth == 0 else float("inf"))
-            for value in assigned:
+            found = assigned(owner, node.id, scope.line if depth == 0 else float("inf"))
+            for value in found:
                 return self.value(value, inner)
+            bound = looped(owner, node.id, scope.line if depth == 0 else float("inf"))
+            if bound is not None:
+                return first_of(self.value(bound[0], inner), bound[1])
             parameter = _parameters(owner).get(node.id)
             if parameter is not None:
                 return self.parameter(owner, parameter, inner)
@@ -243,7 +249,12 @@ class Evaluator:
         name = cls.name if isinstance(cls, ast.ClassDef) and method else function.name
         skip = 1 if isinstance(cls, ast.ClassDef) else 0
         at = every.index(parameter.arg) - skip
-        return self.passed(name, parameter.arg, at, scope.source.path, default, outside)
+        try:
+            return self.passed(name, parameter.arg, at, scope.source.path, default, outside)
+        except Unknown:
+            if self.settings_for is None or isinstance(function, ast.Lambda):
+                raise
+            return self.settings_for(function, scope.source, parameter.arg)
 
     def passed(
         self, callee: str, name: str, at: int, near: str, default: Any = None, scope: Any = None
@@ -285,7 +296,7 @@ class Evaluator:
                 return self.value(statement.value, scope)
         for method in cls.body:
             if isinstance(method, ast.FunctionDef) and method.name in ("__init__", "setup"):
-                for value in _assigned(method, name, float("inf"), True):
+                for value in assigned(method, name, float("inf"), True):
                     return self.value(value, scope._replace(around=(method, *scope.around)))
         base = self._class_itself(scope)
         if hasattr(base, name) and not callable(getattr(base, name)):
@@ -326,7 +337,7 @@ class Evaluator:
         module = self.sources.module(source)
         if module is not None and hasattr(module, name):
             return getattr(module, name)
-        for statement in _statements(source.tree.body):
+        for statement in statements(source.tree.body):
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 for alias in statement.names:
                     if name == (alias.asname or alias.name.partition(".")[0]):
@@ -407,34 +418,3 @@ def _default(function: Any, name: str) -> Optional[ast.expr]:
     defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     pairs = list(zip(positional, defaults)) + list(zip(arguments.kwonlyargs, arguments.kw_defaults))
     return next((default for argument, default in pairs if argument.arg == name), None)
-
-
-def _assigned(function: Any, name: str, before: float, of_self: bool = False) -> Iterator[ast.expr]:
-    """Yield what a function assigns to a name before a line, or to a field: the last one first."""
-    body = function.body if isinstance(function.body, list) else []
-    found: List[Tuple[int, ast.expr]] = []
-    for statement in _statements(body):
-        if isinstance(statement, ast.Assign):
-            targets, value = statement.targets, statement.value
-        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            targets, value = [statement.target], statement.value
-        else:
-            continue
-        for target in targets:
-            field = isinstance(target, ast.Attribute) and getattr(target.value, "id", "") == "self"
-            written = target.attr if field else getattr(target, "id", None)  # type: ignore
-            if written == name and field is of_self and statement.lineno < before:
-                found.append((statement.lineno, value))
-    for _, value in sorted(found, key=lambda pair: -pair[0]):
-        yield value
-
-
-def _statements(body: List[Any]) -> Iterator[Any]:
-    """Yield the statements of a body and of the blocks in it, without nested functions."""
-    for statement in body:
-        yield statement
-        if not isinstance(statement, (*Function, ast.ClassDef)):
-            for block in ("body", "orelse", "finalbody"):
-                yield from _statements(getattr(statement, block, None) or [])
-            for handler in getattr(statement, "handlers", ()):
-                yield from _statements(handler.body)

@@ -7,8 +7,10 @@ sequences a few dozen long. Equal sizes stay equal.
 
 from __future__ import annotations
 
+import argparse
 import copy
 import re
+import types
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from ..frameworks import flax_modules
@@ -209,6 +211,8 @@ def holds_settings(value: Any) -> bool:
     """Return whether an object holds settings."""
     if isinstance(value, type):
         return False
+    if type(value) in (types.SimpleNamespace, argparse.Namespace):
+        return True
     return flax_modules.is_module(value) or expressions.is_settings(type(value))
 
 

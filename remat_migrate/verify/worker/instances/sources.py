@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import os
 import re
 import sys
@@ -30,7 +31,8 @@ class Source:
         self.path = path
         self.tree = tree
         self._parents: Dict[ast.AST, ast.AST] = {}
-        self._nodes: Dict[type, List[Any]] = {ast.ClassDef: [], ast.Call: [], ast.Assign: []}
+        kinds = (ast.ClassDef, ast.Call, ast.Assign, ast.FunctionDef)
+        self._nodes: Dict[type, List[Any]] = {kind: [] for kind in kinds}
         for node in ast.walk(tree):
             self._nodes.get(type(node), []).append(node)
             for child in ast.iter_child_nodes(node):
@@ -49,6 +51,10 @@ class Source:
     def classes(self, name: str) -> Iterator[ast.ClassDef]:
         """Yield the definitions of classes with a name."""
         yield from (node for node in self._nodes[ast.ClassDef] if node.name == name)
+
+    def functions(self, name: str) -> Iterator[ast.FunctionDef]:
+        """Yield the definitions of functions with a name."""
+        yield from (node for node in self._nodes[ast.FunctionDef] if node.name == name)
 
     def calls(self, name: str) -> Iterator[ast.Call]:
         """Yield the calls of a class or function, also transformed: `nn.remat(Block)(config)`."""
@@ -106,6 +112,19 @@ class Sources:
                 except (SyntaxError, ValueError):
                     return None
         return self._parsed[path]
+
+    def definition(self, function: Any) -> Optional[Tuple[ast.FunctionDef, Source]]:
+        """Return the definition of a function, and its file; None if it is not in the project."""
+        function = inspect.unwrap(function) if callable(function) else function
+        code = getattr(function, "__code__", None)
+        source = self.parsed(code.co_filename) if code is not None else None
+        if code is None or source is None:
+            return None
+        for node in source.functions(code.co_name):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first <= code.co_firstlineno <= node.lineno:
+                return node, source
+        return None
 
     def mentioning(self, words: List[str], near: str = "") -> Iterator[Source]:
         """Yield the files that contain all words; those nearest to the path `near` first."""

@@ -1,0 +1,1 @@
+"""What the functions of a project make for the parameters of others."""

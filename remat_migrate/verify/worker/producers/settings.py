@@ -1,0 +1,160 @@
+"""Settings for a parameter of a function: what the project passes, or has that is read of it."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from typing import Any, Dict, Iterable, List, Set
+
+from ..inputs import candidates
+from ..instances import sizes
+from ..instances.constructions import signature
+from ..instances.expressions import Unknown
+from ..instances.sources import Scope, Source
+
+_DEEPEST = 4
+_NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
+_NOT_FIELDS |= {"_replace", "_asdict"}
+
+
+class FunctionSettings:
+    """The settings that functions of a project take.
+
+    Args:
+        constructions: the project.
+    """
+
+    def __init__(self, constructions: Any) -> None:
+        self.constructions = constructions
+        self.sources = constructions.sources
+        self.evaluator = constructions.evaluator
+        self._read: Dict[Any, Set[str]] = {}
+        self.evaluator.settings_for = self._by_fields
+
+    def fields_read(self, function: Any, name: str) -> Set[str]:
+        """Return what a function, and what it calls, reads of an argument: attributes and keys."""
+        found = self.sources.definition(function)
+        return self._fields(found[0], found[1], name, _DEEPEST) if found else set()
+
+    def passed(self, function: Any, name: str) -> Any:
+        """Return what a caller passes for a parameter.
+
+        Raises:
+            Unknown: no caller passes anything that can be told.
+        """
+        found = self.sources.definition(function)
+        if found is None:
+            raise Unknown
+        node, source = found
+        names = _names(node)
+        in_class = isinstance(next(iter(source.around(node)), None), ast.ClassDef)
+        if name not in names:
+            raise Unknown
+        at = names.index(name) - (1 if in_class else 0)
+        return self.evaluator.passed(node.name, name, at, source.path)
+
+    def _by_fields(self, node: Any, source: Source, name: str) -> Any:
+        read = self._fields(node, source, name, _DEEPEST) if candidates.is_settings(name) else ()
+        for found in self.constructions.offering(read, source.path) if read else ():
+            return found
+        raise Unknown
+
+    def values(self, function: Any, name: str) -> List[Any]:
+        """Return settings for a parameter, the likeliest first, with small sizes."""
+        read = self.fields_read(function, name)
+        found: List[Any] = []
+        with contextlib.suppress(Unknown):
+            found.append(self.passed(function, name))
+        if read:
+            _, source = self.sources.definition(function)
+            found += list(self.constructions.offering(read, source.path))
+        kept: List[Any] = []
+        for value in found:
+            if isinstance(value, dict) or sizes.holds_settings(value):
+                if read <= set(fields(value)) | set(dir(value)):
+                    small = sizes.levels({name: value})[0][name]
+                    if all(repr(small) != repr(other) for other in kept):
+                        kept.append(small)
+        return kept
+
+    def _fields(self, node: Any, source: Source, name: str, depth: int) -> Set[str]:
+        key = (source.path, id(node), name)
+        if key in self._read:
+            return self._read[key]
+        found = self._read[key] = set()
+        for part in ast.walk(node):
+            if isinstance(part, ast.Attribute) and _is(part.value, name):
+                found.add(part.attr)
+            elif isinstance(part, ast.Subscript) and _is(part.value, name):
+                index: Any = getattr(part.slice, "value", part.slice)
+                index = getattr(index, "value", index)
+                if isinstance(index, str):
+                    found.add(index)
+            elif isinstance(part, ast.Call) and depth:
+                given = [(at, None) for at, given in enumerate(part.args) if _is(given, name)]
+                keywords = [k.arg for k in part.keywords if k.arg and _is(k.value, name)]
+                for at, keyword in given + [(0, keyword) for keyword in keywords]:
+                    found |= self._passed_on(part, at, keyword, source, depth)
+        found -= _NOT_FIELDS
+        return found
+
+    def _passed_on(
+        self, call: ast.Call, at: int, keyword: Any, source: Source, depth: int
+    ) -> Set[str]:
+        scope = Scope(source, source.around(call), call.lineno)
+        function: Any = call.func
+        for _ in range(3):
+            # `jax.value_and_grad(loss)(params, cfg)`, and `step = jax.jit(f)` before.
+            if isinstance(function, ast.Name):
+                function = _local(scope, function.id) or function
+            if not isinstance(function, ast.Call) or not function.args:
+                break
+            function = function.args[0]
+        try:
+            callee = self.evaluator.value(function, scope)
+        except Unknown:
+            return set()
+        found = self.sources.definition(callee)
+        if found is None:
+            return set()
+        names = _names(found[0])
+        if keyword is None and at >= len(names):
+            return set()
+        return self._fields(found[0], found[1], keyword or names[at], depth - 1)
+
+
+def fields(settings: Any) -> Dict[str, Any]:
+    """Return what settings hold by name: entries of a dictionary, attributes of an object."""
+    if isinstance(settings, dict):
+        return {key: value for key, value in dict.items(settings) if isinstance(key, str)}
+    return sizes.attributes(settings)
+
+
+def has(cls: type, attributes: Iterable[str]) -> bool:
+    """Return whether instances of a class appear to have all these attributes."""
+    known = set(dir(cls)) | set(getattr(cls, "__dataclass_fields__", ()))
+    for owner in cls.__mro__:
+        known |= set(getattr(owner, "__annotations__", ()))
+    if not hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "_fields"):
+        made = signature(cls)
+        known |= set(made.parameters) if made else set()
+    return all(attribute in known for attribute in attributes)
+
+
+def _is(node: Any, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _names(node: Any) -> List[str]:
+    every = [*getattr(node.args, "posonlyargs", ()), *node.args.args, *node.args.kwonlyargs]
+    return [argument.arg for argument in every]
+
+
+def _local(scope: Scope, name: str) -> Any:
+    for owner in scope.around:
+        for node in ast.walk(owner):
+            if isinstance(node, ast.Assign) and [getattr(t, "id", "") for t in node.targets] == [
+                name
+            ]:
+                return node.value
+    return None
