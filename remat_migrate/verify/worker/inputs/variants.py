@@ -55,7 +55,7 @@ def _mappings(integers: Set[int]) -> List[List[_Sizes]]:
         {candidates.WIDTH: width},
         {candidates.LENGTH: 2 * candidates.WIDTH},
     ]
-    return [some, [{candidates.BATCH: 1}]]
+    return [some, [{candidates.BATCH: 1}, {candidates.LENGTH: 1}]]
 
 
 def _of_instances(search: Search) -> Set[int]:
