@@ -48,3 +48,42 @@ def test_callers_are_compared(tmp_path):
     verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
     assert verdicts == {"model.block": "equal", "use.loss": "equal"}
     assert ran.code == 0
+
+
+SETUP = """
+import flax.linen as nn, jax.numpy as jnp
+
+class Block(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x, scale, train: bool):
+        y = nn.Dense(self.width)(x)
+        return jnp.tanh(y) * scale if train else y * scale
+
+class Net(nn.Module):
+    width: int = 8
+
+    def setup(self):
+        block = nn.remat(Block, static_argnums=({number},))
+        self.block = block(self.width{extra})
+
+    def encode(self, x, train: bool = True):
+        return x + self.block(x, 2.0, train)
+
+    def __call__(self, x, train: bool = True):
+        return self.encode(x, train) * 2.0
+"""
+
+
+def test_methods_that_use_what_setup_makes_are_run(tmp_path):
+    for side, number, extra in (("old", 3, ""), ("right", "1, 3", ""), ("wrong", 3, " * 2")):
+        text = SETUP.format(number=number, extra=extra)
+        write_files(tmp_path / side, {"pyproject.toml": "", "net.py": text})
+    found = {}
+    for side in ("right", "wrong"):
+        ran = cli(tmp_path / side, "verify", "--base", "../old", "--output-format", "json")
+        verdicts = json.loads(ran.out)["verdicts"]
+        found[side] = {v["unit"].rpartition(".")[2]: v["verdict"] for v in verdicts}
+    assert found["right"] == {"setup": "equal", "encode": "equal"}
+    assert found["wrong"]["encode"] == "fails-after"

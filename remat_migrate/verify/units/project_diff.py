@@ -99,7 +99,8 @@ def callers(
     """Return the other units of some files that mention one of the given units.
 
     If a call had to change with the function it calls, and did not, it fails there. Where a caller
-    mentions a unit, it has pieces that must run.
+    mentions a unit, it has pieces that must run. A method that sets attributes is also used by the
+    methods of its class that read them: `setup`, by `__call__`.
 
     Args:
         units: the units.
@@ -109,22 +110,50 @@ def callers(
         after: the files whose new text is not the one on disk.
     """
     by_name: dict[str, list[UnitKey]] = {}
+    by_attribute: dict[UnitKey, dict[str, list[UnitKey]]] = {}  # of the class
     for unit in units:
         if name := _called(unit.qualname):
             by_name.setdefault(name, []).append(unit.key)
+        fields = by_attribute.setdefault((unit.path, _owner(unit)), {})
+        for name in _attributes_set(_nodes(unit, after)):
+            fields.setdefault(name, []).append(unit.key)
     known = {unit.key for unit in units}
-    found = []
+    reads: dict[Unit, dict[str, list[UnitKey]]] = {}
     for user in users(by_name.keys(), paths, import_names, after):
+        reads[user] = dict(by_name)
+    for (path, owner), fields in by_attribute.items():
+        for user in users(fields.keys(), [path] if owner else (), import_names, after):
+            if _owner(user) == owner:
+                held = reads.setdefault(user, {})
+                held.update({name: held.get(name, []) + keys for name, keys in fields.items()})
+    found = []
+    for user, used in reads.items():
         if user.key not in known:
             old = _nodes(user, before)
             new = _nodes(user, after)
             edits = Edits()
-            edits.read(old, new, by_name.keys(), by_name.keys())
+            edits.read(old, new, used.keys(), used.keys())
             first, second = edits.spots
-            names = {name for name in by_name if _mentions(new, name)}
-            uses = tuple(sorted({key for name in names for key in by_name[name]}))
+            names = {name for name in used if _mentions(new, name)}
+            uses = tuple(sorted({key for name in names for key in used[name]}))
             found.append(replace(user, before=first, after=second, uses=uses))
     return tuple(found)
+
+
+def _owner(unit: Unit) -> str:
+    """Return the qualified name of the class of a method; empty for a function."""
+    return unit.qualname.rpartition(".")[0]
+
+
+def _attributes_set(nodes: Sequence[ast.stmt]) -> Iterator[str]:
+    """Yield the attributes that a method sets on its instance."""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef) and node.args.args:
+            instance = node.args.args[0].arg
+            for part in ast.walk(node):
+                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
+                    if isinstance(part.value, ast.Name) and part.value.id == instance:
+                        yield part.attr
 
 
 def _nodes(unit: Unit, texts: Texts) -> list[ast.stmt]:

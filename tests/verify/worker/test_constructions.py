@@ -257,6 +257,44 @@ def test_flags_and_rates_of_a_configuration_vary(project):
     assert {config.unread for config in configs} == {True}
 
 
+def test_of_many_flags_all_vary_and_those_that_the_unit_itself_reads_alone(project):
+    flags = "abcdefgh"
+    module = project(
+        flags="""
+        import dataclasses
+        import flax.linen as nn
+
+        @dataclasses.dataclass(frozen=True)
+        class Config:
+            {fields}
+            use_remat: bool = False
+
+        class Inner(nn.Module):
+            config: Config
+
+            @nn.compact
+            def __call__(self, x):
+                return x * sum([{read}])
+
+        class Outer(nn.Module):
+            config: Config
+
+            @nn.compact
+            def __call__(self, x):
+                inner = nn.remat(Inner) if self.config.use_remat else Inner
+                return inner(self.config)(x)
+        """.format(
+            fields="; ".join("%s: bool = False" % flag for flag in flags),
+            read=", ".join("self.config.%s" % flag for flag in flags),
+        )
+    )
+    configs = [case["args"][0].config for case in cases_of(module, "Outer.__call__")]
+    alone = [c for c in configs if c.use_remat and not any(getattr(c, flag) for flag in flags)]
+    assert alone
+    for flag in flags:
+        assert {getattr(config, flag) for config in configs} == {True, False}
+
+
 def test_settings_that_a_class_makes_itself_are_filled_in(project):
     module = project(
         layer="""

@@ -46,8 +46,22 @@ def test_runs_the_tests_that_name_a_unit_first(
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "")
     selection = project_tests.Selection({"seconds": 20, "units": [], "names": [["block"]]})
-    assert project_tests._run_plainly(["test_plain_sample.py"], selection) == 3
+    assert project_tests._run_plainly("test_plain_sample.py", selection) == 3
     calls = sys.modules.pop("test_plain_sample").calls
     assert sorted(calls[:2], key=str) == [("block", 1), "block"]
     assert calls[2:] == ["other"]
     assert (selection.run, selection.failed) == (3, 1)
+
+
+def test_other_files_are_left_out_when_all_units_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_named.py").write_text("# block\n")
+    (tmp_path / "test_near.py").write_text("# net\n")
+    monkeypatch.chdir(tmp_path)
+    request = {"seconds": 20, "units": ["block"], "names": [["block"], ["net"]]}
+    selection = project_tests.Selection(request)
+    assert not selection.is_over_at("test_near.py")
+    monkeypatch.setattr(selection, "_has_all", lambda: True)
+    assert not selection.is_over_at("test_named.py")
+    assert selection.is_over_at("test_near.py")

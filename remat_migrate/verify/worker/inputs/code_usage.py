@@ -7,7 +7,7 @@ import dis
 import inspect
 import textwrap
 from types import CodeType
-from typing import Any, Callable, Iterable, List, Set
+from typing import Any, Callable, Dict, Iterable, List, Set
 
 # Larger ones are not sizes that an input of a test may exceed.
 _LARGEST = 256
@@ -17,12 +17,15 @@ _DEPTH = 4
 _CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")
 
 
-def names_read(unit: Callable[..., Any]) -> Set[str]:
-    """Return the names and attributes that a function, or one that it calls, reads."""
-    found: Set[str] = set()
+def names_read(unit: Callable[..., Any]) -> List[str]:
+    """Return the names and attributes that a function, or one that it calls, reads.
+
+    Those that the function itself reads come first.
+    """
+    found: Dict[str, None] = {}
     for function in _reached(unit):
-        found |= _code_names(function.__code__)
-    return found
+        found.update(dict.fromkeys(sorted(_code_names(function.__code__))))
+    return list(found)
 
 
 def integers_read(unit: Callable[..., Any]) -> Set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import zlib
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -86,7 +86,7 @@ def add_parameters(search: Any, node: Node) -> None:
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
 
 
-def _plan_found(name: str, thing: Any, names_read: FrozenSet[str]) -> Plan:
+def _plan_found(name: str, thing: Any, names_read: Sequence[str]) -> Plan:
     """Plan an argument that is known, and other values of what is read from it."""
     others = variations.variations(thing, names_read)
     if others:

@@ -166,9 +166,7 @@ class _Maker:
 
     def _start(self, way: int) -> None:
         """Start a search that constructs classes in one of the ways that are known."""
-        self.search = Search(
-            self.classes, sorted(self.read), self.constructions, way, self.producers
-        )
+        self.search = Search(self.classes, self.read, self.constructions, way, self.producers)
         self.context: Optional[Dict[str, Any]] = None
         if self.cls is not None and flax_modules.is_module_class(self.cls):
             self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}

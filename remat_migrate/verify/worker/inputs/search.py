@@ -86,7 +86,7 @@ class Search:
         self.producers = producers or produced.Producers(self.constructions, classes)
         # Which of the ways to construct classes is tried.
         self.way = way
-        self.names_read = frozenset(names_read)
+        self.names_read = list(names_read)
         self.nodes: Dict[int, Node] = {}
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
         self.decisions = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, Dict, FrozenSet, List
+from typing import Any, Dict, List, Sequence
 
 from ..inputs import candidates
 from . import sizes
@@ -11,18 +11,19 @@ from . import sizes
 _MOST = 6
 
 
-def variations(settings: Any, names_read: FrozenSet[str]) -> List[Any]:
+def variations(settings: Any, names_read: Sequence[str]) -> List[Any]:
     """Return copies of settings with another value of something that is read.
 
-    All rates change together, each flag and each option alone.
+    All rates change together. Flags and options change alone, in the order in which they are
+    read; what is left of them changes together.
     """
     if not sizes.holds_settings(settings) or isinstance(settings, (list, tuple)):
         return []
     rates: Dict[str, Any] = {}
     found: List[Dict[str, Any]] = []
-    for name, value in sizes.attributes(settings).items():
-        if name not in names_read:
-            continue
+    held = sizes.attributes(settings)
+    for name in names_read:
+        value = held.get(name)
         if type(value) is bool:
             found.append({name: not value})
         elif type(value) is float and candidates.is_rate(name):
@@ -30,7 +31,10 @@ def variations(settings: Any, names_read: FrozenSet[str]) -> List[Any]:
         elif isinstance(value, enum.Enum):
             found += [{name: member} for member in type(value) if member is not value][:1]
     changes = ([rates] if rates else []) + found
-    return [sizes.replaced(settings, change) for change in changes[:_MOST]]
+    if len(changes) > _MOST:
+        rest = {name: value for change in changes[_MOST - 1 :] for name, value in change.items()}
+        changes[_MOST - 1 :] = [rest]
+    return [sizes.replaced(settings, change) for change in changes]
 
 
 def difference(settings: Any, other: Any) -> str:

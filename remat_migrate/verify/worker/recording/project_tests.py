@@ -68,7 +68,9 @@ class Selection:
         return 0
 
     def _of_module(self, function: Any) -> int:
-        path = getattr(getattr(function, "__code__", None), "co_filename", "")
+        return self._of_file(getattr(getattr(function, "__code__", None), "co_filename", ""))
+
+    def _of_file(self, path: str) -> int:
         if path not in self._modules:
             text = ""
             with (
@@ -95,8 +97,16 @@ class Selection:
         """Return whether to stop before a test."""
         if time.monotonic() > self.deadline:
             return True
-        if self.score(function) >= _IN_TEST + len(self.rings):
-            return False
+        return self.score(function) < _IN_TEST + len(self.rings) and self._has_all()
+
+    def is_over_at(self, file: str) -> bool:
+        """Return whether to stop before the tests of a file."""
+        if time.monotonic() > self.deadline:
+            return True
+        return self._of_file(file) < len(self.rings) and self._has_all()
+
+    def _has_all(self) -> bool:
+        """Return whether calls of all units are recorded."""
         log = record.process_log()
         return log is not None and all(log.unit(name).cases for name in self.units)
 
@@ -126,10 +136,12 @@ def main() -> None:
     selection = Selection(request)
     sys.path[:0] = [each for each in request["paths"] if each not in sys.path]
     _parse_flags()
-    if importlib.util.find_spec("pytest") is not None:
-        found = _run_pytest(request["files"], selection)
-    else:
-        found = _run_plainly(request["files"], selection)
+    found = 0
+    run_file = _run_pytest if importlib.util.find_spec("pytest") is not None else _run_plainly
+    for file in request["files"]:
+        # One by one: importing all of them may take longer than there is time.
+        if not selection.is_over_at(file):
+            found += run_file(file, selection)
     with open(path + ".done", "w", encoding="utf-8") as file:
         json.dump({"found": found, "run": selection.run, "failed": selection.failed}, file)
 
@@ -146,7 +158,7 @@ def _parse_flags() -> None:
         flags.FLAGS(["remat-migrate"])
 
 
-def _run_pytest(files: List[str], selection: Selection) -> int:
+def _run_pytest(file: str, selection: Selection) -> int:
     import pytest  # type: ignore[import-not-found,unused-ignore]
 
     class Plugin:
@@ -176,7 +188,7 @@ def _run_pytest(files: List[str], selection: Selection) -> int:
     # that are not recorded; warnings of another JAX are not errors.
     options = ["-q", "-o", "addopts=", "-o", "filterwarnings=", "-p", "no:cacheprovider"]
     options += ["-p", "no:xdist", "-p", "no:randomly", "--continue-on-collection-errors"]
-    pytest.main([*options, *files], plugins=[Plugin()])
+    pytest.main([*options, file], plugins=[Plugin()])
     return Plugin.found
 
 
@@ -184,13 +196,12 @@ def _function_of(item: Any) -> Any:
     return getattr(item, "function", None) or getattr(item, "obj", item)
 
 
-def _run_plainly(files: List[str], selection: Selection) -> int:
+def _run_plainly(path: str, selection: Selection) -> int:
     tests: List[Tuple[str, Callable[[], Any], Any]] = []
-    for path in files:
-        try:
-            tests += [(path + "::" + name, run, of) for name, run, of in _tests_in(path)]
-        except Exception:  # a test module that cannot be imported has no tests
-            traceback.print_exc()
+    try:
+        tests += [(path + "::" + name, run, of) for name, run, of in _tests_in(path)]
+    except Exception:  # a test module that cannot be imported has no tests
+        traceback.print_exc()
     for name, run, function in selection.ordered(tests, lambda test: test[2]):
         if selection.is_over(function):
             break
