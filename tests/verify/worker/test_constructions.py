@@ -284,8 +284,8 @@ def test_of_many_flags_all_vary_and_those_that_the_unit_itself_reads_alone(proje
                 inner = nn.remat(Inner) if self.config.use_remat else Inner
                 return inner(self.config)(x)
         """.format(
-            fields="; ".join("%s: bool = False" % flag for flag in flags),
-            read=", ".join("self.config.%s" % flag for flag in flags),
+            fields="; ".join(f"{flag}: bool = False" for flag in flags),
+            read=", ".join(f"self.config.{flag}" for flag in flags),
         )
     )
     configs = [case["args"][0].config for case in cases_of(module, "Outer.__call__")]
