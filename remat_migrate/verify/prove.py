@@ -264,7 +264,9 @@ def _first_wrong(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
         if about in MAGNITUDES and verdicts and verdicts[0].evidence in _SAME_PROGRAM:
             continue  # they have the program of the first, and only their numbers would say more
-        values, made = not about.startswith(RESIZED), cases.inputs is Inputs.MADE
+        # Where the programs are the same, the numbers of one case will do.
+        made = cases.inputs is Inputs.MADE
+        values = not about.startswith(RESIZED) and not (made and verdicts)
         verdict = compared(sides, unit, case, eager=number == 0, made=made, values=values)
         if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:
             # The number must be concrete, and real calls may never pass another value.

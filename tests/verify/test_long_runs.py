@@ -92,8 +92,6 @@ def interrupted(folder: Path, number: int, *arguments: str) -> tuple[int, str, s
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell lets its background jobs ignore SIGINT, and these tests may be one.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while not marker.exists() and run.poll() is None and time.monotonic() < deadline:

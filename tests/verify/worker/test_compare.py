@@ -46,7 +46,11 @@ def fail(message: str) -> Any:
     raise ValueError(message)
 
 
+POLICIES = jax.checkpoint_policies
+
 ALIKE = {
+    "a policy that was called": ({"p": False}, {"p": POLICIES.nothing_saveable}),
+    "policies": (POLICIES.dots_saveable, POLICIES.save_only_these_names("x")),
     "numbers": (1, 1),
     "NaN": (float("nan"), float("nan")),
     "infinities": (np.array([np.inf, -np.inf, 1.0]), np.array([np.inf, -np.inf, 1.0])),
@@ -62,6 +66,7 @@ ALIKE = {
     "objects at two places in memory": (object(), object()),
 }
 UNLIKE = {
+    "what makes policies": (False, POLICIES.save_only_these_names, "is a function on only"),
     "a tuple and a list": ((ONES,), [ONES], "the structure is"),
     "a name": ({"a": 1, "b": 2}, {"a": 1, "c": 2}, "the structure is"),
     "one more": ((1, 2), (1, 2, 3), "the structure is"),

@@ -295,6 +295,94 @@ def test_of_many_flags_all_vary_and_those_that_the_unit_itself_reads_alone(proje
         assert {getattr(config, flag) for config in configs} == {True, False}
 
 
+def test_options_and_types_of_settings_within_settings_vary(project):
+    module = project(
+        options="""
+        import dataclasses
+        from typing import Any
+        import flax.linen as nn
+        import jax
+        import jax.numpy as jnp
+
+        ACTIVATIONS = {"relu": nn.relu, "gelu": nn.gelu}
+
+        @dataclasses.dataclass(frozen=True)
+        class Layer:
+            width: int
+            activation: str = "relu"
+            pool: str = "first"
+            policy: str = "dots"
+            dtype: Any = jnp.float32
+
+        @dataclasses.dataclass(frozen=True)
+        class Config:
+            layer: Layer = Layer(width=8)
+
+        def policy_of(name):
+            if name == "dots":
+                return jax.checkpoint_policies.checkpoint_dots
+            if name in ("all", "everything"):
+                return jax.checkpoint_policies.everything_saveable
+            raise ValueError(name)
+
+        class Model(nn.Module):
+            config: Config
+
+            def setup(self):
+                layer = self.config.layer
+                self.policy = policy_of(layer.policy)
+                self.dense = nn.Dense(layer.width, dtype=layer.dtype)
+
+            def __call__(self, x):
+                layer = self.config.layer
+                x = jax.checkpoint(ACTIVATIONS[layer.activation])(self.dense(x))
+                return x[:, 0] if layer.pool == "first" else x.mean(axis=1)
+        """
+    )
+    layers = [case["args"][0].config.layer for case in cases_of(module, "Model.__call__")]
+    assert {layer.activation for layer in layers} == {"relu", "gelu"}
+    assert {layer.pool for layer in layers} == {"first", "other"}
+    assert {layer.policy for layer in layers} == {"dots", "all", "everything"}
+    assert {layer.dtype.__name__ for layer in layers} == {"float32", "bfloat16"}
+
+
+def test_dropout_is_on_unless_it_is_what_varies(project):
+    module = project(
+        dropped="""
+        import flax.linen as nn
+
+        class Block(nn.Module):
+            dropout: float = 0.0
+
+            @nn.compact
+            def __call__(self, x, deterministic: bool = True):
+                return nn.Dropout(self.dropout)(nn.Dense(8)(x), deterministic=deterministic)
+        """
+    )
+    tried = [(c["args"][0].dropout, c["args"][2]) for c in cases_of(module, "Block.__call__")]
+    assert tried[:2] == [(0.25, True), (0.25, False)]
+    assert (0.0, True) in tried
+
+
+def test_a_module_that_reads_a_vocabulary_gets_tokens(project):
+    module = project(
+        tokens="""
+        import flax.linen as nn
+
+        class Model(nn.Module):
+            vocab_size: int = 32
+
+            def setup(self):
+                self.embed = nn.Embed(self.vocab_size, 8)
+
+            def __call__(self, inputs, targets):
+                return self.embed(inputs), self.embed(targets[:, :-1])
+        """
+    )
+    _, inputs, targets = cases_of(module, "Model.__call__")[0]["args"]
+    assert str(inputs.dtype) == str(targets.dtype) == "int32"
+
+
 def test_settings_that_a_class_makes_itself_are_filled_in(project):
     module = project(
         layer="""

@@ -355,7 +355,7 @@ class _Writer:
 
     def _leaf(self, leaf: Any) -> Dict[str, Any]:
         if results.is_function(leaf) or isinstance(leaf, type):
-            return {"function": True}
+            return {"function": True, "policy": results.is_policy(leaf)}
         if not _is_array(leaf):
             return {"other": _text(repr(leaf))[:500]}
         # A checkpointed function returns arrays in place of Python and numpy numbers, as JAX does

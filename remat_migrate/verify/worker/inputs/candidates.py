@@ -13,7 +13,8 @@ from .node import DICT, KEY, OBJECT, Choice, Node, Plan, Shape, array, value
 
 BATCH, LENGTH, WIDTH = 2, 4, 8
 
-# The sizes of the module that is being run, if they are known: "width", "heads", "head_dim".
+# The sizes of the module that is being run, if they are known: "width", "heads", "head_dim", and
+# "vocabulary" if it reads that.
 sizes: Dict[str, int] = {}
 
 _X = [(2, 4, 8), (4, 8), (2, 8), (8,), (), (8, 8), (2, 4), (2, 8, 8, 3), (2, 4, 2, 8), (2,)]
@@ -24,6 +25,7 @@ _IMAGE = [(2, 8, 8, 3), (8, 8, 3), (2, 3, 8, 8), (8, 8), (2, 8)]
 _INDEX = [(2, 4), (2,), (4,), (), (8,), (2, 1)]
 _LABEL = [(2,), (2, 4), (4,), (2, 8), ()]
 _MASK = [(2, 4), (2, 4, 8), (4, 4), (2, 1, 4, 4), (2, 4, 4), (2, 4, 1), (4,), (8,), (1, 1, 4, 4)]
+_TIME = [(), (2,), (2, 4), (2, 1), (4,)]
 _IN_SPACE = [(3,), (2, 3), (4, 3), (2, 4, 3), (4,)]
 _ROTATION = [(4,), (2, 4), (4, 4), (2, 4, 4)]
 _LAST = [(4, 4), (2, 2, 4, 4), (16,), (1,), (2, 1), (2, 4, 1), (1, 4, 8), (3,), (2, 2)]
@@ -61,12 +63,14 @@ _INDICES = re.compile(
     r"(\w+_)?(tokens?|ids|indices|index|positions|segments|input_ids|pos|senders?|receivers?)"
     r"|inputs_positions|edge_index|segment_ids"
 )
+_SEQUENCE = re.compile(r"(\w+_)?(inputs?|targets?|src|tgt|x)")
 _LABELS = re.compile(r"(\w+_)?(labels?|targets?)")
 _LENGTHS = re.compile(r"(\w+_)?(lengths|sizes|counts|lens)")
 _ACTIVATIONS = re.compile(
     r"(\w+_)?(inputs?|x|h|y|z|xs|hidden(_states)?|states?|activations?|embed(ded|dings?)|logits"
     r"|encoded|outputs?|features|carry|residual|signal|values|data)\d*"
 )
+_TIMES = re.compile(r"t|(\w+_)?(time|timestep)s?")
 _POINTS = re.compile(r"(\w+_)?(vec|vector|velocity|direction|normal|xyz|point|points|coords)\d?")
 _QUATERNIONS = re.compile(r"(\w+_)?(quat|quaternion|quats)\d?")
 _MASKS = re.compile(r"(\w+_)?(mask|masks|padding|valid|keep)")
@@ -115,7 +119,27 @@ def rates(default: float) -> List[Choice]:
     """Return a float and another to try: with a rate of 0, a dropout does nothing."""
     if 0 < default < 1e-2:  # an epsilon shows only when it is not small
         return [value(default), value(min(1000 * default, 0.05))]
-    return [value(default), value(default * 0.625 if default else 0.25)]
+    return [value(default), value(default * 0.625 if default else USUAL_DROPOUT)]
+
+
+# Where the project's own is zero, so that dropout does something.
+USUAL_DROPOUT = 0.25
+
+
+def is_no_dropout(name: str, rate: Any) -> bool:
+    """Return whether a value is a rate of dropout that is zero."""
+    return type(rate) is float and not rate and is_rate(name) and "drop" in name.lower()
+
+
+def rates_of(name: str, default: float) -> List[Choice]:
+    """Return `rates`, but no dropout comes last."""
+    found = rates(default)
+    return found[::-1] if is_no_dropout(name, default) else found
+
+
+def is_dtype(name: str) -> bool:
+    """Return whether a name suggests the type of the elements of an array."""
+    return matches(_DTYPE, name)
 
 
 def is_number(name: str) -> bool:
@@ -201,12 +225,17 @@ def both(first: bool = True) -> List[Choice]:
 def shapes(name: str, inside: bool) -> List[Choice]:
     """Return arrays for a name, likeliest first. `inside`: it is part of a container of weights."""
     dtype, first = "float32", _WEIGHT if inside else _X
+    if matches(_SEQUENCE, name) and not inside and "vocabulary" in sizes:
+        tokens = [array(shape, "int32") for shape in _INDEX]
+        return tokens + [array(_with_sizes(shape)) for shape in _X]
     if matches(_INDICES, name):
         dtype, first = "int32", _INDEX
     elif matches(_LABELS, name) or matches(_LENGTHS, name):
         dtype, first = "int32", _LABEL
     elif matches(_MASKS, name):
         dtype, first = "bool", _MASK
+    elif matches(_TIMES, name) and not inside:
+        first = _TIME
     elif matches(_IMAGES, name):
         first = _IMAGE
     elif matches(_POINTS, name) or matches(_QUATERNIONS, name):

@@ -7,7 +7,7 @@ import dis
 import inspect
 import textwrap
 from types import CodeType
-from typing import Any, Callable, Dict, Iterable, List, Set
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
 # Larger ones are not sizes that an input of a test may exceed.
 _LARGEST = 256
@@ -17,14 +17,12 @@ _DEPTH = 4
 _CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")
 
 
-def names_read(unit: Callable[..., Any]) -> List[str]:
-    """Return the names and attributes that a function, or one that it calls, reads.
-
-    Those that the function itself reads come first.
-    """
+def names_read(functions: Iterable[Any]) -> List[str]:
+    """Return the names, attributes, and keys that some functions read, in this order."""
     found: Dict[str, None] = {}
-    for function in _reached(unit):
-        found.update(dict.fromkeys(sorted(_code_names(function.__code__))))
+    for function in functions:
+        code = function.__code__
+        found.update(dict.fromkeys(sorted(_code_names(code) | _code_keys(code))))
     return list(found)
 
 
@@ -34,7 +32,7 @@ def integers_read(unit: Callable[..., Any]) -> Set[int]:
     Includes the globals and the class attributes that are read.
     """
     found: List[Any] = []
-    for function in _reached(unit):
+    for function in reached(unit):
         found += _code_constants(function.__code__)
         found += function.__defaults__ or ()
         found += (function.__kwdefaults__ or {}).values()
@@ -47,20 +45,24 @@ def integers_among(things: Iterable[Any]) -> Set[int]:
     return {thing for thing in things if type(thing) is int and 0 < thing <= _LARGEST}
 
 
-def _reached(unit: Callable[..., Any]) -> List[Any]:
-    """Return a function and those of the same package that it calls."""
+def reached(unit: Callable[..., Any], owner: Optional[type] = None) -> List[Any]:
+    """Return a function and those of the same package that it calls.
+
+    With the class of a method, the other methods are among them: `setup` makes the layers.
+    """
     found: List[Any] = []
     seen: Set[int] = set()
     function = inspect.unwrap(unit) if callable(unit) else unit
     while hasattr(function, "func"):
         function = function.func
-    home = (getattr(function, "__module__", "") or "").partition(".")[0]
+    home = _package(function)
 
     def walk(function: Any, left: int) -> None:
         function = inspect.unwrap(function) if callable(function) else function
         function = getattr(function, "__func__", function)
         if isinstance(function, type):
-            for member in vars(function).values():
+            bases = [base for base in function.__mro__ if _package(base) == home]
+            for member in [member for base in bases for member in vars(base).values()]:
                 if callable(member) and left:
                     walk(member, left - 1)
             return
@@ -74,13 +76,19 @@ def _reached(unit: Callable[..., Any]) -> List[Any]:
         names = _code_names(code)
         for name in names if left else ():
             thing = scope.get(name)
-            owners = [thing] + [getattr(thing, n, None) for n in names if inspect.ismodule(thing)]
-            for owner in owners:
-                if (getattr(owner, "__module__", "") or "").partition(".")[0] == home:
-                    walk(owner, left - 1)
+            inside = [getattr(thing, n, None) for n in names if inspect.ismodule(thing)]
+            for other in [thing, *inside]:
+                if _package(other) == home:
+                    walk(other, left - 1)
 
     walk(function, _DEPTH)
+    if owner is not None:
+        walk(owner, _DEPTH)
     return found
+
+
+def _package(thing: Any) -> str:
+    return (getattr(thing, "__module__", "") or "").partition(".")[0]
 
 
 def _code_names(code: CodeType) -> Set[str]:
@@ -89,6 +97,11 @@ def _code_names(code: CodeType) -> Set[str]:
         if isinstance(constant, CodeType):
             names |= _code_names(constant)
     return names
+
+
+def _code_keys(code: CodeType) -> Set[str]:
+    """Return the strings in some code that may be keys of a dictionary."""
+    return {text for text in _code_constants(code) if type(text) is str and text.isidentifier()}
 
 
 def _code_constants(code: CodeType) -> List[Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
-from .node import VALUE, Choice, Node
+from ..instances import option_strings, sizes, variations
+from .node import ABSENT, LIST, VALUE, Choice, Node
 from .search import Snapshot
 
 Pin = Tuple[int, Choice]
@@ -38,6 +39,9 @@ class Combinations:
                 if mark not in self._known and (held is None or held.key() != choice.key()):
                     fresh.append((node.number, choice))
                 self._known.add(mark)
+        # Arguments first: there may be many other values of settings.
+        inside = {node.number for node in nodes if node.parent is not None}
+        fresh.sort(key=lambda pin: pin[0] in inside)
         self._flips += fresh
         floats = [pin for pin in fresh if type(pin[1].value) is float]
         self._waiting += [(pin,) for pin in fresh if pin not in floats]
@@ -124,3 +128,30 @@ def _fit(pins: Pins, others: Pins) -> bool:
     numbers = [number for number, _ in pins + others]
     plain = all(choice.kind == VALUE for _, choice in pins + others)
     return plain and len(set(numbers)) == len(numbers)
+
+
+def are_made_up(pins: Pins) -> bool:
+    """Return whether a value is a string that no code knows."""
+    values = [choice.value for _, choice in pins if choice.kind == VALUE]
+    held = [value for settings in values for _, value in variations.fields(settings)]
+    return any(type(value) is str and value == option_strings.OTHER for value in [*values, *held])
+
+
+def described(node: Node, choice: Choice) -> str:
+    """Return what a choice for a node is, or which of its settings differ from the first."""
+    first = node.alternatives[0].value if node.alternatives else None
+    held = choice.value
+    if choice.kind == VALUE and (type(held) is dict or sizes.holds_settings(held)):
+        changed = variations.difference(held, first) if first is not None else ""
+        return "{}.{}".format(node.label, changed) if changed else ""
+    return "{}={}".format(node.label, _shown(choice))
+
+
+def _shown(choice: Choice) -> str:
+    if choice.kind == VALUE:
+        return getattr(choice.value, "__name__", None) or repr(choice.value)
+    if choice.kind == ABSENT:
+        return "absent"
+    if choice.kind == LIST:
+        return "{} values".format(choice.value)
+    return "given"

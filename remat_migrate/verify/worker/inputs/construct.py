@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import zlib
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -71,29 +71,47 @@ def add_parameters(search: Any, node: Node) -> None:
             continue
         annotation = known.get(name, parameter.annotation)
         if name in found:
-            plan: Optional[Plan] = _plan_found(name, found[name], search.names_read)
+            plan: Optional[Plan] = _plan_found(name, found[name], search)
             node.children[name] = search.new((*node.path, name), node, annotation, plan)
-            continue
-        switch = type(parameter.default) in (bool, float) and name in search.names_read
-        if parameter.default is not empty and not switch and type(parameter.default) is not str:
             continue
         plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
         told = documented.array_of(cls, name) if parameter.default is empty else None
         if told is not None and plan is not None and plan.choices[0].kind == PROBE:
             plan = Plan([told, *plan.choices], plan.alternatives)
-        if type(parameter.default) is float:
-            plan = Plan([value(parameter.default)], candidates.rates(parameter.default))
+        if parameter.default is not empty and type(parameter.default) is not str:
+            if name not in search.names_read:
+                continue
+            if type(parameter.default) is not bool:
+                others = _others_of(name, parameter.default)
+                if not others:
+                    continue
+                plan = Plan(others, others)
+        if plan is not None and type(parameter.default) is str and not plan.closed:
+            texts = [parameter.default, *search.options.get(name, ())]
+            plan = plan._replace(alternatives=[value(text) for text in dict.fromkeys(texts)])
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
 
 
-def _plan_found(name: str, thing: Any, names_read: Sequence[str]) -> Plan:
+def _plan_found(name: str, thing: Any, search: Any) -> Plan:
     """Plan an argument that is known, and other values of what is read from it."""
-    others = variations.variations(thing, names_read)
-    if others:
-        return Plan([value(thing)], [value(other) for other in (thing, *others)])
-    if type(thing) is float and candidates.is_rate(name):
-        return Plan([value(thing)], candidates.rates(thing))
-    return type_hints.plan_by_default(name, thing, None)
+    found = variations.variations(thing, search.names_read, search.options)
+    if len(found) > 1:
+        return Plan([value(found[0]), value(thing)], [value(one) for one in found])
+    if type(thing) is str and search.options.get(name):
+        texts = [thing, *search.options[name]]
+        return Plan([value(thing)], [value(text) for text in dict.fromkeys(texts)])
+    choices = _others_of(name, thing)
+    return Plan(choices, choices) if choices else type_hints.plan_by_default(name, thing, None)
+
+
+def _others_of(name: str, default: Any) -> List[Choice]:
+    """Return a rate or a type that is known, and another to try; without dropout comes last."""
+    if type(default) is float:
+        return candidates.rates_of(name, default)
+    if candidates.is_dtype(name):
+        types = [default, *variations.other_dtypes(default)]
+        return [value(one) for one in types] if len(types) > 1 else []
+    return []
 
 
 def instance(node: Node, get_value: GetValue) -> Any:

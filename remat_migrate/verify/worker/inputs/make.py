@@ -22,12 +22,12 @@ import jax
 import numpy as np
 
 from ..frameworks import flax_modules, pure_functions
-from ..instances import sizes, variations
+from ..instances import option_strings, sizes
 from ..instances.constructions import concrete, of_project
 from ..producers.produced import Producers
 from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
-from .combinations import Combinations, Pins
-from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Node, Plan
+from .combinations import Combinations, Pins, are_made_up, described
+from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
 from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 
 MOST_CASES = 10
@@ -36,6 +36,8 @@ WORK = 60_000
 TRIES = 600
 # For cases after the first, which start from what the first has found.
 TRIES_FOR_ANOTHER = 120
+# For a string that is none of those that the code knows: it may well be refused.
+TRIES_FOR_MADE_UP = 4
 # For each way to construct an instance.
 _FEWEST_TRIES = 60
 
@@ -62,7 +64,7 @@ def make_cases(
     seconds: float = math.inf,
     work: int = WORK,
 ) -> Made:
-    """Return inputs under which `unit` runs. Each case has been run once.
+    """Return inputs under which `unit` runs: the first has been run, the others traced.
 
     `name` is "module:qualified name". `hints`: "class", the class of a method; "classes",
     dataclasses of the project that may be arguments; and "root", the folder of the project. After
@@ -141,12 +143,16 @@ class _Maker:
             self.cls = None
         else:
             self.cls = concrete(self.cls)
-        self.read = code_usage.names_read(unit)
+        reached = code_usage.reached(unit, self.cls)
+        self.read = code_usage.names_read(reached)
+        self.options = option_strings.options_read(reached)
         self.classes = hints.get("classes") or []
         self.constructions = of_project(hints.get("root") or "")
         self.producers = Producers(self.constructions, self.classes)
         self._start(0)
         self.cases: List[Tuple[str, Case]] = []
+        # Which numbers the cases have.
+        self.variant: Optional[int] = None
         self.reasons: List[str] = []
 
     def run(self, budget: Budget) -> None:
@@ -166,7 +172,14 @@ class _Maker:
 
     def _start(self, way: int) -> None:
         """Start a search that constructs classes in one of the ways that are known."""
-        self.search = Search(self.classes, self.read, self.constructions, way, self.producers)
+        self.search = Search(
+            self.classes,
+            self.read,
+            self.constructions,
+            way,
+            self.producers,
+            self.options,
+        )
         self.context: Optional[Dict[str, Any]] = None
         if self.cls is not None and flax_modules.is_module_class(self.cls):
             self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
@@ -207,7 +220,11 @@ class _Maker:
         """Let arrays have the sizes of the instances."""
         candidates.sizes.clear()
         for cls in self._instances():
-            candidates.sizes.update(sizes.main_sizes(self.search.arguments_of(cls)))
+            known = self.search.arguments_of(cls)
+            candidates.sizes.update(sizes.main_sizes(known))
+            for name, number in sizes.numbers(known):
+                if sizes.kind(name) == "vocabulary" and name in self.read:
+                    candidates.sizes["vocabulary"] = number
 
     def _is_abstract(self) -> bool:
         """Return whether the unit is a method of a module that is too large to compute with."""
@@ -241,9 +258,9 @@ class _Maker:
                 self.search.want(node, key)
             self.search.roots.append((parameter, node))
 
-    def _solve(self, budget: Budget) -> Optional[str]:
+    def _solve(self, budget: Budget, known: bool = False) -> Optional[str]:
         """Search without a context, and in the context that an error asks for."""
-        trouble = search_loop.solve(self.search, self._call, budget)
+        trouble = search_loop.solve(self.search, self._call, budget, known)
         if trouble is not None and self.context is None:
             error = self.search.last_error
             asked = None if error is None else pure_functions.context_from_error(error)
@@ -274,7 +291,8 @@ class _Maker:
                 break
             self.search.restore(base)
             self._pin(pins)
-            trouble = self._solve(Budget(TRIES_FOR_ANOTHER, budget.left()))
+            tries = TRIES_FOR_MADE_UP if are_made_up(pins) else TRIES_FOR_ANOTHER
+            trouble = self._solve(Budget(tries, budget.left()), known=True)
             if trouble is not None:
                 self.reasons.append("{}: {}".format(self._about(pins), trouble))
                 combinations.reject(pins)
@@ -316,12 +334,16 @@ class _Maker:
         )
 
     def _keep(self, pins: Pins) -> None:
-        """Run what has been found with numbers; keep it if that works.
+        """Keep what has been found, the first time after it has been run with numbers.
 
-        What is too large to compute with is kept with abstract arrays.
+        What is too large to compute with is kept with abstract arrays. Later cases have been traced
+        with other flags or settings, and get numbers like those of the first.
         """
         if self._is_abstract():
             self.cases.append((self._about(pins), _abstract(self._case(0))))
+            return
+        if self.variant is not None:
+            self.cases.append((self._about(pins), self._case(self.variant)))
             return
         trouble: Optional[str] = None
         works: Optional[int] = None
@@ -333,6 +355,7 @@ class _Maker:
                 break
         if works is not None:
             # Rebuild the case: the unit may have changed its arguments.
+            self.variant = works
             self.cases.append((self._about(pins), self._case(works)))
         else:
             about = self._about(pins)
@@ -361,28 +384,9 @@ class _Maker:
             if node.choice is not None and len(node.alternatives) > 1:
                 shown.setdefault(node.number, node.choice)
         texts = [
-            _described(self.search.nodes[number], choice)
-            for number, choice in sorted(shown.items())
+            described(self.search.nodes[number], choice) for number, choice in sorted(shown.items())
         ]
         return ", ".join(text for text in texts if text)
-
-
-def _described(node: Node, choice: Choice) -> str:
-    first = node.alternatives[0].value if node.alternatives else None
-    if choice.kind == VALUE and sizes.holds_settings(choice.value) and first is not None:
-        changed = variations.difference(choice.value, first)
-        return "{}.{}".format(node.label, changed) if changed else ""
-    return "{}={}".format(node.label, _shown(choice))
-
-
-def _shown(choice: Choice) -> str:
-    if choice.kind == VALUE:
-        return getattr(choice.value, "__name__", None) or repr(choice.value)
-    if choice.kind == ABSENT:
-        return "absent"
-    if choice.kind == LIST:
-        return "{} values".format(choice.value)
-    return "given"
 
 
 def _evaluate(unit: Callable[..., Any], case: Case) -> List[Any]:

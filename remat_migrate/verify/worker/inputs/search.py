@@ -80,6 +80,7 @@ class Search:
         constructions: Optional[Constructions] = None,
         way: int = 0,
         producers: Optional[produced.Producers] = None,
+        options: Optional[Dict[str, List[str]]] = None,
     ) -> None:
         self.classes = list(classes)
         self.constructions = constructions or Constructions()
@@ -87,6 +88,8 @@ class Search:
         # Which of the ways to construct classes is tried.
         self.way = way
         self.names_read = list(names_read)
+        # The strings that the code compares an option with.
+        self.options = options or {}
         self.nodes: Dict[int, Node] = {}
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
         self.decisions = 0

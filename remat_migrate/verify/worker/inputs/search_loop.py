@@ -43,10 +43,13 @@ class _BudgetSpent(Exception):
     """No passes or no work left."""
 
 
-def solve(search: Search, call: Call, budget: Budget) -> Optional[str]:
-    """Find inputs under which `call` can be traced, also under `jit`; else what is in the way."""
+def solve(search: Search, call: Call, budget: Budget, known: bool = False) -> Optional[str]:
+    """Find inputs under which `call` can be traced, also under `jit`; else what is in the way.
+
+    `known` says that most inputs are known, so that they are likely to do.
+    """
     try:
-        outcome = _settle(search, call, budget)
+        outcome = _settle(search, call, budget, known)
         visited: Set[Tuple[object, ...]] = set()
         while outcome is not None:
             visited.add(outcome.mark)
@@ -63,13 +66,19 @@ def solve(search: Search, call: Call, budget: Budget) -> Optional[str]:
 def runs(search: Search, call: Call, budget: Budget) -> bool:
     """Return whether `call` can be traced on inputs like these."""
     try:
-        return _settle(search, call, budget) is None
+        return _settle(search, call, budget, True) is None
     except _BudgetSpent:
         return False
 
 
-def _settle(search: Search, call: Call, budget: Budget) -> Optional[Outcome]:
-    """Run passes until they find nothing new; None if the function runs, else the error."""
+def _settle(search: Search, call: Call, budget: Budget, known: bool = False) -> Optional[Outcome]:
+    """Run passes until they find nothing new; None if the function runs, else the error.
+
+    If the inputs are `known`, the first pass is the last one as a rule.
+    """
+    if known and not search.folding and budget.spend() and search.attempt(call, True) is None:
+        if all(node.choice is not None for node in search.in_use()):
+            return None
     jit = False
     fresh = 0
     while budget.spend():

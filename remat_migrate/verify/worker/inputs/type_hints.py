@@ -91,7 +91,8 @@ def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
     if isinstance(default, enum.Enum):
         return Plan([value(default)], [value(member) for member in type(default)])
     if type(default) is float and (not default or candidates.is_rate(name)):
-        return Plan([value(default)], candidates.rates(default))
+        found = candidates.rates_of(name, default)
+        return Plan(found[:1], found)
     more = said.alternatives if said and not isinstance(default, (list, dict)) else []
     closed = said is not None and said.closed
     return Plan([value(default)], [value(default), *more] if more else [], closed)
