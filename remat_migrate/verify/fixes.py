@@ -253,6 +253,7 @@ class _Rounds:
             else (),
             tuple(_place(f) for f in fixed.analysis.findings if f.severity == "error"),
             levels,
+            is_partial=True,
         )
 
     def _callers(

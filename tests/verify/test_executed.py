@@ -15,6 +15,7 @@ from remat_migrate.verify.evidence import Spot
 from remat_migrate.verify.units.module_diff import diff_modules
 
 coverage = load_worker("coverage")
+computed = load_worker("computed")
 
 UNITS = """
 import os
@@ -186,7 +187,7 @@ def f(x):
         coverage.Spot(2, (7 - shift, 22, 7 - shift, 27), 7, 7, True, False),
     ]
     ran: list[int] = []
-    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append}
+    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append, computed.NAME: computed.note}
     coverage.probe(tree, spots, inserted)
     exec(compile(tree, "m", "exec"), space)
     assert space["__doc__"] == "Docstring."

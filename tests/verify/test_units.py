@@ -350,17 +350,15 @@ class TestModule:
     def test_script_code(self) -> None:
         before = "def f(): return 1\nif __name__ == '__main__':\n  x = 1\n  f()\nelse:\n  y = 1\n"
         (found,) = diff_modules(before, before.replace("x = 1", "x = 2")).changed
-        assert found == ChangedUnit("", 2, script=True)
-        both = before.replace("x = 1", "x = 2").replace("y = 1", "y = 2")
-        (found,) = diff_modules(before, both).changed
-        assert not found.script
+        assert found == ChangedUnit("", 2)
+        assert [spot.line for spot in found.after] == [3]
         (found,) = diff_modules(before, before.replace("y = 1", "y = 2")).changed
         assert found == ChangedUnit("", 6)
         guards = ["'__main__' == __name__", "__name__ == '__main__' and x"]
         for guard in guards:
             source = before.replace("__name__ == '__main__'", guard)
             (found,) = diff_modules(source, source.replace("x = 1", "x = 2")).changed
-            assert found.script
+            assert found == ChangedUnit("", 2)
 
 
 class TestClasses:

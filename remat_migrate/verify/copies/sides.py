@@ -50,6 +50,8 @@ class Task:
             compared.
         callers: units that use those to compare, in levels: callers, and callers of callers. They
             run if what they use is not exercised alone.
+        is_partial: whether other code, such as files that were not linted, may be in the old API
+            and keeps its old meaning.
         is_same: whether both states are the same code, run without and with a JAX flag.
     """
 
@@ -61,6 +63,7 @@ class Task:
     known: tuple[str, ...] = ()
     unfinished: tuple[tuple[Path, int, int], ...] = ()
     callers: tuple[tuple[Unit, ...], ...] = ()
+    is_partial: bool = False
     is_same: bool = False
 
     @property
@@ -165,7 +168,7 @@ class Sides:
     def shim_after(self) -> str:
         """The shim's table for the new state."""
         leftover = [(str(self.new.at(p)), a, b) for p, a, b in self.task.unfinished]
-        return shim_table("refused" if leftover else "none", leftover)
+        return shim_table("refused" if self.task.is_partial else "none", leftover)
 
     def flags(self, *, on: bool) -> dict[str, bool]:
         """Return the JAX configuration of one side: the flag `options.under` on or off."""

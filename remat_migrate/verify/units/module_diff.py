@@ -32,14 +32,12 @@ class ChangedUnit:
         qualname: `function`, `Class.method`, `Class.Inner.method`, `name`; "" for the module, and
             `Class` for a class that changed and has no methods of its own.
         line: its line in the new text.
-        script: whether only code under `if __name__ == "__main__"` changed.
         before: the edited pieces of the old text.
         after: the edited pieces of the new text.
     """
 
     qualname: str
     line: int
-    script: bool = False
     before: tuple[Spot, ...] = field(default=(), compare=False)
     after: tuple[Spot, ...] = field(default=(), compare=False)
 
@@ -154,7 +152,7 @@ class _Comparison:
             if reads and not (imported and is_edited):
                 read.add(other)
         edits.read(old, new, read, self._edited_attributes(name, edits))
-        return ChangedUnit(name, line, False, *edits.spots)
+        return ChangedUnit(name, line, *edits.spots)
 
     def _nodes(self, name: str) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """Return the statements that define a name, before and after."""
@@ -294,14 +292,14 @@ class _Comparison:
             for name in unread
             if name in old.bindings or name in new.bindings
         ]
-        script = _first_difference(old.script, new.script)
-        if lines := [*code, *rebound, *script]:
+        if lines := [*code, *rebound, *_first_difference(old.script, new.script)]:
             edits = Edits()
             edits.compare([p.node for p in old.code], [p.node for p in new.code])
+            edits.compare([p.node for p in old.script], [p.node for p in new.script])
             for name in unread:
                 if not any(p.is_import for side in (old, new) for p in side.bindings.get(name, ())):
                     edits.compare(*self._nodes(name))
-            yield ChangedUnit(MODULE, lines[0], not (code or rebound), *edits.spots)
+            yield ChangedUnit(MODULE, lines[0], *edits.spots)
 
 
 def _differ(before: Iterable[Piece], after: Iterable[Piece]) -> bool:

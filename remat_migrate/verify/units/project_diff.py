@@ -73,10 +73,7 @@ def diff_project(
                     before=changed.before,
                     after=changed.after,
                 )
-                if changed.script:
-                    not_exercised(unit, 'only code under `if __name__ == "__main__"` changed')
-                else:
-                    units.append(unit)
+                units.append(unit)
             notes += _notes(name, found)
     return ProjectDiff(tuple(units), tuple(unproved), tuple(notes))
 

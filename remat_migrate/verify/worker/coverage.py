@@ -32,6 +32,8 @@ from typing import (
     Tuple,
 )
 
+from . import computed
+
 _RAN = "__remat_migrate_ran__"
 # In the lines that `instrument` inserts.
 _RECORDER = b"__remat_migrate_unit__"
@@ -89,6 +91,7 @@ def install(table: str, log: str = "") -> None:
             _spots.setdefault(each, []).append(spot)
     if _spots:
         setattr(builtins, _RAN, _ran)
+        setattr(builtins, computed.NAME, computed.note)
         loader: Any = importlib.machinery.SourceFileLoader
         loader.get_code = functools.partialmethod(_get_code, loader.get_code)
 
@@ -154,6 +157,13 @@ def watch(tree: ast.Module, path: str, data: bytes, skipped: Container[ast.stmt]
         probe(tree, spots, inserted, skipped)
 
 
+def is_edited(path: str, statement: ast.stmt) -> bool:
+    """Return whether there is a spot in a statement of a file."""
+    end: int = statement.end_lineno  # type: ignore[attr-defined,assignment,unused-ignore]
+    spots = _spots.get(os.path.realpath(path), ())
+    return any(statement.lineno <= spot.first and spot.last <= end for spot in spots)
+
+
 def probe(
     tree: ast.Module,
     spots: List[Spot],
@@ -175,9 +185,12 @@ class _Probes(ast.NodeTransformer):
         self._skipped = skipped
         self._statements = {s.position[:2]: s.number for s in spots if not s.is_expression}
         self._expressions = {s.position: s.number for s in spots if s.is_expression}
+        self._calls = computed.Calls()
 
     def generic_visit(self, node: Any) -> Any:
+        self._calls.enter(node)
         super().generic_visit(node)
+        self._calls.leave(node)
         for _, block in ast.iter_fields(node):
             if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
                 block[:] = [part for statement in block for part in self._probed(statement)]
@@ -186,6 +199,7 @@ class _Probes(ast.NodeTransformer):
             if number is not None:
                 call = ast.copy_location(_call(number), node)
                 return ast.copy_location(ast.BoolOp(ast.Or(), [call, node]), node)
+            return self._calls.noted(node)
         return node
 
     def _probed(self, statement: Any) -> List[Any]:

@@ -7,9 +7,9 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
-from . import shim
+from . import main_program, shim
 from .comparison import results
 from .environment import flags, missing
 from .recording import pytest_fixtures
@@ -30,12 +30,14 @@ class Unit(NamedTuple):
         owner: the class whose instance it takes, None for what takes none.
         module: the module it was found in.
         is_fixture: whether pytest calls it, with what its other fixtures give.
+        tests: of a `unittest` test, the names of the methods that its class runs.
     """
 
     function: Any
     owner: Optional[type]
     module: Any
     is_fixture: bool = False
+    tests: Sequence[str] = ()
 
 
 class NotFound(Exception):
@@ -71,7 +73,9 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
     module = load_module(name, path)
     flags.activate(str(getattr(module, "__file__", "")))
     if not qualname:
-        return Unit(lambda: public_values(module), None, module)
+        return Unit(
+            lambda: public_values({**vars(module), **main_program.run(module)}), None, module
+        )
     owner: Optional[type] = None
     found = module
     for part in qualname.split("."):
@@ -83,7 +87,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         except AttributeError:
             tests = _parameterized(owner, part) if owner else []
             if owner and tests:
-                return Unit(_test_runner(owner, *tests), None, module)
+                return Unit(_test_runner(owner, tests), None, module, tests=tests)
             raise NotFound(
                 "%s has no %s after it is imported" % (module.__name__, qualname)
             ) from None
@@ -94,7 +98,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
     if isinstance(found, staticmethod):
         return Unit(results.run_whole(found.__func__), None, module)
     if owner is not None and _is_test(owner, found):
-        return Unit(_test_runner(owner, part), None, module)
+        return Unit(_test_runner(owner, [part]), None, module, tests=[part])
     if owner is not None and qualname.endswith(".__init__"):
         return Unit(_constructor(owner, found), None, module)
     if isinstance(found, classmethod):
@@ -144,14 +148,16 @@ def _parameterized(owner: type, name: str) -> List[str]:
     return sorted(numbered or made)[:_MOST_TESTS]
 
 
-def _test_runner(owner: type, *names: str) -> Any:
-    """Return a function that runs some tests, with or without an instance."""
+def _test_runner(owner: type, names: Sequence[str]) -> Any:
+    """Return a function that runs one of these tests, by its name.
 
-    def run(*instance: Any) -> None:
-        for name in names:
+    Without it, or with an instance that ran the test for pytest, it runs all.
+    """
+
+    def run(*test: Any) -> None:
+        for name in test if test and isinstance(test[0], str) else names:
             owner(name).debug()
 
-    run.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
     return run
 
 
@@ -170,8 +176,8 @@ def _constructor(owner: type, init: Any) -> Any:
     return construct
 
 
-def public_values(module: Any) -> Any:
-    """Return the numbers and arrays that a module holds under public names."""
+def public_values(names: Dict[str, Any]) -> Any:
+    """Return the numbers and arrays among the names of a module that are public."""
     numpy = sys.modules.get("numpy")
     jax = sys.modules.get("jax")
     kinds: list[Any] = [bool, int, float, complex]
@@ -181,6 +187,6 @@ def public_values(module: Any) -> Any:
         kinds.append(jax.Array)
     return {
         name: value
-        for name, value in sorted(vars(module).items())
+        for name, value in sorted(names.items())
         if not name.startswith("_") and isinstance(value, tuple(kinds))
     }

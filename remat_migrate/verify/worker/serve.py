@@ -15,7 +15,7 @@ import os
 import sys
 from typing import Any, Dict, List, Tuple
 
-from . import coverage, interpreter_state, relocate, shim
+from . import computed, coverage, interpreter_state, relocate, shim
 from .environment import install as environment
 from .environment import ledger
 from .failures import describe
@@ -60,6 +60,7 @@ def _answer(request: Reply) -> Reply:
             load_unit(request["module"], request["path"], request["qualname"])
             before = interpreter_state.snapshot()
             coverage.begin()
+            computed.begin(request["qualname"])
         reply = _ANSWERS[request["do"]](request)
     except NotFound as error:
         reply = {"missing": str(error)}
@@ -122,8 +123,11 @@ def _make(request: Reply) -> Reply:
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
-        case: Dict[str, Any] = {"args": (), "kwargs": {}, "context": None}
-        return _saved([("the module is imported", case)], request["folder"])
+        return _saved([("the module is imported", _called_with())], request["folder"])
+    if unit.tests:
+        prefix = request["qualname"].rpartition(".")[2]
+        named = [(test[len(prefix) :].strip("_"), _called_with(test)) for test in unit.tests]
+        return _saved([(n and "test " + n, case) for n, case in named], request["folder"])
     if unit.is_fixture and inspect.signature(unit.function).parameters:
         return {
             "cases": [],
@@ -143,6 +147,10 @@ def _make(request: Reply) -> Reply:
     if not reply["cases"]:
         reply["detail"] = made.detail
     return reply
+
+
+def _called_with(*args: Any) -> Dict[str, Any]:
+    return {"args": args, "kwargs": {}, "context": None}
 
 
 def _dataclasses(root: str) -> List[type]:

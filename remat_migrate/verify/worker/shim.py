@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import inspect
 import json
 import os
 import sys
@@ -19,6 +20,7 @@ import types
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import coverage
+from .environment import projects
 from .import_hooks import after_import
 
 OLD_FLAG = "jax_new_checkpoint"
@@ -96,12 +98,13 @@ def _patch(apis: List[_Api], replace: str, module: Any) -> None:
         old = plain(api.subject, real if api.classes else None)
         if real is not None and module.__name__.partition(".")[0] == "haiku":
             old = _checked(old, real)
-        if replace == ALL or real is None:
-            new = old
-        elif replace == NONE:
+        if real is not None and (replace == NONE or projects.is_project_module(module.__name__)):
+            # A library under test makes its checkpoints of those of JAX.
             new = real
+        elif replace == ALL:
+            new = old
         else:
-            new = _lenient(real, old, module.__name__)
+            new = _lenient(real, old, "%s.%s" % (module.__name__, api.attribute))
         setattr(module, api.attribute, coverage.watched(new, api.subject))
     if module.__name__ == "jax" and replace != NONE:
         _accept_old_flag(type(module.config))
@@ -109,19 +112,24 @@ def _patch(apis: List[_Api], replace: str, module: Any) -> None:
         importlib.import_module("jax.ad_checkpoint")
 
 
-def _lenient(real: Callable[..., Any], old: Callable[..., Any], module: str) -> Callable[..., Any]:
-    """Return `real`, but with the old meaning where it would reject its arguments.
+def _lenient(
+    real: Optional[Callable[..., Any]], old: Callable[..., Any], name: str
+) -> Callable[..., Any]:
+    """Return `real`, but with the old meaning where it is gone or would reject its arguments.
 
     An edited application has its new meaning, so that a wrong edit fails.
     """
-    only_subject = module.partition(".")[0] in ("jax", "haiku")
+    only_subject = name.partition(".")[0] in ("jax", "haiku")
 
-    @functools.wraps(real)
+    @functools.wraps(real or old)
     def checkpoint(*args: Any, **options: Any) -> Any:
-        refused = GONE in options or (only_subject and len(args) > 1)
+        refused = real is None or GONE in options or (only_subject and len(args) > 1)
         frame = sys._getframe(2)  # outside of `watched`
-        keeps = refused and (coverage.edited(frame) is None or _is_leftover(frame))
-        return (old if keeps else real)(*args, **options)
+        if refused and (coverage.edited(frame) is None or _is_leftover(frame)):
+            return old(*args, **options)
+        if real is None:
+            raise AttributeError("%s does not exist" % name)
+        return real(*args, **options)
 
     return checkpoint
 
@@ -146,6 +154,9 @@ def plain(subject: str, lifted: Optional[Callable[..., Any]] = None) -> Callable
             return _marked(lambda fun: _same(fun, lifted))
         return _same(wrapped, lifted)
 
+    # Inputs are made for functions of the user's that `functools.wraps` it.
+    parameter = inspect.Parameter(subject, inspect.Parameter.POSITIONAL_ONLY, annotation=Callable)
+    checkpoint.__signature__ = inspect.Signature([parameter])  # type: ignore[attr-defined]
     return _marked(checkpoint)
 
 
@@ -186,7 +197,10 @@ def makes_checkpoints(value: Any) -> bool:
     """Return whether a value is a function of `plain`, perhaps with some options bound."""
     while isinstance(value, functools.partial):
         value = value.func
-    return bool(getattr(value, _MARK, False)) and isinstance(value, types.FunctionType)
+    if not isinstance(value, types.FunctionType) or not getattr(value, _MARK, False):
+        return False
+    # `functools.wraps` gives the mark to functions of the user's, too.
+    return value.__code__.co_filename in (plain.__code__.co_filename, coverage.__file__)
 
 
 def _marked(function: Callable[..., Any]) -> Callable[..., Any]:

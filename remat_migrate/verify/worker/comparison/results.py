@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 import jax
 import numpy as np
 
+from .. import computed
 from ..environment import missing
 from ..frameworks import flax_modules
 
@@ -92,15 +93,20 @@ def called(unit: Callable[..., Any], where: str) -> Callable[..., Any]:
 
 
 def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Return the result of a call; if it is None, the object that the call may have changed.
+    """Return the result of a call.
+
+    If it is None, the object that the call may have changed, or else the arrays that it computed.
 
     Raises:
         MissingDependency: the result has a stand-in.
     """
-    result = unit(*args, **kwargs)
+    with computed.collecting() as arrays:
+        result = unit(*args, **kwargs)
     for leaf in jax.tree_util.tree_leaves(result):
         missing.refuse(leaf)
-    return args[0] if result is None and args and _is_object(args[0]) else result
+    if result is not None:
+        return result
+    return args[0] if args and _is_object(args[0]) else arrays or None
 
 
 def _unfolded(result: Any, around: Tuple[Any, ...]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import definitions, flags, imports, projects
+from . import definitions, flags, imports, options, projects
 
 
 def install(root: str) -> None:
@@ -11,3 +11,4 @@ def install(root: str) -> None:
     imports.install()
     definitions.install()
     flags.install()
+    options.install()

@@ -39,8 +39,11 @@ jax.core.*                                     0.4.38 jax.extend.core.* jax._src
 jax.core.ConcretizationTypeError               0.7.0  jax.errors.ConcretizationTypeError
 jax.core.ShapeDtypeStruct                      -      jax.ShapeDtypeStruct
 jax.core.as_named_shape                        -      {}.identity
+jax.core.cur_sublevel                          0.4.36 {}.cur_sublevel
+jax.core.find_top_trace                        0.4.36 {}.find_top_trace
 jax.core.get_aval                              0.8.2  jax.typeof
 jax.core.raise_to_shaped                       0.6.0  {}.identity
+jax.core.thread_local_state                    0.4.36 {}.thread_local_state
 jax.custom_derivatives.*                       0.6.1  jax._src.custom_derivatives.*
 jax.custom_transpose                           -      jax._src.custom_transpose
 jax.device_put_replicated                      0.10.0 {}.device_put_replicated
@@ -112,6 +115,7 @@ jax.partial                                    0.2.21 functools.partial
 jax.prng.*                                     0.4.16 jax.extend.random.* jax._src.prng.*
 jax.random.KeyArray                            0.4.16 jax.Array
 jax.random.PRNGKeyArray                        0.4.16 jax.Array
+jax.random.default_prng_impl                   -      jax._src.random.default_prng_impl
 jax.random.shuffle                             0.4.31 jax.random.permutation
 jax.sharding.use_mesh                          0.7.1  jax.set_mesh
 jax.tree_all                                   0.6.0  jax.tree.all

@@ -22,7 +22,7 @@ _ENDS = frozenset(["exit", "quit"])
 _MAIN = frozenset(["main", "_main", "cli", "run", "train", "evaluate"])
 
 _Loop = (ast.For, ast.While, ast.AsyncFor)
-_Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+NOT_RUN = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def effects(tree: ast.Module) -> Set[ast.stmt]:
@@ -39,7 +39,7 @@ def effects(tree: ast.Module) -> Set[ast.stmt]:
     running = {n for n, f in functions.items() if n in _MAIN or _has_steps(f.body, others)}
     found: Set[ast.stmt] = set()
     for statement in tree.body:
-        if isinstance(statement, _Definition) or _imports(statement):
+        if isinstance(statement, NOT_RUN) or _imports(statement):
             continue
         if _runs(statement, running) or _has_steps([statement], others):
             found.add(statement)
@@ -97,5 +97,5 @@ def _own_nodes(body: List[ast.stmt]) -> Iterator[ast.AST]:
         node = waiting.pop()
         yield node
         for child in ast.iter_child_nodes(node):
-            if not isinstance(child, _Definition):
+            if not isinstance(child, NOT_RUN):
                 waiting.append(child)

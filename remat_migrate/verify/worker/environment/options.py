@@ -1,0 +1,58 @@
+"""Options of JAX that were removed when they got their final value."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Dict
+
+from ..import_hooks import after_import
+from . import ledger
+from .ledger import Reason
+
+# By the changelog.
+_FINAL: Dict[str, bool] = {
+    "jax_array": True,
+    "jax_enable_mlir": True,
+    "jax_experimental_name_stack": True,
+    "jax_jit_pjit_api_merge": True,
+    "jax_omnistaging": True,
+    "jax_parallel_functions_output_gda": False,
+    "jax_remat_opt_barrier": True,
+    "jax_unique_mhlo_module_names": False,
+    "omnistaging_enabled": True,
+}
+
+
+def install() -> None:
+    """Let code read and set these options, which have their final value."""
+    after_import("jax", lambda module: _add(module.config))
+
+
+def _add(config: Any) -> None:
+    kind = type(config)
+    gone = [name for name in _FINAL if not hasattr(config, name)]
+    update = kind.update
+
+    @functools.wraps(update)
+    def update_unless_gone(self: Any, name: str, value: Any) -> None:
+        if name in gone:
+            _note(name, sys._getframe(1))
+        else:
+            update(self, name, value)
+
+    def final(name: str) -> Any:
+        def get(self: Any) -> bool:
+            _note(name, sys._getframe(1))
+            return _FINAL[name]
+
+        return property(get, lambda self, value: _note(name, sys._getframe(1)))
+
+    kind.update = update_unless_gone
+    for name in gone:
+        setattr(kind, name, final(name))
+
+
+def _note(name: str, frame: Any) -> None:
+    reason = Reason("jax.config." + name, "-> %s" % _FINAL[name], "bridged")
+    ledger.note(frame.f_code.co_filename, reason)
