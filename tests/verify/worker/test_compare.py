@@ -272,3 +272,27 @@ def test_defaults(compared: Comparing) -> None:
     found = compared(old, new, ONES)
     assert (found.verdict, found.detail) == ("differs", "the default of scale is 3.0, was 2.0")
     assert compared(old, further, ONES).verdict == "equal"
+
+
+@jax.tree_util.register_pytree_node_class
+class Layer:
+    """A pytree with a policy among what is fixed, as modules of flax.nnx are."""
+
+    def __init__(self, weight: Any, policy: Any) -> None:
+        self.weight = weight
+        self.policy = policy
+
+    def tree_flatten(self) -> Any:
+        return (self.weight,), self.policy
+
+    @classmethod
+    def tree_unflatten(cls, policy: Any, children: Any) -> Layer:
+        return cls(*children, policy)
+
+
+@pytest.mark.parametrize("policy", [POLICIES.nothing_saveable, POLICIES.dots_saveable])
+def test_a_policy_in_a_structure(compared: Comparing, policy: Any) -> None:
+    assert compared(value(Layer(ONES, False)), value(Layer(ONES, policy))).verdict == "equal"
+    assert compared(value(Layer(ONES, policy)), value(Layer(ONES, policy))).verdict == "equal"
+    other = compared(value(Layer(ONES, 3)), value(Layer(ONES, policy)))
+    assert other.verdict == "differs"

@@ -23,10 +23,17 @@ from ..failures import describe
 from ..frameworks import abstraction, pure_functions
 from ..program import agreement, trace
 from ..work import is_light
-from . import noise, results
+from . import entries, noise, results
 
 # Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+# A policy among the fixed attributes of a pytree.
+_POLICY = re.compile(
+    r"<function (?:\w+_saveable|save_\w+\.<locals>\.policy) at 0x[0-9a-f]+>"
+    r"|<jax\._src\.ad_checkpoint\.\w+ object at 0x[0-9a-f]+>"
+    r"|\b(?:DotsSaveable|Save\w+|Offload\w+)\([^()]*\)"
+)
 
 # The name and address of a function do not matter.
 _FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
@@ -330,7 +337,7 @@ def _cotangents(outputs: List[Any]) -> List[Any]:
 
 def _text(shown: str) -> str:
     """Return a `repr` without the parts that differ between two processes."""
-    return _ADDRESS.sub("", _FUNCTION.sub("<function>", shown))
+    return _ADDRESS.sub("", _FUNCTION.sub("<function>", _POLICY.sub(entries.POLICY, shown)))
 
 
 class _Writer:
