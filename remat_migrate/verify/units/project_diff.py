@@ -16,9 +16,9 @@ from ...text.source_file import may_be_notebook
 from ..copies.import_names import ImportNames
 from ..evidence import Outcome, Unit, UnitKey, Verdict
 from .edits import Edits
-from .meaning import mentions_of
+from .meaning import dotted_name, mentions_of
 from .module_diff import ModuleDiff, diff_modules
-from .outline import Piece, outline
+from .outline import Outline, Piece, outline
 
 # Files with texts other than those on disk.
 Texts = Mapping[Path, bytes]
@@ -193,22 +193,47 @@ def _mentioning(
     any_name = b"|".join(re.escape(name.encode()) for name in sorted(names))
     prefilter = re.compile(rb"\b(?:" + any_name + rb")\b")
     for path in paths if names else ():
-        for name, pieces in _units_of(path, prefilter, texts).items():
-            if any(names & (piece.attributes | piece.mentions) for piece in pieces):
+        found = _outline_of(path, prefilter, texts)
+        libraries = {name for name, pieces in found.bindings.items() if _is_of_jax(pieces)}
+        for name, pieces in found.units.items():
+            if any(_reads(piece, names, libraries) for piece in pieces):
                 yield path, name, pieces[-1].line
+
+
+def _is_of_jax(pieces: Sequence[Piece]) -> bool:
+    """Return whether a name is a module of JAX: `lax`, whose `scan` is not one of the project."""
+    return all(
+        piece.is_import and re.fullmatch(r"import jax(?:[. ]\w+)*", piece.content)
+        for piece in pieces
+    )
+
+
+def _reads(piece: Piece, names: Set[str], libraries: Set[str]) -> bool:
+    if names & piece.mentions:
+        return True
+    return bool(names & piece.attributes) and any(
+        isinstance(part, ast.Attribute)
+        and part.attr in names
+        and dotted_name(part).partition(".")[0] not in libraries
+        for part in ast.walk(piece.node)
+    )
 
 
 def _units_of(
     path: Path, prefilter: re.Pattern[bytes] | None = None, texts: Texts = _ON_DISK
 ) -> Mapping[str, list[Piece]]:
     """Return the units of a file; none if it cannot be read, which its own verdict reports."""
+    return _outline_of(path, prefilter, texts).units
+
+
+def _outline_of(path: Path, prefilter: re.Pattern[bytes] | None, texts: Texts) -> Outline:
     try:
         data = texts.get(path) or path.read_bytes()
         if prefilter and not prefilter.search(data):
-            return {}
-        return outline(_text(path, data)).units
+            return Outline()
+        return outline(_text(path, data))
     except (OSError, SyntaxError, SourceError):
-        return {}
+        return Outline()
 
 
 def _called(qualname: str) -> str:

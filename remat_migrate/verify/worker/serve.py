@@ -145,7 +145,7 @@ def _make(request: Reply) -> Reply:
     reply = _saved(cases, request["folder"])
     reply["stopped"] = made.stopped
     if not reply["cases"]:
-        reply["detail"] = made.detail
+        reply["detail"] = reply["detail"] or made.detail
     return reply
 
 
