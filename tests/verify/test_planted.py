@@ -18,7 +18,7 @@ import json
 import os
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +108,15 @@ class Verified:
     def outcomes(self, variant: Variant) -> set[object]:
         return {verdict["verdict"] for verdict in self.verdicts[variant.module]}
 
+    def evidence(self, variant: Variant) -> str:
+        """What the verdicts of a migration rest on: the weakest, if it is right."""
+        verdicts = self.verdicts[variant.module]
+        wrong = [v for v in verdicts if v["verdict"] in ("differs", "fails-after")]
+        if wrong:
+            return "another program" if any(v["difference"] for v in wrong) else "results alone"
+        found = {str(v["evidence"]) for v in verdicts if v["verdict"] == "equal"}
+        return "numbers" if "numbers" in found else "program"
+
     def said(self, variant: Variant) -> str:
         """For messages: the module, and its verdicts one to a line."""
         lines = [
@@ -189,6 +198,8 @@ def test_every_planted_fault_is_caught(verified, capsys):
     with capsys.disabled():
         caught = len(verified.wrong) - len(missed)
         print(f"\nplanted faults caught: {caught} of {len(verified.wrong)}")
+        evidence = Counter(map(verified.evidence, verified.wrong))
+        print(f"by: {evidence}")
     assert not missed, "\n".join(map(verified.said, missed))
 
 
@@ -197,6 +208,7 @@ def test_every_right_migration_is_accepted(verified, capsys):
     unproved = [v for v in verified.right if "equal" not in verified.outcomes(v)]
     with capsys.disabled():
         print(f"\nright migrations refused: {len(refused)} of {len(verified.right)}")
+        print(f"evidence: {Counter(map(verified.evidence, verified.right))}")
     assert not refused, "\n".join(map(verified.said, refused))
     assert not unproved, "\n".join(map(verified.said, unproved))
 
