@@ -50,7 +50,7 @@ _COUNT = re.compile(
 )
 _START = re.compile(r"start|offset_index|seed|begin|layer_(idx|index|id|num|number)")
 _RATE = re.compile(
-    r"(\w+_)?(rate|drop|dropout|prob|probability|pdrop|eps|epsilon|alpha|temperature|lr|momentum|decay"
+    r"(\w+_)?(rate|drop|dropout|drop_path|prob|probability|pdrop|eps|epsilon|alpha|temperature|lr|momentum|decay"
     r"|factor|ratio|threshold|sharpness|tau|lam|coef|coefficient|strength|smoothing|percent|clip)"
 )
 _AXIS = re.compile(r"(\w+_)?(axis|dimension)")

@@ -27,7 +27,7 @@ from ..instances.constructions import concrete, of_project
 from ..producers.produced import Producers
 from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
 from .combinations import Combinations, Pins, are_made_up, described
-from .node import ABSENT, DICT, INSTANCE, LIST, VALUE, Choice, Plan
+from .node import ABSENT, DICT, FIELDS, INSTANCE, LIST, VALUE, Choice, Plan
 from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 
 MOST_CASES = 10
@@ -322,6 +322,8 @@ class _Maker:
         for number, choice in pins:
             node = self.search.nodes[number]
             node.forget()
+            if choice.kind == FIELDS:
+                node.children = {}
             node.choose([choice], node.order)
             node.pinned = choice.kind != "probe"
 
@@ -330,7 +332,8 @@ class _Maker:
         return tuple(
             (node.number, node.choice.key())
             for node in self.search.in_use()
-            if node.choice is not None and node.choice.kind in (VALUE, ABSENT, LIST, INSTANCE)
+            if node.choice is not None
+            and node.choice.kind in (VALUE, ABSENT, LIST, INSTANCE, FIELDS)
         )
 
     def _keep(self, pins: Pins) -> None:

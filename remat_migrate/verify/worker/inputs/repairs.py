@@ -109,6 +109,9 @@ def repaired(node: Node, blamed: Blame) -> List[Choice]:
     if choice.kind in (LIST, TUPLE):
         if STRUCTURE.search(message):
             return [Choice(TUPLE if choice.kind == LIST else LIST, node.count())]
+        if re.search("operand|can't multiply sequence|bad operand|must be (real )?number", message):
+            # It is unpacked, and also computed with.
+            return [array((node.count(), *axes)) for axes in ((), (candidates.WIDTH,))]
         return [Choice(choice.kind, int(parts.group(1)))] if parts else []
     if choice.kind not in (ARRAY, CONSTANT):
         return []
@@ -136,12 +139,12 @@ def types(choice: Choice, message: str) -> List[Choice]:
     if choice.kind not in (ARRAY, CONSTANT):
         return []
     shape, dtype = choice.value
+    if dtype == "float32" and "float64" in message:
+        return [Choice(choice.kind, (shape, "float64"))]
     if dtype == "float32" and re.search(r"integer|[Ii]ndexer|int32", message):
         return [Choice(choice.kind, (shape, "int32"))]
     if dtype == "float32" and re.search(r"\bbool", message):
         return [Choice(choice.kind, (shape, "bool"))]
-    if dtype == "float32" and "float64" in message:
-        return [Choice(choice.kind, (shape, "float64"))]
     if dtype != "float32" and re.search(r"float|inexact|real-valued", message):
         return [array(shape, "float32")]
     return []

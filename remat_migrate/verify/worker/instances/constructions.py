@@ -248,6 +248,15 @@ class Constructions:
         for value in self.offering(read, _file_of(cls)) if read else ():
             yield stand_in.Settings(**value) if type(value) is dict else value
 
+    def held(self, cls: type) -> List[Any]:
+        """Return the instances of a class that the modules of the project hold."""
+        found: List[Any] = []
+        for module in self._modules([cls.__name__], _file_of(cls)):
+            for value in list(vars(module).values()):
+                if type(value) is cls and all(value is not other for other in found):
+                    found.append(value)
+        return found
+
     def offering(self, read: Set[str], here: str) -> Iterator[Any]:
         """Yield settings of the project that have these fields, those nearest to a file first."""
         count = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from ..inputs import candidates, shapes
 from ..inputs.node import Choice, Shape, array
@@ -20,8 +20,14 @@ _INTEGERS = re.compile(r"\b(u?int(eger)?s?\d*|ids|indices)\b")
 _BOOLEANS = re.compile(r"\bbool(ean)?s?\b|\bTrue\b")
 
 
-def array_of(owner: Any, name: str) -> Optional[Choice]:
-    """Return the array that the docstring or a comment of a function or class describes."""
+def array_of(owner: Any, name: str, known: Mapping[str, int] = {}) -> Optional[Choice]:
+    """Return the array that the docstring or a comment of a function or class describes.
+
+    Args:
+        owner: the function or class.
+        name: a parameter or field.
+        known: sizes of axes by name.
+    """
     for text in _texts(owner):
         match = re.search(
             r"(?<![\w.\"'])`{{0,2}}{}`{{0,2}}(?![\w\"'])(?P<between>[^.()\[\]\n]{{0,60}}){}".format(
@@ -30,7 +36,7 @@ def array_of(owner: Any, name: str) -> Optional[Choice]:
             text,
             re.IGNORECASE,
         )
-        shape = _shape(match.group(2)) if match else None
+        shape = _shape(match.group(2), known) if match else None
         if match and shape is not None:
             before = text[: match.start()].rpartition("\n")[2][-20:]
             said = before + match.group("between")
@@ -56,15 +62,20 @@ def _texts(owner: Any) -> List[str]:
     ]
 
 
-def _shape(text: str) -> Optional[Shape]:
+def _shape(text: str, given: Mapping[str, int]) -> Optional[Shape]:
     axes = [axis.strip() for axis in text.strip().rstrip(",").split(",")]
     if any(_NOT_AXES.fullmatch(axis.lower()) for axis in axes) or len(axes) > 5:
         return None
     sizes: List[int] = []
     known: Dict[str, int] = {}
     for at, axis in enumerate(axes):
-        size = int(axis) if axis.isdigit() else shapes.axis_size(axis)
-        if not axis.isdigit() and size == candidates.WIDTH and at + 1 < len(axes):
+        size = int(axis) if axis.isdigit() else given.get(axis, shapes.axis_size(axis))
+        if (
+            not axis.isdigit()
+            and axis not in given
+            and size == candidates.WIDTH
+            and at + 1 < len(axes)
+        ):
             size = candidates.LENGTH
         sizes.append(known.setdefault(axis, size))
     return tuple(sizes) if all(0 < size <= 64 for size in sizes) else None

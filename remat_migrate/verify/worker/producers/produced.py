@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import inspect
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 import jax
 import numpy as np
@@ -55,6 +55,9 @@ class Producers:
         self.classes = list(classes)
         self.initialisers = Initialisers(constructions)
         self.settings = FunctionSettings(constructions)
+        # The fields that the unit reads of its settings.
+        self.read: Set[str] = set()
+        self._known_sizes: Dict[Any, Dict[str, int]] = {}
         self._trees: Dict[Any, Optional[Tree]] = {}
 
     # Plans for the parameters of a unit
@@ -62,7 +65,7 @@ class Producers:
     def plan(self, unit: Any, name: str, plan: Optional[Plan], default: Any) -> Optional[Plan]:
         """Return a plan that prefers what the project makes for a parameter."""
         if default is not _MISSING and default is not None:
-            return plan
+            return self._others(default) or plan
         kinds = {choice.kind for choice in plan.choices[:1]} if plan else set()
         if kinds & {KEY, INSTANCE} or (plan and plan.alternatives and default is _MISSING):
             return plan
@@ -73,9 +76,12 @@ class Producers:
             else:
                 found = self.initialisers.of(unit, name)
                 made = [Choice(TREE, Tree(None, (), one)) for one in found[:_MOST_INITIALISERS]]
-                made = made or self._passed(unit, name, plan)
-                told = documented.array_of(unit, name) if plan is None and not made else None
-                made = made or ([told] if told is not None else [])
+                if not made and plan is None:
+                    passed = self._passed(unit, name)
+                    if passed is not None:
+                        return passed
+                    told = documented.array_of(unit, name, self._sizes(unit))
+                    made = [told] if told is not None else []
             if made:
                 return Plan(made + rest, plan.alternatives if plan else [])
         return plan
@@ -83,6 +89,7 @@ class Producers:
     def _settings(self, unit: Any, name: str) -> List[Choice]:
         values = self.settings.values(unit, name)
         read = self.settings.fields_read(unit, name)
+        self.read |= read
         found = [Choice(FIELDS, one) for one in values]
         if read:
             fitting = [cls for cls in self.classes if has(cls, read)]
@@ -90,19 +97,41 @@ class Producers:
             found += [Choice(INSTANCE, cls) for cls in fitting if cls not in kinds]
         return found
 
-    def _passed(self, unit: Any, name: str, plan: Optional[Plan]) -> List[Choice]:
-        """Return the Python value that a caller passes."""
-        if plan is not None:
-            return []
+    def _others(self, default: Any) -> Optional[Plan]:
+        """Plan settings that have a default: it, and the others of its class in the project."""
+        if not sizes.holds_settings(default):
+            return None
+        others = [one for one in self.constructions.held(type(default)) if one != default]
+        choices = [Choice(FIELDS, one) for one in (default, *others[:2])]
+        return Plan(choices, choices)
+
+    def _sizes(self, unit: Any) -> Dict[str, int]:
+        """Return the sizes in the settings and the defaults of the initialisers of a function."""
+        if unit not in self._known_sizes:
+            found: Dict[str, int] = {}
+            for name in inspect.signature(unit).parameters:
+                if candidates.is_settings(name):
+                    for one in self.settings.values(unit, name)[:1]:
+                        found.update(fields(one))
+                for made in self.initialisers.of(unit, name)[:1]:
+                    known = inspect.signature(made.function).parameters
+                    found.update({other: p.default for other, p in known.items()})
+            found = {name: size for name, size in found.items() if type(size) is int}
+            self._known_sizes[unit] = found
+        return self._known_sizes[unit]
+
+    def _passed(self, unit: Any, name: str) -> Optional[Plan]:
+        """Plan the Python value that a caller passes, and others like it."""
         try:
             passed = self.settings.passed(unit, name)
         except Unknown:
-            return []
+            return None
         plain = isinstance(passed, (str, int, float, tuple, list)) or sizes.holds_settings(passed)
         leaves = jax.tree_util.tree_leaves(passed)
         if not plain or any(isinstance(leaf, (jax.Array, np.ndarray)) for leaf in leaves):
-            return []
-        return [value(passed)]
+            return None
+        planned = plan_field(name, passed) or Plan([value(passed)])
+        return Plan([*planned.choices, Choice("probe")], planned.alternatives)
 
     # Results of initialisers
 
@@ -205,7 +234,8 @@ def add_fields(search: Any, node: Node) -> None:
     if node.children:
         return
     for name, held in fields(node.choice.value).items():
-        plan = plan_field(name, held) if name in search.names_read else None
+        read = name in search.names_read or name in search.producers.read
+        plan = plan_field(name, held) if read else None
         if plan is not None:
             node.children[name] = search.new((*node.path, name), node, None, plan)
 
