@@ -257,6 +257,7 @@ def _comparison(
         evidence,
         traceback=_traceback(sides, reply["failure"]),
         difference=sides.translate(reply["difference"]),
+        returns_nothing=reply["returns_nothing"],
     )
 
 

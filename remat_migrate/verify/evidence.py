@@ -167,6 +167,7 @@ class Verdict:
         executed: the edited code that ran in the project, where results were the same.
         through: the units whose runs exercised this one, if its own did not.
         difference: the first value that differs, where both sides are not the same program.
+        returns_nothing: whether the unit returns no values, so that what it calls is not compared.
     """
 
     unit: Unit
@@ -185,6 +186,7 @@ class Verdict:
     executed: BothExecuted | None = field(default=None, compare=False, repr=False)
     through: tuple[str, ...] = ()
     difference: str = ""
+    returns_nothing: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def _through(verdict: Verdict, others: Sequence[Verdict]) -> Verdict | None:
 
 def _runs(verdict: Verdict, unit: Unit) -> bool:
     """Return whether the run behind a verdict executed edited code of another unit."""
-    if not verdict.executed:
+    if not verdict.executed or verdict.returns_nothing:
         return False
     own = {(unit.path, spot) for spot in (*unit.before, *unit.after)}
     inside = {(path, spot) for path, spot in own if not spot.at_import}

@@ -293,4 +293,5 @@ def _first_wrong(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         executed=together(equal),
         evidence=weakest_evidence(verdict.evidence for verdict in equal),
         difference=next((verdict.difference for verdict in equal if verdict.difference), ""),
+        returns_nothing=all(verdict.returns_nothing for verdict in equal),
     )

@@ -11,7 +11,8 @@ import pytest
 from support import cli, write_files
 from worker_package import load_worker
 
-from remat_migrate.verify.evidence import Spot
+from remat_migrate.verify.evidence import Executed, Outcome, Spot, Unit, Verdict
+from remat_migrate.verify.executed import settled
 from remat_migrate.verify.units.module_diff import diff_modules
 
 coverage = load_worker("coverage")
@@ -245,3 +246,19 @@ def test_fix_is_proved_through_callers(tmp_path: Path) -> None:
         "blocks.orphan": "not-exercised",
     }
     assert verdicts["blocks.make_block"]["detail"] == "through net.Net.__call__"
+
+
+@pytest.mark.parametrize("returns_nothing", [True, False])
+def test_what_returns_nothing_proves_nothing_about_what_it_calls(returns_nothing: bool) -> None:
+    edited = Spot(2, 4, 2, 20, 2, 2)
+    block = Unit(Path("net.py"), "block", before=(edited,), after=(edited,))
+    ran = Executed(frozenset([(block.path, edited)]))
+    user = Verdict(
+        Unit(Path("use.py"), "use"),
+        Outcome.EQUAL,
+        executed=(ran, ran),
+        returns_nothing=returns_nothing,
+    )
+    found = settled([Verdict(block, Outcome.NOT_EXERCISED), user])[0]
+    assert found.outcome is (Outcome.NOT_EXERCISED if returns_nothing else Outcome.EQUAL)
+    assert found.through == (() if returns_nothing else ("use.py.use",))

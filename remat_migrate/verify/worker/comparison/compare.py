@@ -35,6 +35,7 @@ class Comparison(NamedTuple):
         failure: of what failed, see failures.describe.
         only_numbers_differ: whether only the values of arrays differ, or were not computed.
         is_abstract: whether they cannot be computed, because the arguments are abstract.
+        returns_nothing: whether there are no results to compare.
     """
 
     verdict: str
@@ -44,6 +45,7 @@ class Comparison(NamedTuple):
     failure: Optional[Dict[str, Any]] = None
     only_numbers_differ: bool = False
     is_abstract: bool = False
+    returns_nothing: bool = False
 
 
 def compare(
@@ -136,7 +138,7 @@ def _failed(error: Dict[str, Any], where: str, policy_errors: List[str]) -> Comp
 def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comparison:
     """Return the verdict where nothing differs, which depends on what the result holds."""
     if not leaves:
-        return Comparison(EQUAL, max_abs, max_rel, "it returns nothing")
+        return Comparison(EQUAL, max_abs, max_rel, "it returns nothing", returns_nothing=True)
     if all("function" in leaf and not leaf["policy"] for leaf in leaves):
         return Comparison(
             NOT_EXERCISED, detail="nothing calls the functions or classes that it returns"
