@@ -241,3 +241,22 @@ def test_indices_into_known_arrays():
     assert made.cases, made.detail
     assert jnp.issubdtype(jnp.asarray(made.cases[0][1]["args"][0]).dtype, jnp.integer)
     assert jax.tree_util.tree_leaves(rows(*made.cases[0][1]["args"]))
+
+
+def test_strings_in_settings_of_a_function_vary(project):
+    module = project(
+        norms="""
+        import jax.numpy as jnp
+
+        def get_config():
+            return dict(norm="batch", eps=1e-5)
+
+        def normalize(x, kind):
+            return x - x.mean() if kind == "layer" else jnp.tanh(x)
+
+        def apply(x, cfg):
+            return normalize(x, cfg["norm"]) + cfg["eps"]
+        """
+    )
+    found = {case["args"][1]["norm"] for case in cases_of(module, "apply").values()}
+    assert found == {"batch", "layer", "other"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import inspect
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import jax
 import numpy as np
@@ -235,22 +235,26 @@ def add_fields(search: Any, node: Node) -> None:
         return
     for name, held in fields(node.choice.value).items():
         read = name in search.names_read or name in search.producers.read
-        plan = plan_field(name, held) if read else None
+        plan = plan_field(name, held, search.options.get(name, ())) if read else None
         if plan is not None:
             node.children[name] = search.new((*node.path, name), node, None, plan)
 
 
-def plan_field(name: str, held: Any) -> Optional[Plan]:
-    """Plan a field of settings: flags, rates, options, and counts that may switch something off."""
+def plan_field(name: str, held: Any, texts: Sequence[str] = ()) -> Optional[Plan]:
+    """Plan a field of settings: flags, rates, options, and counts that may switch something off.
+
+    `texts` are the strings that the code compares it with.
+    """
     if type(held) is bool:
         return Plan([value(held)], candidates.both(held))
     if type(held) is float:
-        return Plan([value(held)], candidates.rates(held))
+        rates = candidates.rates_of(name, held)
+        return Plan(rates[:1], rates)
     if isinstance(held, enum.Enum):
         members = [value(member) for member in type(held)]
         return Plan([value(held)], members)
     if type(held) is str:
-        return Plan([value(held)])
+        return Plan([value(held)], [value(text) for text in dict.fromkeys([held, *texts])])
     if type(held) is int and held == 0:
         return Plan([value(held)], [value(held), value(2)])
     return None
