@@ -233,6 +233,20 @@ def test_unpacked_arrays_that_are_computed_with():
     assert made.cases[0][1]["args"][0].shape[0] == 2
 
 
+def test_unpacked_arrays_that_are_computed_with_in_a_loop():
+    def rollout(state, steps=3, method="euler"):
+        def body(state, _):
+            angle, speed = state
+            change = jnp.stack([speed, -jnp.sin(angle)])
+            return state + (0.1 if method == "euler" else 0.2) * change, None
+
+        return jax.lax.scan(body, state, None, length=steps)[0]
+
+    made = make.make_cases(rollout, "m:rollout", {})
+    assert made.cases, made.detail
+    assert made.cases[0][1]["args"][0].shape[0] == 2
+
+
 def test_indices_into_known_arrays():
     def rows(index):
         return jnp.arange(12.0).reshape(4, 3)[index]

@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 import jax
 
 from .containers import LIBRARIES, ProbeDict, ProbeObject, WatchedStr
-from .node import ARRAY, KEY, VALUE, Node
+from .node import ARRAY, KEY, LIST, TUPLE, VALUE, Node
 from .probe import Probe
 
 INPUT = re.compile(r"input_(\d+)_")
@@ -67,6 +67,11 @@ def find_blame(error: BaseException, search: Any) -> Blame:
     for argument in getattr(error, "args", ()):
         nodes += [argument._ticket.node] if isinstance(argument, Probe) else []
     nodes = named or nodes
+    if re.search("unsupported operand.*'(list|tuple)'", message):
+        # Transformations rebuild lists, so that the one in the statement is none that was passed.
+        kinds = (LIST, TUPLE)
+        lists = [n for n in search.in_use() if n.choice is not None and n.choice.kind in kinds]
+        nodes = lists or nodes
     # A wrong part may mean that the whole is wrong.
     nodes = _distinct(nodes + [node.parent for node in nodes if node.parent and node.parent.order])
     nodes.sort(key=lambda node: -node.order)
