@@ -281,9 +281,11 @@ def _first_wrong(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     if not equal:
         return replace(verdicts[0], inputs=cases.inputs)
     notes = dict.fromkeys(verdict.detail for verdict in equal if verdict.detail)
+    returns_nothing = all(verdict.returns_nothing for verdict in equal)
     return Verdict(
         unit,
-        Outcome.EQUAL,
+        # Of a module there may be nothing to compare but that it is imported.
+        Outcome.NOT_EXERCISED if returns_nothing and unit.qualname else Outcome.EQUAL,
         cases.inputs,
         len(equal),
         max(verdict.max_abs or 0.0 for verdict in equal),
@@ -293,5 +295,5 @@ def _first_wrong(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         executed=together(equal),
         evidence=weakest_evidence(verdict.evidence for verdict in equal),
         difference=next((verdict.difference for verdict in equal if verdict.difference), ""),
-        returns_nothing=all(verdict.returns_nothing for verdict in equal),
+        returns_nothing=returns_nothing,
     )
