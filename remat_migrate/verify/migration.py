@@ -70,7 +70,8 @@ def prove_migration(
     units = changed.units
     if options.under:
         # The flag changes every checkpoint, edited or not.
-        wrapped = users(ApiTable().last_names, _below(files, paths), import_names)
+        names = ApiTable().last_names
+        wrapped = users(names, _below(files, paths), import_names, of_jax=True)
         units = tuple({unit.key: unit for unit in (*wrapped, *units)}.values())
     untouched = callers(units, files, import_names, before=found.texts)[:_MOST_CALLERS]
     options.check_units((*units, *untouched, *(verdict.unit for verdict in changed.unproved)))
