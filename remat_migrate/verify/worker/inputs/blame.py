@@ -49,7 +49,7 @@ def find_blame(error: BaseException, search: Any) -> Blame:
     if frame is not None:
         statement = statement_of(frame, line)
         for part in ast.walk(statement) if statement is not None else ():
-            number = getattr(part, "value", getattr(part, "n", None))
+            number = part.value if hasattr(part, "value") else getattr(part, "n", None)
             if isinstance(part, ast.Constant) and type(number) in (int, float):
                 numbers.append(number)
         found = list(_named_values(statement, frame)) if statement is not None else []
