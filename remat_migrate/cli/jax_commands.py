@@ -22,7 +22,6 @@ from .options import (
     verify_options,
 )
 from .progress_bar import is_interactive, progress_bar
-from .reproduction import invocation
 
 if TYPE_CHECKING:
     from ..measure.options import MeasureOptions
@@ -301,6 +300,7 @@ def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Wei
 def chosen_verification(settings: Settings, **how: Any) -> VerifyOptions:
     """Return how to verify: the settings, overridden by the given options that are not None."""
     from ..verify.options import verify_options
+    from .reproduction import invocation
 
     given = {
         name: Path(os.path.abspath(value.expanduser())) if isinstance(value, Path) else value

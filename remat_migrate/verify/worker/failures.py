@@ -21,6 +21,12 @@ _TRACED = re.compile(
 _SEPARATOR = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
 
 
+def headline(described: Dict[str, Any]) -> str:
+    """Return the type and the first line of the message of a described exception."""
+    lines = described["message"].strip().splitlines()
+    return "%s: %s" % (described["type"], lines[0]) if lines else str(described["type"])
+
+
 def describe(error: BaseException) -> Dict[str, Any]:
     """Return type, message, and traceback, and the arguments that JAX says must be concrete."""
     message = str(error)

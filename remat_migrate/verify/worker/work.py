@@ -8,6 +8,8 @@ from typing import Any, Callable, Iterator, List
 import jax
 import numpy as np
 
+from .jaxprs import inner_jaxprs
+
 # `jax.core` no longer exports it.
 _Primitive: Any = next(c for c in type(jax.lax.add_p).__mro__ if c.__name__ == "Primitive")
 
@@ -29,19 +31,10 @@ def is_light(function: Callable[[List[Any]], Any], arrays: List[Any]) -> bool:
 def _operations(jaxpr: Any) -> float:
     total = 0.0
     for equation in jaxpr.eqns:
-        inner = [_operations(part) for part in _inner(equation.params)]
+        inner = [_operations(part) for part in inner_jaxprs(equation.params.values())]
         size = sum(_size(var.aval) for var in equation.outvars)
         total += sum(inner) * equation.params.get("length", 1) if inner else 1 + size / _ELEMENTS
     return total
-
-
-def _inner(params: Any) -> Iterator[Any]:
-    """Yield the programs that an equation runs."""
-    for value in params.values():
-        for part in value if isinstance(value, (list, tuple)) else [value]:
-            part = getattr(part, "jaxpr", part)
-            if hasattr(part, "eqns"):
-                yield part
 
 
 def _size(aval: Any) -> float:

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 import numpy as np
 
+from ..failures import headline
 from .entries import (
     VARIES,
     Leaves,
@@ -71,7 +72,7 @@ def compare(
     ran = [mode for mode in old.modes if "error" not in old.modes[mode]]
     if old.modes and not ran:
         error = next(iter(old.modes.values()))["error"]
-        return Comparison(FAILS_BEFORE, detail=_said(error), failure=error)
+        return Comparison(FAILS_BEFORE, detail=headline(error), failure=error)
     degenerate = _degenerate(old, ran) if made else ""
     if degenerate:
         return Comparison(NOT_EXERCISED, detail=degenerate, only_numbers_differ=True)
@@ -129,10 +130,10 @@ def compare(
 
 def _failed(error: Dict[str, Any], where: str, policy_errors: List[str]) -> Comparison:
     """Return the verdict where only the new code fails."""
-    if _said(error) in policy_errors:
-        detail = "JAX rejects its policy, before and after: " + _said(error)
+    if headline(error) in policy_errors:
+        detail = "JAX rejects its policy, before and after: " + headline(error)
         return Comparison(NOT_EXERCISED, detail=detail)
-    return Comparison(FAILS_AFTER, detail=_said(error) + where, failure=error)
+    return Comparison(FAILS_AFTER, detail=headline(error) + where, failure=error)
 
 
 def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comparison:
@@ -149,11 +150,6 @@ def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comp
 def _where(mode: str) -> str:
     label, _, kind = mode.rpartition(" ")
     return _WHERE[kind] + (" of %s" % label if label else "")
-
-
-def _said(error: Dict[str, Any]) -> str:
-    lines = error["message"].strip().splitlines()
-    return "%s: %s" % (error["type"], lines[0]) if lines else str(error["type"])
 
 
 def _has_values(result: Result, mode: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy as np
 
+from ..failures import headline
 from ..recording import fingerprint
 from ..recording.event_reader import Call
 from .compare import DIFFERS, EQUAL, FAILS_AFTER, FAILS_BEFORE
@@ -78,20 +79,15 @@ def compare_results(old: Call, new: Call, allowance: Allowance) -> Difference:
     """Compare what two calls with the same inputs returned or raised."""
     if new.raised is not None:
         if old.raised is None:
-            return Difference(FAILS_AFTER, detail=_said(new.raised), failure=new.raised)
+            return Difference(FAILS_AFTER, detail=headline(new.raised), failure=new.raised)
         if not _alike(old.raised, new.raised):
-            detail = "it raises {}, was {}".format(_said(new.raised), _said(old.raised))
+            detail = "it raises {}, was {}".format(headline(new.raised), headline(old.raised))
             return Difference(DIFFERS, detail=detail)
     if old.raised is not None:
-        return Difference(FAILS_BEFORE, detail=_said(old.raised))
+        return Difference(FAILS_BEFORE, detail=headline(old.raised))
     typed = _types(old.inputs) == _types(new.inputs)
     ground = _FLOOR * min(_largest(old.inputs), _LARGEST_INPUT)
     return _Results(allowance, typed, ground).compare(old.outputs, new.outputs)
-
-
-def _said(raised: Dict[str, Any]) -> str:
-    lines = raised["message"].strip().splitlines()
-    return "{}: {}".format(raised["type"], lines[0]) if lines else str(raised["type"])
 
 
 def _alike(old: Dict[str, Any], new: Dict[str, Any]) -> bool:

@@ -20,8 +20,9 @@ import numpy as np
 
 from .. import relocate, shim
 from ..failures import describe
-from ..frameworks import abstraction, pure_functions
+from ..frameworks import pure_functions
 from ..program import agreement, trace
+from ..transfer.arrays import is_key, key_data
 from ..work import is_light
 from . import entries, noise, results
 
@@ -215,8 +216,6 @@ class _Program:
     def traced(self, thorough: bool) -> Dict[str, Any]:
         """Return the programs, see `trace.programs`, and the structure of the result as text."""
         arrays = [leaf.value for leaf in self._leaves if leaf.dynamic]
-        dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
-        inexact = [index for index, leaf in enumerate(dynamic) if leaf.differentiable]
         result: List[str] = []
 
         def traced(arrays: List[Any]) -> List[Any]:
@@ -227,13 +226,20 @@ class _Program:
             result[:] = [_text(str(tree)), *(_kind(leaf) for leaf in leaves)]
             return [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
 
-        programs = trace.programs(traced, arrays, inexact, relocate.place_in_copy, thorough)
+        chosen = self._differentiable
+        programs = trace.programs(traced, arrays, chosen, relocate.place_in_copy, thorough)
         return {"result": result, "programs": programs}
 
     @property
     def has_gradient(self) -> bool:
         """Return whether there is an array to differentiate with respect to."""
         return any(leaf.differentiable for leaf in self._leaves)
+
+    @property
+    def _differentiable(self) -> List[int]:
+        """The indices, among the arrays, of those to differentiate with respect to."""
+        dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
+        return [index for index, leaf in enumerate(dynamic) if leaf.differentiable]
 
     def arrays(self) -> List[Any]:
         """Return copies of the arrays: the function may change or donate them."""
@@ -275,8 +281,7 @@ class _Program:
 
     def gradient(self, arrays: List[Any]) -> List[Any]:
         """Return the vector-Jacobian products with random cotangents for every inexact array."""
-        dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
-        chosen = [index for index, leaf in enumerate(dynamic) if leaf.differentiable]
+        chosen = self._differentiable
 
         def results(inexact: List[Any]) -> List[Any]:
             filled = list(arrays)
@@ -291,14 +296,8 @@ class _Program:
 def _leaf(value: Any) -> _Leaf:
     # Python code may branch on a numpy scalar. It may branch on an array of rank 0, too, but JAX
     # returns such arrays where no code can branch.
-    dynamic = (
-        isinstance(value, abstraction.ARRAYS)
-        and not isinstance(value, np.generic)
-        and not (
-            isinstance(value, np.ndarray)
-            and value.dtype.kind in "OSUVMm"
-            and not _known(value.dtype)
-        )
+    dynamic = isinstance(value, (jax.Array, np.ndarray, jax.ShapeDtypeStruct)) and not (
+        isinstance(value, np.ndarray) and value.dtype.kind in "OSUVMm" and not _known(value.dtype)
     )
     return _Leaf(value, dynamic, dynamic and _is_inexact(value))
 
@@ -370,8 +369,8 @@ class _Writer:
         array = jnp.asarray(leaf)
         weak = bool(getattr(array, "weak_type", False))
         dtype = str(array.dtype)
-        if jnp.issubdtype(array.dtype, getattr(jax.dtypes, "prng_key", np.void)):
-            stored = np.asarray(jax.random.key_data(array))
+        if is_key(array):
+            stored = np.asarray(key_data(array))
         elif jnp.issubdtype(array.dtype, jnp.floating) and array.dtype.itemsize < 4:
             stored = np.asarray(array.astype(jnp.float32))
         elif np.dtype(array.dtype).kind == "V":

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..jaxprs import inner_jaxprs
 from .entries import SMALL, TOLERANCES
 
 RANDOM, ROUNDING = "random", "rounding"
@@ -53,18 +54,8 @@ def _dtypes(jaxpr: Any) -> Iterator[str]:
             dtype = getattr(variable.aval, "dtype", None)
             if dtype is not None and jnp.issubdtype(dtype, jnp.inexact):
                 yield str(dtype)
-        for inner in _jaxprs(list(equation.params.values())):
+        for inner in inner_jaxprs(equation.params.values()):
             yield from _dtypes(inner)
-
-
-def _jaxprs(values: List[Any]) -> Iterator[Any]:
-    for value in values:
-        if isinstance(value, (tuple, list)):
-            yield from _jaxprs(list(value))
-        elif hasattr(value, "eqns"):
-            yield value
-        elif hasattr(getattr(value, "jaxpr", None), "eqns"):
-            yield value.jaxpr
 
 
 def moved(array: Any, precision: str, seed: int) -> Any:

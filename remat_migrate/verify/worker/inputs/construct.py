@@ -49,16 +49,11 @@ GetValue = Callable[[Node], Any]
 Roots = List[Tuple[inspect.Parameter, Node]]
 
 
-def signature(function: Callable[..., Any]) -> Optional[inspect.Signature]:
-    """Return the signature of a callable, or None if Python cannot tell."""
-    return constructions.signature(function)
-
-
 def add_parameters(search: Any, node: Node) -> None:
     """Add nodes for the arguments of a constructor that are required, flags, or found."""
     assert node.choice is not None
     cls = node.choice.value
-    made = signature(cls)
+    made = constructions.signature(cls)
     if made is None or node.children:
         return
     found = search.arguments_of(cls)
@@ -121,7 +116,7 @@ def instance(node: Node, get_value: GetValue) -> Any:
     rngs: Any = getattr(sys.modules.get("flax.nnx"), "Rngs", None)
     if rngs is not None and cls is rngs:
         return rngs(0)
-    made = signature(cls)
+    made = constructions.signature(cls)
     parameters = list(made.parameters.values()) if made else []
     made_so_far: List[Any] = []
     kwargs: Dict[str, Any] = {}

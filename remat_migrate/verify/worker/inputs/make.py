@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from ..frameworks import flax_modules, pure_functions
-from ..instances import option_strings, sizes
+from ..instances import constructions, option_strings, sizes
 from ..instances.constructions import concrete, of_project
 from ..producers.produced import Producers
 from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
@@ -156,7 +156,7 @@ class _Maker:
         self.reasons: List[str] = []
 
     def run(self, budget: Budget) -> None:
-        made = construct.signature(self.unit)
+        made = constructions.signature(self.unit)
         if made is None:
             self.reasons.append("its signature cannot be read")
             return

@@ -15,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..transfer.arrays import is_key, key_data
+
 
 class _Readable(types.SimpleNamespace):
     """An object that can also be read as a mapping of its attributes."""
@@ -165,8 +167,8 @@ def _feature(leaf: Any) -> Any:
     """Return a number that depends on a leaf."""
     if not hasattr(leaf, "dtype") or isinstance(leaf, type):
         return _feature_of_object(leaf)
-    if jnp.issubdtype(leaf.dtype, getattr(jax.dtypes, "prng_key", np.void)):
-        leaf = jax.random.key_data(leaf)
+    if is_key(leaf):
+        leaf = key_data(leaf)
     if leaf.dtype == jnp.bool_:
         numbers = jnp.where(leaf, 0.7, -0.4)
     elif leaf.dtype == jnp.uint32:  # a random key

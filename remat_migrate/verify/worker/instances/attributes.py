@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Set
 
-from .sources import Sources
+from .sources import Sources, key_of
 
 
 def attributes_read(sources: Sources, owner: str, name: str, near: str, depth: int = 3) -> Set[str]:
@@ -18,8 +18,7 @@ def attributes_read(sources: Sources, owner: str, name: str, near: str, depth: i
                 if isinstance(node, ast.Attribute) and _is_one(node.value, names):
                     found.add(node.attr)
                 elif isinstance(node, ast.Subscript) and _is_one(node.value, names):
-                    key = getattr(getattr(node.slice, "value", node.slice), "value", None)
-                    key = getattr(node.slice, "value", key)
+                    key = key_of(node)
                     found |= {key} if isinstance(key, str) else set()
                 elif isinstance(node, ast.Call) and depth:
                     found |= _passed_on(sources, node, names, near, depth)

@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Set
 
 from ..frameworks import flax_modules
 from .bindings import assigned, first_of, looped, statements
-from .sources import Scope, Source, Sources
+from .sources import Scope, Source, Sources, parameters
 
 _DEEPEST = 24
 _MOST_STEPS = 20000
@@ -185,7 +185,7 @@ class Evaluator:
             bound = looped(owner, node.id, scope.line if depth == 0 else float("inf"))
             if bound is not None:
                 return first_of(self.value(bound[0], inner), bound[1])
-            parameter = _parameters(owner).get(node.id)
+            parameter = parameters(owner).get(node.id)
             if parameter is not None:
                 return self.parameter(owner, parameter, inner)
         return self._global(scope.source, node.id)
@@ -230,7 +230,7 @@ class Evaluator:
     def parameter(self, function: Any, parameter: ast.arg, scope: Scope) -> Any:
         """Return a value for a parameter of a function in the source."""
         cls = scope.around[1] if len(scope.around) > 1 else None
-        every = list(_parameters(function))
+        every = list(parameters(function))
         if isinstance(cls, ast.ClassDef) and every and every[0] == parameter.arg:
             decorators = [getattr(d, "id", "") for d in getattr(function, "decorator_list", ())]
             if "staticmethod" not in decorators:
@@ -404,12 +404,6 @@ def is_settings(cls: Any) -> bool:
         return True
     named = r"(Config(uration|Dict)?|Args|Arguments|H(yper)?[pP]aram(eter)?s|Options|Settings|Cfg)$"
     return any(re.search(named, base.__name__) for base in cls.__mro__)
-
-
-def _parameters(function: Any) -> Dict[str, ast.arg]:
-    arguments = function.args
-    every = [*getattr(arguments, "posonlyargs", ()), *arguments.args, *arguments.kwonlyargs]
-    return {argument.arg: argument for argument in every}
 
 
 def _default(function: Any, name: str) -> Optional[ast.expr]:

@@ -153,6 +153,21 @@ class Sources:
         return None
 
 
+def parameters(function: Any) -> Dict[str, ast.arg]:
+    """Return the parameters of a definition or a lambda by name, without `*args`."""
+    arguments = function.args
+    every = [*getattr(arguments, "posonlyargs", ()), *arguments.args, *arguments.kwonlyargs]
+    return {argument.arg: argument for argument in every}
+
+
+def key_of(subscript: ast.Subscript) -> Any:
+    """Return the constant string or integer in brackets; None if there is another expression."""
+    index: Any = subscript.slice
+    index = getattr(index, "value", index) if type(index).__name__ == "Index" else index
+    key = index.value if isinstance(index, ast.Constant) else None
+    return key if isinstance(key, (str, int)) else None
+
+
 class Scope(NamedTuple):
     """Where an expression stands.
 

@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from ..instances.bindings import ELEMENT, binding, first_of
 from ..instances.expressions import Unknown
-from ..instances.sources import Function, Scope, Source
+from ..instances.sources import Function, Scope, Source, key_of, parameters
 
 _DEEPEST = 5
 _MOST_CALLS = 6
@@ -87,7 +87,7 @@ class Initialisers:
         return self._found[key]
 
     def _all(self, node: Any, source: Source, name: str, depth: int) -> List[Initialiser]:
-        names = _names(node.args)
+        names = list(parameters(node))
         if name not in names:
             return []
         found: List[Initialiser] = []
@@ -179,9 +179,8 @@ class Initialisers:
         if isinstance(node, ast.Attribute):
             return [made.below(node.attr) for made in self._expression(node.value, scope, depth)]
         if isinstance(node, ast.Subscript):
-            index = getattr(node.slice, "value", node.slice)
-            step = index if isinstance(index, (str, int)) else getattr(index, "value", ELEMENT)
-            step = step if isinstance(step, (str, int)) else ELEMENT
+            key = key_of(node)
+            step = ELEMENT if key is None else key
             return [made.below(step) for made in self._expression(node.value, scope, depth)]
         if isinstance(node, ast.Call):
             return self._call(node, scope, depth)
@@ -214,7 +213,7 @@ class Initialisers:
                         expression, inner._replace(line=expression.lineno), depth
                     )
                     return [made.below(*steps) for made in found]
-            if name in _names(owner.args):
+            if name in parameters(owner):
                 if isinstance(owner, ast.Lambda):
                     return self._of_lambda(owner, name, inner, depth)
                 return self._of(owner, scope.source, name, depth)
@@ -224,7 +223,7 @@ class Initialisers:
         self, node: ast.Lambda, name: str, scope: Scope, depth: int
     ) -> List[Initialiser]:
         """Return what is passed to a lambda where it is called: `run = remat(lambda p, x: ...)`."""
-        at = _names(node.args).index(name)
+        at = list(parameters(node)).index(name)
         outside = scope._replace(around=scope.around[1:])
         for body in [*outside.around[:1], scope.source.tree]:
             for call in ast.walk(body):
@@ -268,11 +267,6 @@ def _are_named_alike(initialiser: str, name: str) -> bool:
         for word in words
         for other in others
     )
-
-
-def _names(arguments: ast.arguments) -> List[str]:
-    every = [*getattr(arguments, "posonlyargs", ()), *arguments.args, *arguments.kwonlyargs]
-    return [argument.arg for argument in every]
 
 
 def _argument(call: ast.Call, name: str, at: int) -> Optional[ast.expr]:

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Se
 import jax
 import numpy as np
 
+from ..frameworks.abstraction import has_abstract
 from ..inputs import candidates, type_hints
 from ..inputs.node import (
     FIELDS,
@@ -283,7 +284,7 @@ def _traced(initialiser: Initialiser, arguments: Dict[str, Any]) -> Optional[Tre
         found.append((structure, leaves))
         return [leaf for leaf in leaves if _is_array(leaf)]
 
-    arrays = {name: thing for name, thing in arguments.items() if _is_abstract(thing)}
+    arrays = {name: thing for name, thing in arguments.items() if has_abstract(thing)}
     try:
         jax.eval_shape(make, arrays)
     except Exception:  # the project's code, perhaps on arguments that it never has
@@ -305,11 +306,6 @@ def _traced(initialiser: Initialiser, arguments: Dict[str, Any]) -> Optional[Tre
 
 def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, (jax.Array, np.ndarray, np.generic))
-
-
-def _is_abstract(thing: Any) -> bool:
-    leaves = jax.tree_util.tree_leaves(thing)
-    return any(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves)
 
 
 def _structs(tree: Tree) -> Any:

@@ -10,7 +10,7 @@ from ..inputs import candidates
 from ..instances import sizes
 from ..instances.constructions import signature
 from ..instances.expressions import Unknown
-from ..instances.sources import Scope, Source
+from ..instances.sources import Scope, Source, key_of, parameters
 
 _DEEPEST = 4
 _NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
@@ -46,7 +46,7 @@ class FunctionSettings:
         if found is None:
             raise Unknown
         node, source = found
-        names = _names(node)
+        names = list(parameters(node))
         in_class = isinstance(next(iter(source.around(node)), None), ast.ClassDef)
         if name not in names:
             raise Unknown
@@ -86,10 +86,9 @@ class FunctionSettings:
             if isinstance(part, ast.Attribute) and _is(part.value, name):
                 found.add(part.attr)
             elif isinstance(part, ast.Subscript) and _is(part.value, name):
-                index: Any = getattr(part.slice, "value", part.slice)
-                index = getattr(index, "value", index)
-                if isinstance(index, str):
-                    found.add(index)
+                key = key_of(part)
+                if isinstance(key, str):
+                    found.add(key)
             elif isinstance(part, ast.Call) and depth:
                 given = [(at, None) for at, given in enumerate(part.args) if _is(given, name)]
                 keywords = [k.arg for k in part.keywords if k.arg and _is(k.value, name)]
@@ -117,7 +116,7 @@ class FunctionSettings:
         found = self.sources.definition(callee)
         if found is None:
             return set()
-        names = _names(found[0])
+        names = list(parameters(found[0]))
         if keyword is None and at >= len(names):
             return set()
         return self._fields(found[0], found[1], keyword or names[at], depth - 1)
@@ -143,11 +142,6 @@ def has(cls: type, attributes: Iterable[str]) -> bool:
 
 def _is(node: Any, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
-
-
-def _names(node: Any) -> List[str]:
-    every = [*getattr(node.args, "posonlyargs", ()), *node.args.args, *node.args.kwonlyargs]
-    return [argument.arg for argument in every]
 
 
 def _local(scope: Scope, name: str) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
+from typing import Any, Dict, List, NamedTuple, Optional, Set
+
+from ..failures import headline
 
 FILE = "programs.json"
 SAME, DIFFERS, UNKNOWN = "same", "differs", ""
@@ -61,7 +63,7 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
     for side in (old, new):
         failure = side["programs"]["forward"].get("error")
         if failure:
-            return Agreement(UNKNOWN, "it cannot be traced: " + _said(failure))
+            return Agreement(UNKNOWN, "it cannot be traced: " + headline(failure))
     if old["result"] != new["result"]:
         return Agreement(DIFFERS, "the result%s has another structure or type" % where)
     if "array" not in old["result"]:
@@ -74,7 +76,7 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
         if "error" in before:
             continue  # nothing to preserve
         if "error" in after:
-            detail = "the program%s%s fails: %s" % (_KINDS[kind], where, _said(after["error"]))
+            detail = "the program%s%s fails: %s" % (_KINDS[kind], where, headline(after["error"]))
             return Agreement(DIFFERS, detail)
         if "opaque" in before or "opaque" in after:
             if kind != "jvp":
@@ -85,11 +87,6 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
     if new["programs"].keys() - old["programs"].keys():
         return Agreement(UNKNOWN, "only one side has rules for derivatives")
     return found
-
-
-def _said(error: Dict[str, Any]) -> str:
-    lines = error["message"].strip().splitlines()
-    return "%s: %s" % (error["type"], lines[0]) if lines else str(error["type"])
 
 
 def _first_difference(old: Traced, new: Traced) -> str:
@@ -131,10 +128,5 @@ def _used(program: Traced) -> Set[str]:
         number = waiting.pop()
         if number not in found:
             found.add(number)
-            waiting += _operands(program, number)
+            waiting += program["values"].get(number, [()])[0]
     return found
-
-
-def _operands(program: Traced, number: str) -> Iterator[str]:
-    value = program["values"].get(number)
-    return iter(value[0]) if value else iter(())

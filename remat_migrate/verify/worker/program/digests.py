@@ -7,11 +7,13 @@ import hashlib
 import re
 import types
 import weakref
-from typing import Any, Callable, Dict, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Set, Tuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+
+from ..jaxprs import is_jaxpr
+from ..transfer.arrays import is_key, key_data
 
 Digest = str
 
@@ -39,19 +41,13 @@ def digest(*parts: Any) -> Digest:
 
 def constant(value: Any) -> Digest:
     """Return the digest of an array or a number."""
-    if _is_key(value):
-        return digest("key", str(value.dtype), constant(jax.random.key_data(value)))
+    if hasattr(value, "dtype") and is_key(value):
+        return digest("key", str(value.dtype), constant(key_data(value)))
     array = np.asarray(value)
     if array.dtype == object:
         return digest("object", parameter(value, _no_jaxpr))
     data = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=12).hexdigest()
     return digest("constant", str(array.dtype), array.shape, data)
-
-
-def _is_key(value: Any) -> bool:
-    key = getattr(jax.dtypes, "prng_key", None)
-    dtype = getattr(value, "dtype", None)
-    return key is not None and dtype is not None and bool(jnp.issubdtype(dtype, key))
 
 
 def parameters(params: Any, number: NumberJaxpr) -> Tuple[Any, ...]:
@@ -155,24 +151,5 @@ def _code(code: types.CodeType, inner: Callable[[Any], Any]) -> Any:
     return (code.co_code, tuple(constants), code.co_names)
 
 
-def is_jaxpr(value: Any) -> bool:
-    """Return whether a value is a jaxpr, closed or open."""
-    return hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns")
-
-
-def opened(jaxpr: Any) -> Tuple[Any, Tuple[Any, ...]]:
-    """Return an open jaxpr and its constants."""
-    consts = getattr(jaxpr, "consts", None)
-    return (jaxpr.jaxpr, tuple(consts)) if consts is not None else (jaxpr, ())
-
-
 def _no_jaxpr(value: Any) -> Any:
     raise Opaque("a jaxpr is not a constant")
-
-
-def inner_jaxpr(params: Any) -> Optional[Any]:
-    """Return the one jaxpr that a call primitive runs, or None."""
-    for name in ("jaxpr", "call_jaxpr", "fun_jaxpr"):
-        if is_jaxpr(params.get(name)):
-            return params[name]
-    return None

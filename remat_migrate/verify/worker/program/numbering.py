@@ -15,7 +15,8 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 import jax.numpy as jnp
 import numpy as np
 
-from .digests import Digest, Opaque, constant, digest, inner_jaxpr, opened, parameters
+from ..jaxprs import called_jaxpr, opened
+from .digests import Digest, Opaque, constant, digest, parameters
 
 # Primitives that run the jaxpr in their parameters on their operands.
 _CALLS = frozenset(
@@ -99,7 +100,7 @@ class Numbering:
         name = equation.primitive.name
         self.has_custom_rules |= name.startswith("custom_")
         if name in _CALLS:
-            inner = inner_jaxpr(equation.params)
+            inner = called_jaxpr(equation.params)
             if inner is not None:
                 jaxpr, consts = opened(inner)
                 return self.numbers(jaxpr, consts, operands)

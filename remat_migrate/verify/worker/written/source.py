@@ -16,6 +16,7 @@ import numpy as np
 
 from ..frameworks import flax_modules
 from ..transfer import names
+from ..transfer.arrays import is_key
 
 _WIDTH = 88
 # Joins the keys of nested dictionaries in the names of their arrays.
@@ -114,7 +115,7 @@ class Writer:
         return found + ["{}={}".format(name, text) for name, text in named]
 
     def _array(self, value: Any, place: str) -> str:
-        if isinstance(value, jax.Array) and _is_key(value):
+        if isinstance(value, jax.Array) and is_key(value):
             self.arrays[place] = np.asarray(jax.random.key_data(value))
             implementation = str(jax.random.key_impl(value))
             return 'jax.random.wrap_key_data(array("{}"), impl="{}")'.format(place, implementation)
@@ -222,12 +223,7 @@ def _is_tree(value: Mapping[Any, Any]) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, jax.Array) and not _is_key(value) and not value.weak_type
-
-
-def _is_key(value: Any) -> bool:
-    kind = getattr(jax.dtypes, "prng_key", None)
-    return kind is not None and bool(jnp.issubdtype(value.dtype, kind))
+    return isinstance(value, jax.Array) and not is_key(value) and not value.weak_type
 
 
 def storable(arrays: Mapping[str, Any]) -> Dict[str, Any]:
