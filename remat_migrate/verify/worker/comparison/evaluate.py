@@ -21,6 +21,7 @@ import numpy as np
 from .. import relocate, shim
 from ..failures import describe
 from ..frameworks import pure_functions
+from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
 from ..program import agreement, trace
 from ..transfer.arrays import is_key, key_data
 from ..work import is_light
@@ -56,7 +57,7 @@ def evaluate(
     `eager`, or where there are many operations, there are no gradients but those under jit, which
     cost a fraction. What the unit's parameters default to is written as well.
 
-    With `first`, there are the eager values and, in a file of their own, the programs of the unit
+    With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `eager`, of all its derivatives, which suffice if both sides agree. Without `values`,
     or if an argument is abstract, there are only the programs. For `variation`, see `noise`.
 
@@ -67,7 +68,7 @@ def evaluate(
     modes: Dict[str, Any] = {}
     programs: Dict[str, Any] = {}
     precisions = set()
-    is_abstract = False
+    is_abstract = has_abstract(case)
     del shim.policy_errors[:]
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
@@ -75,7 +76,10 @@ def evaluate(
         if variation == noise.RANDOM:
             stack.enter_context(noise.clock_ahead())
         try:
-            prepared = _prepared(unit, case)
+            prepared = _prepared(unit, case, first)
+            computes = first and values and not is_abstract
+            if computes and has_abstract([one.args for one in prepared]):
+                prepared = _prepared(unit, case)
         except Exception as error:
             prepared = []
             modes["eager"] = {"error": describe(error)}
@@ -84,13 +88,12 @@ def evaluate(
             program = _Program(one.function, one.args, one.kwargs)
             if variation == noise.ROUNDING:
                 precisions.add(program.move_inputs())
-            is_abstract = is_abstract or program.is_abstract
-            if program.is_abstract or first:
+            if is_abstract or first:
                 # What `init` returns goes into `apply`, if there is one.
                 is_used = one.label == "init" and len(prepared) > 1
-                if values and not program.is_abstract and not is_used:
-                    modes[label + "eager"] = _eager(program, writer)
-                programs[one.label] = program.traced(eager)
+                if computes and not is_used:
+                    modes[label + "eager"] = _compiled(program, writer)
+                programs[one.label] = program.traced(eager, values_alone=is_used)
             else:
                 _run(program, label, modes, writer, eager)
     writer.close(
@@ -114,17 +117,32 @@ def _eager(program: _Program, writer: _Writer) -> Dict[str, Any]:
     return _outcome(lambda: program.outcome(program.arrays()), writer)
 
 
-def _prepared(unit: Any, case: Dict[str, Any]) -> List[pure_functions.PureCall]:
-    """Return what to run: the unit, or a function in its result if the case says so."""
+def _compiled(program: _Program, writer: _Writer) -> Dict[str, Any]:
+    """As `_eager`, from one compiled program if possible, which takes a fraction of the time."""
+
+    def values() -> Any:
+        try:
+            return compiled(program.outcome_when_traced, program.shared_arrays())
+        except NotCompiled:
+            _seed(writer.seed)
+            return program.outcome(program.arrays())
+
+    return _outcome(values, writer)
+
+
+def _prepared(
+    unit: Any, case: Dict[str, Any], traced: bool = False
+) -> List[pure_functions.PureCall]:
+    """Return what to run or trace: the unit, or a function in its result if the case says so."""
     then = case.get("then")
     if shim.GONE in case["kwargs"] and not _takes(unit, shim.GONE):
         rest = {name: value for name, value in case["kwargs"].items() if name != shim.GONE}
         case = dict(case, kwargs=rest)
     if not then:
-        return pure_functions.prepare(unit, case)
+        return pure_functions.prepare(unit, case, traced)
     arguments = (case["args"], case["kwargs"], then["args"], then["kwargs"])
     case = {"args": arguments, "kwargs": {}, "context": case["context"]}
-    return pure_functions.prepare(results.called(unit, then["of"]), case)
+    return pure_functions.prepare(results.called(unit, then["of"]), case, traced)
 
 
 def _run(
@@ -208,25 +226,22 @@ class _Program:
         leaves, self._tree = jax.tree_util.tree_flatten((args, kwargs))
         self._leaves = [_leaf(leaf) for leaf in leaves]
 
-    @property
-    def is_abstract(self) -> bool:
-        """Return whether some argument is a `jax.ShapeDtypeStruct`, so that nothing can be run."""
-        return any(isinstance(leaf.value, jax.ShapeDtypeStruct) for leaf in self._leaves)
+    def traced(self, thorough: bool, values_alone: bool = False) -> Dict[str, Any]:
+        """Return the programs, see `trace.programs`, and the structure of the result as text.
 
-    def traced(self, thorough: bool) -> Dict[str, Any]:
-        """Return the programs, see `trace.programs`, and the structure of the result as text."""
-        arrays = [leaf.value for leaf in self._leaves if leaf.dynamic]
+        If `values_alone`, there is no program of a derivative.
+        """
+        arrays = self.shared_arrays()
         result: List[str] = []
 
         def traced(arrays: List[Any]) -> List[Any]:
             _seed()
-            args, kwargs = self._arguments(arrays)
-            outcome = results.unfolded(results.outcome_of(self._function, args, kwargs))
+            outcome = self.outcome_when_traced(arrays)
             leaves, tree = jax.tree_util.tree_flatten(outcome)
             result[:] = [_text(str(tree)), *(_kind(leaf) for leaf in leaves)]
             return [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
 
-        chosen = self._differentiable
+        chosen = [] if values_alone else self._differentiable
         programs = trace.programs(traced, arrays, chosen, relocate.place_in_copy, thorough)
         return {"result": result, "programs": programs}
 
@@ -241,9 +256,13 @@ class _Program:
         dynamic = [leaf for leaf in self._leaves if leaf.dynamic]
         return [index for index, leaf in enumerate(dynamic) if leaf.differentiable]
 
+    def shared_arrays(self) -> List[Any]:
+        """Return the arrays, for use under a transformation of JAX."""
+        return [leaf.value for leaf in self._leaves if leaf.dynamic]
+
     def arrays(self) -> List[Any]:
         """Return copies of the arrays: the function may change or donate them."""
-        return [leaf.value.copy() for leaf in self._leaves if leaf.dynamic]
+        return [array.copy() for array in self.shared_arrays()]
 
     def move_inputs(self) -> str:
         """Move the inputs by a rounding of the lowest precision computed in, and return that."""
@@ -264,11 +283,15 @@ class _Program:
 
     def outcome(self, arrays: List[Any]) -> Any:
         """As `call`; for a function that returns nothing, the object that it may have changed."""
-        args, kwargs = self._arguments(arrays)
-        outcome = results.unfolded(results.outcome_of(self._function, args, kwargs))
+        outcome = self.outcome_when_traced(arrays)
         leaves = jax.tree_util.tree_leaves(outcome)
         # An object may keep tracers of the call, which cannot be read.
         return None if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves) else outcome
+
+    def outcome_when_traced(self, arrays: List[Any]) -> Any:
+        """As `outcome`, where tracers are results like arrays."""
+        args, kwargs = self._arguments(arrays)
+        return results.unfolded(results.outcome_of(self._function, args, kwargs))
 
     def _arguments(self, arrays: List[Any]) -> Any:
         rest = iter(arrays)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from typing import Any, List
+from typing import Any, Callable, List
 
 _LIBRARIES = frozenset(["site-packages", "dist-packages"])
 _roots: List[str] = []
+
+# Every import and many attributes ask for the paths of the same files.
+real_path: Callable[[str], str] = functools.lru_cache(maxsize=None)(os.path.realpath)
 
 
 def add(root: str) -> None:
@@ -22,7 +26,7 @@ def is_project_file(path: Any) -> bool:
     if not isinstance(path, str):
         return False
     for root in _roots:
-        if path.startswith(root) or os.path.realpath(path).startswith(root):
+        if path.startswith(root) or real_path(path).startswith(root):
             return not _LIBRARIES.intersection(path.split(os.sep))
     return False
 
@@ -34,7 +38,7 @@ def is_project_module(name: str) -> bool:
 
 def relative(path: str) -> str:
     """Return the path from the project's root, with `/`."""
-    real = os.path.realpath(path)
+    real = real_path(path)
     for root in _roots:
         if real.startswith(root):
             return real[len(root) :].replace(os.sep, "/")

@@ -1,11 +1,17 @@
-"""Call a function on abstract arrays, where only some of its arguments are arrays."""
+"""Call a function of arrays and other values on abstract arrays, or compiled as one program."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Callable, Dict, List, Tuple
 
 import jax
 import numpy as np
+
+from ..work import TracedOperations
+
+# Compiling more operations as one program takes longer than compiling each of the different ones.
+_MOST_COMPILED = 2000
 
 ARRAYS = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
 
@@ -43,11 +49,64 @@ def abstractly(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict
     return jax.eval_shape(of_arrays, arrays)
 
 
-def evaluated(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """Return the result of a function, as shapes if some argument is abstract."""
+def evaluated(
+    function: Callable[..., Any],
+    args: Tuple[Any, ...],
+    kwargs: Dict[str, Any],
+    shapes_do: bool = False,
+) -> Any:
+    """Return the result of a function, as shapes if some argument is abstract.
+
+    If `shapes_do`, it is returned as shapes unless Python needs its values.
+    """
     if has_abstract((args, kwargs)):
         return abstractly(function, args, kwargs)
-    return function(*args, **kwargs)
+    if shapes_do:
+        with contextlib.suppress(Exception):  # running it reports the reason
+            return abstractly(function, args, kwargs)
+    arrays, join = split((args, kwargs))
+
+    def of_arrays(given: List[Any]) -> Any:
+        positional, named = join(given)
+        return function(*positional, **named)
+
+    try:
+        return compiled(of_arrays, arrays)
+    except NotCompiled:
+        return of_arrays(arrays)
+
+
+class NotCompiled(Exception):
+    """A function must run as it is: Python needs its values, or it is too large."""
+
+
+def compiled(function: Callable[[List[Any]], Any], arrays: List[Any]) -> Any:
+    """Return the result of a function of arrays, compiled as one program.
+
+    Compiling each operation takes several times as long. Of the result, the leaves that are no
+    arrays are those that the function returned while it was traced.
+
+    Raises:
+        NotCompiled: it cannot be traced, or has too many operations.
+    """
+    kept: List[Any] = []
+
+    def traced(given: List[Any]) -> List[Any]:
+        traced_operations = TracedOperations()
+        with traced_operations.counted():
+            leaves, tree = jax.tree_util.tree_flatten(function(given))
+        if traced_operations.count > _MOST_COMPILED:
+            raise NotCompiled
+        kept[:] = leaves, tree
+        return [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
+
+    try:
+        computed = iter(jax.jit(traced)(arrays))
+    except Exception as error:
+        raise NotCompiled from error
+    leaves, tree = kept
+    filled = [next(computed) if isinstance(leaf, jax.core.Tracer) else leaf for leaf in leaves]
+    return jax.tree_util.tree_unflatten(tree, filled)
 
 
 def runs(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:
@@ -63,3 +122,15 @@ def runs(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, 
     except Exception:  # the user's function, perhaps in a wrong context
         return False
     return True
+
+
+def alike(tree: Any, other: Any) -> bool:
+    """Return whether two trees have the same structure, and arrays of the same types."""
+    return bool(_outline(tree) == _outline(other))
+
+
+def _outline(tree: Any) -> Any:
+    leaves, structure = jax.tree_util.tree_flatten(tree)
+    return structure, [
+        (leaf.shape, str(leaf.dtype)) if isinstance(leaf, ARRAYS) else None for leaf in leaves
+    ]

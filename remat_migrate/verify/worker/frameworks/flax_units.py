@@ -9,6 +9,7 @@ the module may create unnamed submodules and how many it has. `elsewhere` holds 
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import traceback
@@ -16,7 +17,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 import jax
 
-from .abstraction import abstractly, evaluated, runs
+from .abstraction import abstractly, alike, evaluated, runs
 from .flax_modules import (
     Place,
     belongs,
@@ -158,7 +159,11 @@ def _filter_from_data(collections: Any) -> Any:
 
 
 def prepare(
-    unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], context: Dict[str, Any]
+    unit: Callable[..., Any],
+    args: Tuple[Any, ...],
+    kwargs: Dict[str, Any],
+    context: Dict[str, Any],
+    traced: bool,
 ) -> List[PureCall]:
     """See `pure_functions.prepare`."""
     pure = _PureUnit(unit, args, context)
@@ -168,11 +173,16 @@ def prepare(
         known = {"variables": context["variables"], "rngs": context.get("rngs") or {}}
         return [PureCall("", pure.apply, (pure.state(known), *args), kwargs)]
     init = pure.init_call(args, kwargs, context.get("rngs") or {})
+    run = functools.partial(evaluated, shapes_do=traced)
+    variables_of = init._replace(function=lambda *args, **kwargs: init.function(*args, **kwargs)[1])
     try:
-        _, variables = _with_keys(evaluated, init)
+        variables = _with_keys(run, variables_of)
     except Exception:  # evaluation raises it again and reports it
         return [init]
     keys = {name: key for name, key in init.args[0]["rngs"].items() if name != "params"}
+    made = context.get("made")
+    if traced and made and alike(variables, made["variables"]):
+        variables = made["variables"]
     known = dict(init.args[0], variables=variables, rngs=keys)
     apply = PureCall("apply", pure.apply, (known, *args), kwargs)
     _learn_keys(apply)

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import jax
 
-from .abstraction import evaluated, runs
+from .abstraction import alike, evaluated, runs
 from .pure_call import PureCall
 
 
@@ -105,7 +105,11 @@ def _modules(tree: Any) -> Iterator[Any]:
 
 
 def prepare(
-    unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], context: Dict[str, Any]
+    unit: Callable[..., Any],
+    args: Tuple[Any, ...],
+    kwargs: Dict[str, Any],
+    context: Dict[str, Any],
+    traced: bool,
 ) -> List[PureCall]:
     """See `pure_functions.prepare`."""
     wants_transform = any(True for _ in _modules((args, kwargs))) or _has_deferred((args, kwargs))
@@ -124,9 +128,12 @@ def prepare(
     start = {"rng": jax.random.PRNGKey(seed)}
     init = PureCall("init", pure.init, (start, *args), kwargs)
     try:
-        params, state = evaluated(*init[1:])
+        params, state = evaluated(*init[1:], shapes_do=traced)
     except Exception:  # evaluation raises it again and reports it
         return [init]
+    made = context.get("made")
+    if traced and made and alike((params, state), (made["params"], made["state"])):
+        params, state = made["params"], made["state"]
     known["params"] = _overlaid(params, known["params"] or {})
     known["state"] = _overlaid(state, known["state"] or {})
     return [init, PureCall("apply", pure.apply, (known, *args), kwargs)]

@@ -5,7 +5,7 @@ pytrees already. The `context` of a case is one of:
 
 - None: the unit is called directly.
 - `{"library": "flax", "variables", "rngs", "mutable", ...}` (see `flax_units`). If `variables` is
-  None, they are initialised.
+  None, they are initialised; `made` holds what this gave before, with which programs are compared.
 - `{"library": "haiku", "seed", ...}` (see `haiku_units`), likewise without `params`.
 
 A context is a pytree of dicts and lists, whose arrays may be tracers when it is captured under a
@@ -33,17 +33,19 @@ __all__ = [
     "is_rehearsal",
     "prepare",
     "unbound",
+    "with_made",
 ]
 
 Context = Dict[str, Any]
 
 
-def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[PureCall]:
+def prepare(unit: Callable[..., Any], case: Dict[str, Any], traced: bool = False) -> List[PureCall]:
     """Return the plain functions that exercise a unit on a case, with their arguments.
 
     Where variables or parameters must be initialised, one "init" and one "apply"; if they cannot
     be, "init" alone, which raises the reason when it is called. Otherwise one without a label. When
-    an array argument is a `jax.ShapeDtypeStruct`, so are the variables, and nothing is computed.
+    an array argument is a `jax.ShapeDtypeStruct`, so are the variables, and nothing is computed. If
+    the functions are only to be `traced`, the variables are those made before, or abstract.
     `function(*args, **kwargs)` may be differentiated with respect to the array leaves of `args` and
     `kwargs`; the first of `args` holds variables or parameters and random keys, if any.
     """
@@ -52,8 +54,8 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any]) -> List[PureCall]:
     if context is None:
         return [PureCall("", unit, args, kwargs)]
     if context["library"] == "flax":
-        return flax_units.prepare(unit, args, kwargs, context)
-    return haiku_units.prepare(unit, args, kwargs, context)
+        return flax_units.prepare(unit, args, kwargs, context, traced)
+    return haiku_units.prepare(unit, args, kwargs, context, traced)
 
 
 def initialised_case(unit: Callable[..., Any], case: Dict[str, Any]) -> Dict[str, Any]:
@@ -61,10 +63,17 @@ def initialised_case(unit: Callable[..., Any], case: Dict[str, Any]) -> Dict[str
     calls = prepare(unit, case)
     if case.get("then") or [call.label for call in calls] != ["init", "apply"]:
         return case
-    context = dict(case["context"], **calls[1].args[0])
+    context = dict(case["context"], made=None, **calls[1].args[0])
     if context["library"] == "flax":
         context["mutable"] = flax_units.MUTABLE
     return dict(case, context=context)
+
+
+def with_made(case: Dict[str, Any], calls: List[PureCall]) -> Dict[str, Any]:
+    """Return a case with what its initialisation gave, for other processes that trace it."""
+    if [call.label for call in calls] != ["init", "apply"]:
+        return case
+    return dict(case, context=dict(case["context"], made=calls[1].args[0]))
 
 
 def initialised(

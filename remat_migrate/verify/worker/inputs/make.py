@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from ..frameworks import flax_modules, pure_functions
+from ..frameworks.abstraction import evaluated
 from ..instances import constructions, option_strings, sizes
 from ..instances.constructions import concrete, of_project
 from ..producers.produced import Producers
@@ -350,29 +351,37 @@ class _Maker:
             return
         trouble: Optional[str] = None
         works: Optional[int] = None
+        calls: List[pure_functions.PureCall] = []
         for variant in (0, 1, 2):
-            trouble = self._works(variant)
+            trouble, prepared = self._works(variant)
             if trouble in (None, _NOT_FINITE):
-                works = variant if trouble is None or works is None else works
+                if trouble is None or works is None:
+                    works, calls = variant, prepared
             if trouble is None:
                 break
         if works is not None:
             # Rebuild the case: the unit may have changed its arguments.
             self.variant = works
-            self.cases.append((self._about(pins), self._case(works)))
+            case = pure_functions.with_made(self._case(works), calls)
+            self.cases.append((self._about(pins), case))
         else:
             about = self._about(pins)
             self.reasons.append("{}{}".format(about + ": " if about else "", trouble))
 
-    def _works(self, variant: int) -> Optional[str]:
-        """Run what has been found with these numbers; return what is wrong with them."""
+    def _works(self, variant: int) -> Tuple[Optional[str], List[pure_functions.PureCall]]:
+        """Run what has been found with these numbers.
+
+        Returns what is wrong with them, and what was run.
+        """
+        calls: List[pure_functions.PureCall] = []
         try:
-            finite = _finite(_evaluate(self.unit, self._case(variant)))
+            calls = pure_functions.prepare(self.unit, self._case(variant))
+            finite = _finite([evaluated(*call[1:]) for call in calls[-1:]])
         except NOT_OURS:
             raise
         except BaseException as error:
-            return repairs.describe(error)
-        return None if finite else _NOT_FINITE
+            return repairs.describe(error), calls
+        return None if finite else _NOT_FINITE, calls
 
     def _case(self, variant: int) -> Case:
         args, kwargs = construct.arguments(
@@ -390,15 +399,6 @@ class _Maker:
             described(self.search.nodes[number], choice) for number, choice in sorted(shown.items())
         ]
         return ", ".join(text for text in texts if text)
-
-
-def _evaluate(unit: Callable[..., Any], case: Case) -> List[Any]:
-    """Return the results of a unit on a case, for each way of calling it."""
-    # Not jitted: the comparison reuses the operations compiled here.
-    return [
-        prepared.function(*prepared.args, **prepared.kwargs)
-        for prepared in pure_functions.prepare(unit, case)
-    ]
 
 
 def _abstract(case: Case) -> Case:

@@ -6,6 +6,7 @@ import inspect
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from ..frameworks import pure_functions
+from ..frameworks.abstraction import evaluated
 
 # How many numbers are changed one by one if they cannot all be changed together.
 _MOST_INDIVIDUAL = 3
@@ -84,7 +85,7 @@ def _with_numbers(case: _Case, numbers: List[_Number]) -> _Case:
 def _runs(function: Callable[..., Any], case: _Case) -> bool:
     try:
         for one in pure_functions.prepare(function, case):
-            one.function(*one.args, **one.kwargs)
+            evaluated(*one[1:])
     except Exception:
         return False  # the new number is invalid
     return True

@@ -16,6 +16,7 @@ import sys
 import types
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from ..environment import projects
 from ..instances.bindings import ELEMENT, binding, first_of
 from ..instances.expressions import Unknown
 from ..instances.sources import Function, Scope, Source, key_of, parameters
@@ -144,7 +145,7 @@ class Initialisers:
         return (
             bool(root)
             and isinstance(file, str)
-            and os.path.realpath(file).startswith(root + os.sep)
+            and projects.real_path(file).startswith(root + os.sep)
         )
 
     @staticmethod
