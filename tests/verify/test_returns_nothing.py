@@ -63,6 +63,22 @@ if __name__ == "__main__":
     assert y.shape == (3,)
     main()
 """
+MODULE = """
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+def layer(x, train):
+    return jnp.sin(x) if train else x
+
+
+class Net(nn.Module):
+    @nn.compact
+    def create(self):
+        kernel = self.param("kernel", nn.initializers.ones, (3,))
+        jax.checkpoint(layer, {option})(kernel, {train})
+"""
 OLD_TESTS = TESTS.format(option="concrete=True", scale="2.0", loss="loss")
 OLD_MAIN = MAIN.format(option="concrete=True", function="layer", policy="True")
 
@@ -110,3 +126,10 @@ def test_program_under_the_main_guard(
     new = MAIN.format(option=option, function=function, policy=policy)
     found = verdicts(tmp_path, OLD_MAIN, new)
     assert [each["verdict"] for each in found.values()] == [outcome]
+
+
+@pytest.mark.parametrize(("train", "outcome"), [("True", "equal"), ("False", "differs")])
+def test_flax_method(tmp_path: Path, train: str, outcome: str) -> None:
+    old = MODULE.format(option="concrete=True", train="True")
+    new = MODULE.format(option="static_argnums=(1,)", train=train)
+    assert verdicts(tmp_path, old, new)["create"]["verdict"] == outcome

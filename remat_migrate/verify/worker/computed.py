@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import sys
-from typing import Any, Iterator, List, Optional
+from typing import Any, Callable, Iterator, List, Optional
 
 NAME = "__remat_migrate_computed__"
 # Loops may compute any number of arrays.
@@ -34,6 +34,13 @@ def collecting() -> Iterator[List[Any]]:
         yield _collected
     finally:
         _collected = before
+
+
+def result_of(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Return the result of a call; if that is None, the arrays that the unit computed in it."""
+    with collecting() as arrays:
+        result = function(*args, **kwargs)
+    return (arrays or None) if result is None else result
 
 
 def note(unit: str, value: Any) -> Any:

@@ -447,6 +447,42 @@ def test_defaults_of_an_annotated_configuration_shrink(project):
     assert config.d_model == x.shape[-1] == 64
 
 
+EXPERTS = """
+import dataclasses
+from typing import Optional, Sequence
+import flax.linen as nn, jax, jax.numpy as jnp
+
+@dataclasses.dataclass
+class Config:
+    width: int
+    depth: int
+
+def get_config(variant):
+    return Config(width=2048, depth=18) if variant == "large" else Config(width=1024, depth=18)
+
+class Experts(nn.Module):
+    configs: Sequence[Config]
+
+    @nn.compact
+    def __call__(self, xs: Sequence[Optional[jax.Array]]):
+        layers = zip(xs, self.configs)
+        return [x @ self.param(f"w{i}", nn.initializers.ones, (c.width, 4)) for i, (x, c) in enumerate(layers)]
+
+    def create(self):
+        self([jnp.ones((1, config.width)) for config in self.configs])
+
+def model():
+    return Experts(configs=[get_config("large"), get_config("small")])
+"""
+
+
+def test_elements_of_a_list_have_the_sizes_of_the_settings_beside_them(project):
+    (case, *_) = cases_of(project(experts=EXPERTS), "Experts.__call__")
+    module, xs = case["args"]
+    assert [x.shape[-1] for x in xs] == [config.width for config in module.configs]
+    assert len({x.shape[-1] for x in xs}) == 2
+
+
 def test_protocols_of_functions_are_functions(project):
     module = project(
         callbacks="""

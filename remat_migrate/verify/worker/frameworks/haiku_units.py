@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import jax
 
+from .. import computed
 from .abstraction import alike, evaluated, runs
 from .pure_call import PureCall
 
@@ -184,7 +185,7 @@ class _PureUnit:
             for name, count in self.counters.items():
                 frame.counter_stack.peek()[name] = count
             positional, named = _Moving(frame.frame_id).moved((args, kwargs))
-            return self.unit(*positional, **named)
+            return computed.result_of(self.unit, positional, named)
 
         return haiku().transform_with_state(body)
 

@@ -42,22 +42,17 @@ def find_blame(error: BaseException, search: Any) -> Blame:
     """Return what an error of a pass is about."""
     message = str(error)
     named = _by_number(message, search)
-    frame, line, callee = _frames(error)
+    frames, callee = _frames(error)
     numbers: List[Any] = []
     keys: List[Any] = []
     nodes: List[Node] = []
-    if frame is not None:
-        statement = statement_of(frame, line)
-        for part in ast.walk(statement) if statement is not None else ():
-            number = part.value if hasattr(part, "value") else getattr(part, "n", None)
-            if isinstance(part, ast.Constant) and type(number) in (int, float):
-                numbers.append(number)
-        found = list(_named_values(statement, frame)) if statement is not None else []
+    if frames:
+        statement = statement_of(*frames[-1])
+        found = list(_named_values(statement, frames[-1][0])) if statement is not None else []
+        numbers = _numbers(statement)
         keys = [key for _, thing in found if type(thing) is dict for key in thing]
         keys += _written_keys(statement)
-        for name, thing in found:
-            nodes += _nodes(thing, search, 2)
-            nodes += _by_name(name, thing, search)
+        nodes += _inputs_among(found, search)
     if callee is not None:
         code = callee.f_code
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]:
@@ -66,6 +61,12 @@ def find_blame(error: BaseException, search: Any) -> Blame:
     nodes += _nodes(pending, search, 0)
     for argument in getattr(error, "args", ()):
         nodes += [argument._ticket.node] if isinstance(argument, Probe) else []
+    for frame, line in reversed(frames[:-1]):
+        # In a loop that JAX traces by itself, nothing depends on the inputs: ask the callers.
+        if not nodes and not named:
+            statement = statement_of(frame, line)
+            found = list(_named_values(statement, frame)) if statement is not None else []
+            nodes += _inputs_among(found, search)
     nodes = named or nodes
     if re.search("unsupported operand.*'(list|tuple)'", message):
         # Transformations rebuild lists, so that the one in the statement is none that was passed.
@@ -84,26 +85,46 @@ def _by_number(message: str, search: Any) -> List[Node]:
     return [search.nodes[number] for number in sorted(numbers)]
 
 
+def _inputs_among(found: List[Tuple[str, Any]], search: Any) -> List[Node]:
+    """Return the inputs that named values are, hold, or were computed from."""
+    nodes: List[Node] = []
+    for name, thing in found:
+        nodes += _nodes(thing, search, 2)
+        nodes += _by_name(name, thing, search)
+    return nodes
+
+
 def _distinct(nodes: List[Node]) -> List[Node]:
     return list(dict.fromkeys(nodes))
 
 
+def _numbers(statement: Optional[ast.AST]) -> List[Any]:
+    """Return the numbers that a statement mentions."""
+    found = []
+    for part in ast.walk(statement) if statement is not None else ():
+        number = part.value if hasattr(part, "value") else getattr(part, "n", None)
+        if isinstance(part, ast.Constant) and type(number) in (int, float):
+            found.append(number)
+    return found
+
+
 def _frames(
     error: BaseException,
-) -> Tuple[Optional[FrameType], int, Optional[FrameType]]:
-    """Return the innermost frame of the user's code, its line, and the library frame below."""
-    own = callee = None
-    line = 0
+) -> Tuple[List[Tuple[FrameType, int]], Optional[FrameType]]:
+    """Return the frames of the user's code with their lines, and the library frame below."""
+    own: List[Tuple[FrameType, int]] = []
+    callee = None
     trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
         if module not in _LIBRARIES and module != _OWN_PACKAGE:
             # A frame continues after the error (in `finally`); use the line of the traceback.
-            own, line, callee = trace.tb_frame, trace.tb_lineno, None
-        elif own is not None and callee is None and module != _OWN_PACKAGE:
+            own.append((trace.tb_frame, trace.tb_lineno))
+            callee = None
+        elif own and callee is None and module != _OWN_PACKAGE:
             callee = trace.tb_frame
         trace = trace.tb_next
-    return own, line, callee
+    return own, callee
 
 
 def _place(error: BaseException) -> Tuple[Tuple[str, str, int], ...]:
@@ -248,17 +269,23 @@ def _nodes(thing: Any, search: Any, depth: int) -> List[Node]:
 
 
 def _by_name(name: str, thing: Any, search: Any) -> List[Node]:
-    """Return inputs with the same name and value, for Python values are not traced."""
-    if not isinstance(thing, (bool, int, float, tuple)) or not name:
+    """Return inputs with the same name and value or shape, where the value is not traced."""
+    shape = thing.shape if isinstance(thing, jax.core.Tracer) else None
+    if not name or not (isinstance(thing, (bool, int, float, tuple)) or shape):
         return []
     return [
         node
         for node in search.in_use()
         if node.name == name
         and node.choice is not None
-        and node.choice.kind == VALUE
-        and type(node.choice.value) is type(thing)
-        and node.choice.value == thing
+        and (
+            node.choice.kind == ARRAY
+            and node.choice.value[0] == shape
+            or node.choice.kind == VALUE
+            and type(node.choice.value) is type(thing)
+            and not shape
+            and node.choice.value == thing
+        )
     ]
 
 

@@ -86,8 +86,13 @@ def make_cases(
         maker.reasons.append(stopped)
     finally:
         config.update("jax_traceback_filtering", filtering)
-        candidates.sizes.clear()
+        _forget_sizes()
     return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)), stopped)
+
+
+def _forget_sizes() -> None:
+    candidates.sizes.clear()
+    candidates.sizes_of_parts.clear()
 
 
 @contextlib.contextmanager
@@ -219,10 +224,11 @@ class _Maker:
 
     def _use_sizes(self) -> None:
         """Let arrays have the sizes of the instances."""
-        candidates.sizes.clear()
+        _forget_sizes()
         for cls in self._instances():
             known = self.search.arguments_of(cls)
             candidates.sizes.update(sizes.main_sizes(known))
+            candidates.sizes_of_parts += sizes.sizes_of_parts(known)
             for name, number in sizes.numbers(known):
                 if sizes.kind(name) == "vocabulary" and name in self.read:
                     candidates.sizes["vocabulary"] = number

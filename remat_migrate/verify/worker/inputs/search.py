@@ -131,7 +131,8 @@ class Search:
         text = str(name)
         if text not in node.children:
             annotation = type_hints.of_part(node, text)
-            plan = type_hints.plan_by_annotation(text, annotation, True) if annotation else None
+            with candidates.sizes_of_element(text):
+                plan = type_hints.plan_by_annotation(text, annotation, True) if annotation else None
             if plan is None and candidates.is_keys(node.name) and not text.isdigit():
                 plan = Plan(list(candidates.PRNG))
             node.children[text] = self.new((*node.path, text), node, annotation, plan)

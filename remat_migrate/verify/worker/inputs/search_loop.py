@@ -10,7 +10,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from . import blame, candidates, repairs, shapes
 from .blame import Blame
-from .node import LIKE, LIST, Choice, Node
+from .node import ARRAY, LIKE, LIST, Choice, Node
 from .search import Budget, Call, Search
 
 Move = List[Tuple[Node, Choice, Sequence[Choice]]]
@@ -176,7 +176,10 @@ class _Improvement:
             further = _got_further(outcome, self.start)
             if further is False or outcome.mark in self.visited:
                 return False
-            if further is None and set(outcome.blamed.nodes) == set(self.start.blamed.nodes):
+            same = str(outcome.blamed.error) == str(self.start.blamed.error)
+            if further is None and (
+                same or set(outcome.blamed.nodes) == set(self.start.blamed.nodes)
+            ):
                 return False
         self.reached = outcome
         return True
@@ -211,11 +214,30 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
         for move in _interleave(group, lists):
             if count < most:
                 count += 1
-                yield move
+                yield _with_named_axes(search, move)
     for move in _interleave(rest, [node.queue[:MOST_OF_OTHERS] for node in rest]):
         if count < most:
             count += 1
             yield move
+
+
+def _with_named_axes(search: Search, move: Move) -> Move:
+    """Add the other arrays with a named axis, which has the same size everywhere, to a move."""
+    ((node, choice, others),) = move
+    axes = shapes.axes_of(node.annotation)
+    before = node.choice
+    if before is None or before.kind != ARRAY or choice.kind != ARRAY:
+        return move
+    if not len(axes) == len(before.value[0]) == len(choice.value[0]):
+        return move
+    moved = {node: (choice, others)}
+    for axis, old, new in zip(axes, before.value[0], choice.value[0]):
+        if old != new and axis.isidentifier() and not axis.startswith("_"):
+            for other in search.in_use():
+                also = shapes.resized(other, axis, new) if other is not node else None
+                if also is not None:
+                    moved[other] = (also, ())
+    return [(each, made, rest) for each, (made, rest) in moved.items()]
 
 
 def _is_given(node: Node) -> bool:

@@ -116,12 +116,17 @@ def plan_by_annotation(name: str, annotation: Any, inside: bool = False) -> Opti
     arguments = getattr(annotation, "__args__", None) or ()
     if hasattr(annotation, "__metadata__"):  # Annotated[X, ...]
         return plan_by_annotation(name, origin, inside)
-    if origin is typing.Union or type(annotation).__name__ == "UnionType":
+    if _is_union(annotation):
         return _union(name, arguments, inside)
     if str(origin).endswith("Literal") or str(annotation).startswith("typing_extensions.Literal"):
         choices = [value(argument) for argument in arguments]
         return Plan(choices, choices, True)
     return _plan_by_class(name, annotation, origin, arguments, inside)
+
+
+def _is_union(annotation: Any) -> bool:
+    origin = getattr(annotation, "__origin__", None)
+    return origin is typing.Union or type(annotation).__name__ == "UnionType"
 
 
 def _plan_by_class(
@@ -269,9 +274,9 @@ def of_part(node: Node, name: str) -> Any:
         if isinstance(node.choice.value, tuple):
             return node.choice.value[int(name)]
     arguments = getattr(node.annotation, "__args__", None) or ()
-    arguments = [a for a in arguments if a is not type(None)]
-    if len(arguments) == 1 and getattr(arguments[0], "__args__", None) is not None:
-        arguments = list(arguments[0].__args__)  # Optional[List[X]]
+    if _is_union(node.annotation):
+        held = [a for a in arguments if getattr(a, "__args__", None)]
+        arguments = held[0].__args__ if held else [a for a in arguments if a is not type(None)]
     return arguments[-1] if arguments and not isinstance(arguments[-1], typing.TypeVar) else None
 
 
