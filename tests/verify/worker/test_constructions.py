@@ -465,8 +465,11 @@ class Experts(nn.Module):
 
     @nn.compact
     def __call__(self, xs: Sequence[Optional[jax.Array]]):
-        layers = zip(xs, self.configs)
-        return [x @ self.param(f"w{i}", nn.initializers.ones, (c.width, 4)) for i, (x, c) in enumerate(layers)]
+        kernels = [
+            self.param(f"kernel{i}", nn.initializers.ones, (config.width, 4))
+            for i, config in enumerate(self.configs)
+        ]
+        return [x @ kernel for x, kernel in zip(xs, kernels)]
 
     def create(self):
         self([jnp.ones((1, config.width)) for config in self.configs])

@@ -279,12 +279,13 @@ def _by_name(name: str, thing: Any, search: Any) -> List[Node]:
         if node.name == name
         and node.choice is not None
         and (
-            node.choice.kind == ARRAY
-            and node.choice.value[0] == shape
-            or node.choice.kind == VALUE
-            and type(node.choice.value) is type(thing)
-            and not shape
-            and node.choice.value == thing
+            (node.choice.kind == ARRAY and node.choice.value[0] == shape)
+            or (
+                node.choice.kind == VALUE
+                and type(node.choice.value) is type(thing)
+                and not shape
+                and node.choice.value == thing
+            )
         )
     ]
 

@@ -17,7 +17,7 @@ BATCH, LENGTH, WIDTH = 2, 4, 8
 # The sizes of the module that is being run, if they are known: "width", "heads", "head_dim", and
 # "vocabulary" if it reads that.
 sizes: Dict[str, int] = {}
-# Those of its parts, if it has a list of them: the n-th list element of an argument is for the n-th.
+# Those of its parts, if it has a list of them: element n of a list argument is for part n.
 sizes_of_parts: List[Dict[str, int]] = []
 
 
