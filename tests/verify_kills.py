@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 from support import write_files
 
-SIGNALS = ("SIGTERM", "SIGHUP", "SIGKILL")
+SIGNALS = ("SIGTERM", "SIGHUP", "SIGKILL", "SIGINT")
 # Within so many seconds of the signal, everything must be gone; a loaded machine is slow.
 PATIENCE = 60.0
 
@@ -90,16 +90,19 @@ def main() -> None:
     """Kill runs, and exit with 1 if one of them left something."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--each", type=int, default=20, help="runs for each signal")
+    parser.add_argument("--seconds", type=float, default=6.0, help="how long runs last at most")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     draw = random.Random(given.seed)
+    # Programs in the background ignore it, and so would the runs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder))
         for name in SIGNALS:
             found = []
             for number in range(given.each):
-                delay = draw.uniform(0.0, 6.0)
+                delay = draw.uniform(0.0, given.seconds)
                 for left in leftovers(project, name, delay, command=number % 2 == 1):
                     found.append(f"  after {delay:.2f} s: {left}")
             print(

@@ -10,6 +10,8 @@ import re
 import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from ..environment import projects
+
 _SKIPPED = re.compile(r"\..*|__pycache__|node_modules|site-packages|build|dist|venv|env")
 _MOST_FILES = 4000
 _MOST_BYTES = 400_000
@@ -137,10 +139,11 @@ class Sources:
 
     def module(self, source: Source, load: bool = False) -> Any:
         """Return the module of a file; None unless it is imported, or can be if `load` says so."""
+        name = os.path.basename(source.path)
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
-            if isinstance(file, str) and file.endswith(os.path.basename(source.path)):
-                if os.path.realpath(file) == source.path:
+            if isinstance(file, str) and file.endswith(name):
+                if projects.real_path(file) == source.path:
                     return module
         if not load:
             return None

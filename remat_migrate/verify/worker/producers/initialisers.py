@@ -74,6 +74,7 @@ class Initialisers:
         self.sources = constructions.sources
         self.evaluator = constructions.evaluator
         self._found: Dict[Tuple[str, int, str], List[Initialiser]] = {}
+        self._of_modules: Dict[str, List[Any]] = {}
 
     def of(self, function: Any, name: str) -> List[Initialiser]:
         """Return what may make a parameter of a function, the likeliest first."""
@@ -93,7 +94,9 @@ class Initialisers:
             return []
         found: List[Initialiser] = []
         weights = bool(_PARAMETERS.fullmatch(name.lower().strip("_")))
-        nearby = list(self._nearby(source))
+        if source.path not in self._of_modules:
+            self._of_modules[source.path] = list(self._nearby(source))
+        nearby = self._of_modules[source.path]
         first = [n for n in names if n not in ("self", "cls")][:1]
         if weights or name in first:
             found += [Initialiser(f) for f in nearby if _are_named_alike(f.__name__, node.name)]
