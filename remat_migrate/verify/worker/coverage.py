@@ -40,7 +40,7 @@ _RECORDER = b"__remat_migrate_unit__"
 # What one checkpoint wraps: the edited piece that applies it, and a name.
 _Application = Tuple[int, str]
 _MISSING = object()
-_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
+FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 
 
 class Spot(NamedTuple):
@@ -265,12 +265,12 @@ def _watched(number: int, wrapped: Any, made: Any, methods: Any) -> Any:
     application = (number, getattr(wrapped, "__name__", type(wrapped).__name__))
     if isinstance(made, type):
         names = [*(methods or ()), "__call__"]
-        found = [n for n in dict.fromkeys(names) if isinstance(getattr(made, n, None), _FUNCTIONS)]
+        found = [n for n in dict.fromkeys(names) if isinstance(getattr(made, n, None), FUNCTIONS)]
         if made is wrapped or not found:
             return made
         for name in found:
             setattr(made, name, _noting(getattr(made, name), application))
-    elif isinstance(made, _FUNCTIONS) or _is_compiled(made):
+    elif isinstance(made, FUNCTIONS) or _is_compiled(made):
         made = _noting(made, application)
     elif made is wrapped or not _watch_objects(made, wrapped, application):
         return made

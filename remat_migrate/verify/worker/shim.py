@@ -76,7 +76,8 @@ def install(table: str) -> None:
             api = _Api(attribute, entry["subject"], entry["classes"])
             modules.setdefault(module, []).append(api)
             if read["replace"] != NONE:
-                _replaced[name] = coverage.watched(plain(api.subject), api.subject)
+                old = plain(api.subject, as_function=_returns_functions(module))
+                _replaced[name] = coverage.watched(old, api.subject)
     modules.setdefault("jax", [])
     for name, apis in modules.items():
         after_import(name, functools.partial(_patch, apis, read["replace"]))
@@ -95,7 +96,8 @@ def _patch(apis: List[_Api], replace: str, module: Any) -> None:
         expected = module.__name__ in ("jax", "jax.ad_checkpoint")
         if real is None and not (expected and replace != NONE):
             continue
-        old = plain(api.subject, real if api.classes else None)
+        lifted = real if api.classes else None
+        old = plain(api.subject, lifted, _returns_functions(module.__name__))
         if real is not None and module.__name__.partition(".")[0] == "haiku":
             old = _checked(old, real)
         if real is not None and (replace == NONE or projects.is_project_module(module.__name__)):
@@ -139,20 +141,29 @@ def _is_leftover(frame: Any) -> bool:
     return any(path == other and first <= line <= last for other, first, last in _leftover)
 
 
-def plain(subject: str, lifted: Optional[Callable[..., Any]] = None) -> Callable[..., Any]:
+def _returns_functions(module: str) -> bool:
+    """Return whether what a module's checkpoint function returns is a function of Python."""
+    return module.partition(".")[0] in ("jax", "haiku")
+
+
+def plain(
+    subject: str, lifted: Optional[Callable[..., Any]] = None, as_function: bool = False
+) -> Callable[..., Any]:
     """Return a function that returns its first argument, or the one called `subject`.
 
     Without either it gives a decorator that does. `lifted` is the Flax transform whose place it
     takes: Flax calls an unnamed submodule after its class, and its transforms put their own name
-    before it (`CheckpointDense_0`), so a wrapped class becomes a subclass with that name.
+    before it (`CheckpointDense_0`), so a wrapped class becomes a subclass with that name. With
+    `as_function`, an object that can be called becomes a function that calls it, and any other
+    raises TypeError.
     """
 
     def checkpoint(*args: Any, **options: Any) -> Any:
         wrapped = args[0] if args else options.get(subject, _MISSING)
         _check_policy(options.get("policy"))
         if wrapped is _MISSING:
-            return _marked(lambda fun: _same(fun, lifted))
-        return _same(wrapped, lifted)
+            return _marked(lambda fun: _same(fun, lifted, as_function))
+        return _same(wrapped, lifted, as_function)
 
     # Inputs are made for functions of the user's that `functools.wraps` it.
     parameter = inspect.Parameter(subject, inspect.Parameter.POSITIONAL_ONLY, annotation=Callable)
@@ -208,7 +219,18 @@ def _marked(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _same(wrapped: Any, lifted: Optional[Callable[..., Any]]) -> Any:
+def _same(wrapped: Any, lifted: Optional[Callable[..., Any]], as_function: bool) -> Any:
+    if hasattr(type(wrapped), "remat_migrate_callable"):  # an input that is still undecided
+        wrapped = wrapped.remat_migrate_callable()
+    if as_function and not callable(wrapped):
+        raise TypeError("%r object is not callable" % type(wrapped).__name__)
+    if as_function and not isinstance(wrapped, (type, *coverage.FUNCTIONS)):
+
+        @functools.wraps(wrapped)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return wrapped(*args, **kwargs)
+
+        return function
     if lifted is None or not isinstance(wrapped, type):
         return wrapped
     name = _prefix(lifted) + wrapped.__name__

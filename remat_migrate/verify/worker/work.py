@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any, Callable, Iterator, List
 
 import jax
@@ -41,6 +42,10 @@ def _size(aval: Any) -> float:
     return float(np.prod(getattr(aval, "shape", ())))
 
 
+class TooManyOperations(BaseException):
+    """A pass traces more operations than it may."""
+
+
 class TracedOperations:
     """How many operations all passes of this process have traced."""
 
@@ -49,13 +54,15 @@ class TracedOperations:
         self._last = 0
 
     @contextlib.contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count the operations that are traced meanwhile."""
+    def counted(self, most: float = math.inf) -> Iterator[None]:
+        """Count the operations that are traced meanwhile; raise if they are more than `most`."""
         start = self.count
         bind = _Primitive.bind
 
         def count_and_bind(primitive: Any, *args: Any, **params: Any) -> Any:
             self.count += 1
+            if self.count - start > most:
+                raise TooManyOperations
             return bind(primitive, *args, **params)
 
         _Primitive.bind = count_and_bind

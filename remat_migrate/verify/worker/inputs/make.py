@@ -243,7 +243,8 @@ class _Maker:
         """Add a node for each parameter."""
         known = type_hints.of_callable(self.unit)
         siblings = tuple(made.parameters)
-        bound = self.unit.keywords if isinstance(self.unit, functools.partial) else {}
+        unit: Any = inspect.unwrap(self.unit)
+        bound = unit.keywords if isinstance(unit, functools.partial) else {}
         for at, (name, parameter) in enumerate(made.parameters.items()):
             if name in bound:
                 continue  # bound arguments are not passed again

@@ -127,6 +127,12 @@ class Probe:
             _decide(self, _functions(self._ticket.node, args, kwargs))
         return _current(self)(*args, **kwargs)
 
+    def remat_migrate_callable(self) -> Any:
+        """Return what is passed; an undecided probe becomes a function."""
+        if self._ticket.node.choice is None:
+            _decide(self, _functions(self._ticket.node, (), {}))
+        return _current(self)
+
     def __len__(self) -> int:
         if self._ticket.node.choice is None:
             _decide(self, _sequences(self._ticket.node))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 
 from ..instances.constructions import Constructions
 from ..producers import produced, settings
-from ..work import operations
+from ..work import TooManyOperations, operations
 from . import blame, candidates, construct, networks, type_hints
 from .blame import Blame
 from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, WatchedStr, watched
@@ -43,6 +44,9 @@ from .probe import Probe
 
 Call = Callable[[Tuple[Any, ...], Dict[str, Any]], Any]
 Snapshot = Dict[int, Any]
+
+# Of a pass in which JAX runs each iteration of its loops: operations.
+_MOST_UNROLLED = 8_000
 
 
 class OutOfTime(BaseException):
@@ -96,6 +100,8 @@ class Search:
         # Code reads values that JAX computes from constants: compute them while tracing.
         self.folding = False
         self.last_error: Optional[BaseException] = None
+        # Its loops are traced as loops: the iterations are too many to run each.
+        self.has_long_loops = False
         # A library wants strings that are no subclass.
         self.plain_text = False
         self.start()
@@ -273,7 +279,8 @@ class Search:
                 traced({})
                 return None
             with contextlib.ExitStack() as stack:
-                if not jit and not self.folding:
+                unrolled = not (jit or self.folding or self.has_long_loops)
+                if unrolled:
                     # Without inner jits JAX can tell which inputs a value depends on. Not while
                     # folding: whole compiled functions take a fraction of the time.
                     stack.enter_context(jax.disable_jit())
@@ -281,8 +288,12 @@ class Search:
                     stack.enter_context(jax.ensure_compile_time_eval())
                 # What JAX has compiled or traced before is not traced again, so count as before.
                 again = jit or self.folding
-                stack.enter_context(operations.again() if again else operations.counted())
+                most = _MOST_UNROLLED if unrolled else math.inf
+                stack.enter_context(operations.again() if again else operations.counted(most))
                 jax.eval_shape(traced, leaves)
+        except TooManyOperations:
+            self.has_long_loops = True
+            return self.attempt(call, jit)
         except NOT_OURS:
             raise
         except BaseException as error:  # `sys.exit` and pytest outcomes are not Exceptions

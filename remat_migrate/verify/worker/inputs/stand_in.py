@@ -17,6 +17,9 @@ import numpy as np
 
 from ..transfer.arrays import is_key, key_data
 
+# Of `jax.checkpoint`, in any release.
+_OPTIONS = {"concrete", "policy", "prevent_cse", "static_argnums", "static_argnames"}
+
 
 class _Readable(types.SimpleNamespace):
     """An object that can also be read as a mapping of its attributes."""
@@ -85,7 +88,7 @@ class Function:
     Arrays, flags, numbers, strings, and random keys all matter, and so does their order.
     `positional` and `names` say how it was called first: an argument then passed by keyword may
     also be passed by position. If it is asked for an array of a shape, as an initialiser is, it
-    makes one.
+    makes one. If it is passed a function and nothing but options of a checkpoint, it is one.
     """
 
     __name__ = "function"
@@ -105,6 +108,8 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return a mixture of everything."""
+        if len(args) == 1 and inspect.isroutine(args[0]) and _OPTIONS.issuperset(kwargs):
+            return jax.checkpoint(args[0], **kwargs)
         mutable = kwargs.pop("mutable", None)
         given = [(at, part) for at, part in enumerate(args)]
         given += [(self._place(name), kwargs[name]) for name in sorted(kwargs)]
