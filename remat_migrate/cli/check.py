@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..analysis.needs.need import Learned
     from ..engine.fix_rounds import FixOutcome
     from ..measure.fix_effects import FixEffects
-    from ..verify.evidence import Proof, Verdict
+    from ..verify.evidence import Verdict
     from ..verify.fixes import Proved
     from ..verify.options import VerifyOptions
 
@@ -45,9 +45,7 @@ def apply_fixes(run: Run, *, unsafe: bool, verify: VerifyOptions | None = None) 
 
     root = run.settings.root
     before = entry_files(root)
-    outcome, proved, weighed = _fixed(run, unsafe, verify)
-    if proved and outcome.changes:
-        proved = replace(proved, proof=_undone_first(proved.proof))
+    outcome, proved, weighed = _fixed(run, unsafe, verify, is_written=True)
     unwritten: Mapping[Path, str] = {}
     lines: list[str] = []
     is_fault = False
@@ -68,15 +66,11 @@ def apply_fixes(run: Run, *, unsafe: bool, verify: VerifyOptions | None = None) 
     return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved, weighed)
 
 
-def _undone_first(proof: Proof) -> Proof:
-    """Return verdicts on fixes that are written: to reproduce them, undo the fixes."""
-    return replace(
-        proof,
-        verdicts=tuple(
-            replace(verdict, reproduce=verdict.reproduce and f"{_UNDO} && {verdict.reproduce}")
-            for verdict in proof.verdicts
-        ),
-    )
+def _undone_first(verdict: Verdict) -> Verdict:
+    """Return a verdict on a fix that is written: to reproduce it, undo the fix."""
+    if verdict.outcome.is_wrong or not verdict.reproduce:
+        return verdict
+    return replace(verdict, reproduce=f"{_UNDO} && {verdict.reproduce}")
 
 
 def show_diff(
@@ -110,9 +104,12 @@ def check_with_verdicts(run: Run, verify: VerifyOptions) -> Result:
 
 
 def _fixed(
-    run: Run, unsafe: bool, verify: VerifyOptions | None
+    run: Run, unsafe: bool, verify: VerifyOptions | None, *, is_written: bool = False
 ) -> tuple[FixOutcome[Analysis], Proved | None, FixEffects | None]:
-    """Apply fixes in memory, without those that measurement or verification rejects."""
+    """Apply fixes in memory, without those that measurement or verification rejects.
+
+    `is_written` says that they will be written.
+    """
     effects = _effects(run) if unsafe else None
     refused = effects.refused if effects else {}
 
@@ -143,12 +140,15 @@ def _fixed(
     from ..verify.schedule import ignore
 
     is_shown = is_interactive(sys.stderr)
+    streamed: list[Verdict] = []
     try:
         with progress_bar() as progress:
 
             def decided(verdict: Verdict) -> None:
+                final = _undone_first(verdict) if is_written else verdict
+                streamed.append(final)
                 with progress.erased():
-                    write_verdict(verdict, sys.stderr)
+                    write_verdict(final, sys.stderr)
 
             shown = decided if is_shown else ignore
             targets = run.targets.python
@@ -158,7 +158,10 @@ def _fixed(
         lines = () if is_shown else proof_lines(proof, screen_of(sys.stderr))
         write_lines([*lines, tally(proof), "No files changed."], sys.stderr)
         raise SystemExit(SIGNALLED + proof.interrupted) from interrupt
-    return proved.outcome, proved, effects
+    if is_written and proved.outcome.changes:
+        verdicts = tuple(map(_undone_first, proved.proof.verdicts))
+        proved = replace(proved, proof=replace(proved.proof, verdicts=verdicts))
+    return proved.outcome, replace(proved, shown=tuple(streamed)), effects
 
 
 def _effects(run: Run) -> FixEffects | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
@@ -48,6 +49,9 @@ def write_report(
     from .terminal.summary import summary
 
     screen = _screen(to)
+    if report.proved and report.proved.shown and (isinstance(to, Path) or not to.isatty()):
+        # The terminal shows these verdicts, but what is written here is read elsewhere.
+        report = replace(report, proved=replace(report.proved, shown=()))
     text = output_format in ("full", "concise")
     if text and report.sites is not None:
         from .terminal.table import render

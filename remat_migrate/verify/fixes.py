@@ -59,6 +59,7 @@ class Proved:
         unproved: the fixes that were kept although not all that they edit was exercised, each with
             the reason.
         refined: the parameters that failures have shown to be needed at trace time.
+        shown: the verdicts that the terminal shows already.
     """
 
     outcome: FixOutcome[Analysis]
@@ -67,6 +68,7 @@ class Proved:
     reverted: tuple[Reverted, ...] = ()
     unproved: tuple[tuple[Applied, str], ...] = ()
     refined: frozenset[Learned] = frozenset()
+    shown: tuple[Verdict, ...] = ()
 
     @property
     def reasons(self) -> Mapping[FindingKey, str]:

@@ -33,7 +33,7 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
     if report.proved is None:
         return
     proved = report.proved
-    yield from proof_lines(proved.proof, screen, also=proved.wrong)
+    yield from proof_lines(proved.proof, screen, also=proved.wrong, known=proved.shown)
     for item in proved.reverted:
         at = item.finding.source.line_place(item.finding.span.start)
         place = f"{screen.path(item.finding.path)}:{at}"
@@ -51,12 +51,17 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
         )
 
 
-def proof_lines(proof: Proof, screen: Screen, also: Sequence[Verdict] = ()) -> Iterator[str]:
-    """Yield a line for each verdict, equal ones first, and how the command ended."""
+def proof_lines(
+    proof: Proof,
+    screen: Screen,
+    also: Sequence[Verdict] = (),
+    known: Sequence[Verdict] = (),
+) -> Iterator[str]:
+    """Yield a line for each verdict but those known, equal ones first, and how a command ended."""
     shown = sorted((*proof.verdicts, *also), key=lambda v: _ORDER.index(v.outcome))
     width = max((len(v.outcome) for v in shown), default=0)
     for verdict in shown:
-        if not verdict.unit.is_text:
+        if not verdict.unit.is_text and verdict not in known:
             yield from lines_of(verdict, screen, width)
     yield from closing_lines(replace(proof, verdicts=tuple(shown)), screen, width)
 
