@@ -295,6 +295,57 @@ def test_of_many_flags_all_vary_and_those_that_the_unit_itself_reads_alone(proje
         assert {getattr(config, flag) for config in configs} == {True, False}
 
 
+def test_size_of_heads_without_their_number(project):
+    module = project(
+        heads="""
+        import flax.linen as nn
+
+        class Scores(nn.Module):
+            head_dim: int
+
+            @nn.compact
+            def __call__(self, query):
+                assert query.shape[-1] == self.head_dim
+                return nn.Dense(self.head_dim)(query)
+
+        def scores():
+            return Scores(head_dim=6)
+        """
+    )
+    for case in cases_of(module, "Scores.__call__"):
+        layer, query = case["args"]
+        assert query.shape[-1] == layer.head_dim
+
+
+def test_required_strings_are_those_that_the_code_knows(project):
+    module = project(
+        required="""
+        import flax.linen as nn
+
+        class Layer(nn.Module):
+            norm_type: str
+
+            @nn.compact
+            def __call__(self, x, order: str):
+                assert self.norm_type in ["pre", "post"]
+                if order not in ("first", "last"):
+                    raise ValueError(order)
+                y = nn.Dense(8)(x)
+                return nn.LayerNorm()(y) if self.norm_type == "pre" else y
+
+        class Model(nn.Module):
+            norm_type: str
+
+            @nn.compact
+            def __call__(self, x, order: str):
+                layer = nn.remat(Layer, static_argnums=(2,))
+                return layer(norm_type=self.norm_type)(x, order)
+        """
+    )
+    cases = cases_of(module, "Model.__call__")
+    assert {case["args"][0].norm_type for case in cases} == {"pre", "post"}
+
+
 def test_options_and_types_of_settings_within_settings_vary(project):
     module = project(
         options="""

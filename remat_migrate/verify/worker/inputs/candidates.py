@@ -275,7 +275,7 @@ def shapes(name: str, inside: bool) -> List[Choice]:
 def _with_sizes(shape: Shape) -> Shape:
     """Return a shape with the sizes of the module in place of the usual ones."""
     if shape[2:] == (2, WIDTH) and "head_dim" in sizes:
-        return (*shape[:2], sizes["heads"], sizes["head_dim"])
+        return (*shape[:2], sizes.get("heads", 2), sizes["head_dim"])
     return tuple(sizes.get("width", size) if size == WIDTH else size for size in shape)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import zlib
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -84,7 +84,17 @@ def add_parameters(search: Any, node: Node) -> None:
         if plan is not None and type(parameter.default) is str and not plan.closed:
             texts = [parameter.default, *search.options.get(name, ())]
             plan = plan._replace(alternatives=[value(text) for text in dict.fromkeys(texts)])
+        elif parameter.default is empty:
+            plan = with_options(plan, search.options.get(name, ()))
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
+
+
+def with_options(plan: Optional[Plan], texts: Sequence[str]) -> Optional[Plan]:
+    """Return the plan of a required string with what the code compares it with before guesses."""
+    if plan is None or plan.closed or not texts or type(plan.choices[0].value) is not str:
+        return plan
+    known = [value(text) for text in texts]
+    return plan._replace(choices=[*known, *plan.choices], alternatives=known)
 
 
 def _plan_found(name: str, thing: Any, search: Any) -> Plan:

@@ -119,7 +119,7 @@ def main_sizes(settings: Dict[str, Any]) -> Dict[str, int]:
             ranked.append((order, number))
         elif kind(name) == "heads" and "group" not in name:
             found["heads"] = max(number, found.get("heads", 0))
-        elif name in ("head_dim", "head_size", "dim_head", "d_head"):
+        elif name in ("head_dim", "head_size", "dim_head", "d_head") and number > 0:
             found["head_dim"] = number
     if ranked:
         found["width"] = min(ranked)[1]
