@@ -43,6 +43,8 @@ def scratch_folder() -> Iterator[Path]:
             with _locked(folder):
                 yield folder
         finally:
+            # What a worker started while it was being ended.
+            _kill_marked(folder)
             remove_folder(folder)
             with suppress(BrokenPipeError):
                 watchdog.communicate(_CLEAN)

@@ -266,11 +266,12 @@ class _Process:
 
     def close(self) -> None:
         """End the process and all that it has started."""
-        for descriptor in self._channel:
-            os.close(descriptor)
         self._tree.look()
         self._tree.signal(signal.SIGKILL)
         self._process.wait()
+        # Not before: an idle process would end by itself, and hide what it has started.
+        for descriptor in self._channel:
+            os.close(descriptor)
 
     def _read_line(self, deadline: float) -> bytes:
         """Return the next line from the process; empty if it has ended.
