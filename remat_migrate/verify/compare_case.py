@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -108,6 +109,9 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
             failure=_failure(sides, after.error),
             traceback=_traceback(sides, after.error),
         )
+    if differs := _settings_differ(before, after, worker.settings & sides.after.settings):
+        detail = "; ".join(filter(None, [differs, note]))
+        return Verdict(unit, Outcome.DIFFERS, calls=1, detail=detail, shapes=before.shapes)
     results = _Results(case, new, made)
     verdict = _decided(sides, unit, results, how, worker, old, note)
     if verdict.outcome is not Outcome.EQUAL and sides.ported and not how.first:
@@ -122,7 +126,11 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
     verdict = replace(verdict, shapes=before.shapes)
     if verdict.outcome is not Outcome.EQUAL:
         return verdict
-    return replace(verdict, executed=(before.executed, after.executed))
+    executed = (before.executed, after.executed)
+    if verdict.returns_nothing and before.configures:
+        detail = "its settings of JAX were compared"
+        verdict = replace(verdict, returns_nothing=False, detail=detail)
+    return replace(verdict, executed=executed)
 
 
 class _Results(NamedTuple):
@@ -166,6 +174,8 @@ class _Evaluated:
         executed: the edited code that ran.
         lacks: what it failed for, if the interpreter lacks it.
         shapes: the arrays that it was called with.
+        settings: what the project changed of JAX's configuration, by name.
+        configures: whether the unit itself set any of it.
     """
 
     failure: str
@@ -174,6 +184,26 @@ class _Evaluated:
     executed: Executed = field(default_factory=Executed)
     lacks: str = ""
     shapes: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    configures: bool = False
+
+
+# Settings with which JAX computes the same, and those that a migration removes or adds.
+_NO_EFFECT = re.compile(
+    r".*(log|dump|trace|cache|profil|debug|explain|leak|compiler_detailed|platform|distributed"
+    r"|transfer_guard|check|captured_const|new_checkpoint|remat).*"
+)
+
+
+def _settings_differ(before: _Evaluated, after: _Evaluated, known: Collection[str]) -> str:
+    """Return which settings of JAX, among those that both releases know, differ; empty if none."""
+    found = []
+    for name in sorted({*before.settings, *after.settings} & set(known)):
+        old, new = before.settings.get(name), after.settings.get(name)
+        if old != new and not _NO_EFFECT.fullmatch(name):
+            said = [f"sets {name} to {value}" if value else "does not" for value in (old, new)]
+            found.append(f"the old code {said[0]}, the new code {said[1]}")
+    return "; ".join(found)
 
 
 def _evaluated(
@@ -210,9 +240,11 @@ def _evaluated(
     failure = reply["failure"]
     executed = sides.executed(worker, reply)
     shapes = tuple(reply["shapes"])
+    settings, configures = reply["settings"], reply["configures"]
     if not failure:
-        return _Evaluated("", True, None, executed, shapes=shapes)
-    return _Evaluated(error_line(failure), True, failure, executed, lacks, shapes)
+        return _Evaluated("", True, None, executed, "", shapes, settings, configures)
+    line = error_line(failure)
+    return _Evaluated(line, True, failure, executed, lacks, shapes, settings, configures)
 
 
 def _comparison(

@@ -132,7 +132,8 @@ def _made(sides: Sides, unit: Unit) -> Cases:
     folder, root = sides.folder("made"), str(sides.old.folder)
     seconds = _MAKING_SHARE * sides.task.options.timeout
     # Releases initialise differently, so both get what the old one made.
-    making = {"seconds": seconds, "initialise": sides.ported is not None}
+    making: dict[str, object] = {"seconds": seconds, "initialise": sides.ported is not None}
+    making["migrated"] = str(sides.new.folder)
     try:
         reply = sides.ask(sides.maker, unit, "make", folder=folder, root=root, **making)
     except WorkerEnded as error:

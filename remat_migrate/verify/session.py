@@ -74,6 +74,7 @@ class Worker:
     Attributes:
         side: what the process runs, and where.
         jax: the version of JAX in the process, empty before it starts.
+        settings: the names in the configuration of that JAX.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Worker:
         """
         self.side = side
         self.jax = ""
+        self.settings: frozenset[str] = frozenset()
         self._program = program
         self._scratch = scratch
         self._timeout = timeout
@@ -186,6 +188,7 @@ class Worker:
             process.close()
             raise
         self.jax = started["jax"]
+        self.settings = frozenset(started["settings"])
         process.limit_memory(self._memory)
         self._process = process
         return process

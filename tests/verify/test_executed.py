@@ -113,6 +113,44 @@ def test_command_counts_what_it_runs(tmp_path: Path) -> None:
         assert verdicts["m.under_a_flag"]["verdict"] == expected, verdicts
 
 
+SCRIPT = """
+import ast, importlib.machinery, importlib.util, sys
+import jax, jax.numpy as jnp
+
+class Loader(importlib.machinery.SourceFileLoader):
+    def source_to_code(self, data, path, *, _optimize=-1):
+        return compile(ast.parse(importlib.util.decode_source(data)), path, "exec")
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "m":
+            return importlib.util.spec_from_file_location(name, "m.py", loader=Loader(name, "m.py"))
+
+sys.meta_path.insert(0, Finder())
+import m
+
+def layer(x, train):
+    return jnp.sin(x) if train else x
+
+def step(x):
+    return jax.checkpoint(layer, {option})(x, True)
+
+if __name__ == "__main__":
+    assert __spec__ is None and sys.argv[1:] == ["given"] and sys.path[0]
+    print(step(jnp.ones(3)), m.called(jnp.ones(3), True))
+"""
+
+
+def test_command_runs_a_script_and_loaders_of_its_own(tmp_path: Path) -> None:
+    for side, option, module in (("old", "concrete=True", OLD), ("new", "static_argnums=1", NEW)):
+        files = {"pyproject.toml": "", "run.py": SCRIPT.format(option=option), "m.py": module}
+        write_files(tmp_path / side, files)
+    arguments = ("--command", "python run.py given", "--unit", "run.step", "--unit", "m.called")
+    verdicts = verified(tmp_path / "new", *arguments)
+    assert [verdicts[name]["verdict"] for name in ("run.step", "m.called")] == ["equal"] * 2
+    assert {verdicts[name]["inputs"] for name in ("run.step", "m.called")} == {"recorded"}
+
+
 def test_edits() -> None:
     changed = {unit.qualname: unit for unit in diff_modules(EDITS, EDITED).changed}
     assert places(EDITED, changed["branches"].after) == [

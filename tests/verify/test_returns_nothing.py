@@ -90,6 +90,48 @@ def verdicts(folder: Path, old: str, new: str) -> dict[str, dict[str, Any]]:
     return {v["unit"].rpartition(".")[2]: v for v in json.loads(ran.out)["verdicts"]}
 
 
+CONFIGURED = """
+import jax
+import jax.numpy as jnp
+
+
+def configure():
+    {line}
+    jax.config.update("jax_default_matmul_precision", "highest")
+
+
+configure()
+
+
+def layer(x, train):
+    return jnp.sin(x) if train else x
+
+
+def model(x):
+    return jax.checkpoint(layer, {option})(x, True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [
+        ("jax.config.update('jax_enable_x64', True)", "equal"),
+        ("pass", "differs"),
+    ],
+)
+def test_settings_of_jax_are_compared(tmp_path: Path, line: str, outcome: str) -> None:
+    x64 = "jax.config.update('jax_enable_x64', True); "
+    flag = "jax.config.update('jax_new_checkpoint', False)"
+    old = CONFIGURED.format(line=x64 + flag, option="concrete=True")
+    found = verdicts(tmp_path, old, CONFIGURED.format(line=line, option="static_argnums=1"))
+    assert {name: each["verdict"] for name, each in found.items()} == {
+        "configure": outcome,
+        "model": outcome,
+    }
+    if outcome == "differs":
+        assert "jax_enable_x64" in found["model"]["detail"]
+
+
 def test_right_tests_are_equal(tmp_path: Path) -> None:
     new = TESTS.format(option="static_argnums=(2,)", scale="2.0", loss="loss")
     found = verdicts(tmp_path, OLD_TESTS, new)

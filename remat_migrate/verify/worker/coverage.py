@@ -8,6 +8,7 @@ called: `watched` functions of the checkpoint family note both.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import bisect
@@ -15,6 +16,7 @@ import builtins
 import functools
 import importlib.machinery
 import json
+import operator
 import os
 import sys
 import types
@@ -40,6 +42,12 @@ _RECORDER = b"__remat_migrate_unit__"
 # What one checkpoint wraps: the edited piece that applies it, and a name.
 _Application = Tuple[int, str]
 _MISSING = object()
+# For trees that have their probes.
+compiled = compile
+# The flags that a caller passes on to what it compiles.
+_FUTURE = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 
 
@@ -94,6 +102,7 @@ def install(table: str, log: str = "") -> None:
         setattr(builtins, computed.NAME, computed.note)
         loader: Any = importlib.machinery.SourceFileLoader
         loader.get_code = functools.partialmethod(_get_code, loader.get_code)
+        builtins.compile = _compile
 
 
 def begin() -> None:
@@ -143,7 +152,31 @@ def _get_code(self: Any, original: Any, fullname: Optional[str] = None) -> Any:
     data = self.get_data(path)
     tree = ast.parse(data, path)
     watch(tree, path, data)
-    return compile(tree, path, "exec", dont_inherit=True)
+    return compiled(tree, path, "exec", dont_inherit=True)
+
+
+def _compile(
+    source: Any,
+    filename: Any,
+    mode: str,
+    flags: int = 0,
+    dont_inherit: bool = False,
+    *optimize: int,
+    **rest: Any,
+) -> Any:
+    """Compile like the function of this name; put probes into trees that a loader has changed."""
+    if not dont_inherit:
+        flags |= sys._getframe(1).f_code.co_flags & _FUTURE
+    whole = isinstance(source, ast.Module) and mode == "exec" and not flags & ast.PyCF_ONLY_AST
+    if whole and isinstance(filename, (str, os.PathLike)) and is_watched(os.fspath(filename)):
+        with open(filename, "rb") as file:
+            watch(source, os.fspath(filename), file.read())
+    return compiled(source, filename, mode, flags, True, *optimize, **rest)
+
+
+def is_watched(path: str) -> bool:
+    """Return whether a file has spots."""
+    return os.path.realpath(path) in _spots
 
 
 def watch(tree: ast.Module, path: str, data: bytes, skipped: Container[ast.stmt] = ()) -> None:
@@ -205,7 +238,7 @@ class _Probes(ast.NodeTransformer):
     def _probed(self, statement: Any) -> List[Any]:
         line = _original_line(statement.lineno, self._inserted)
         number = self._statements.get((line, statement.col_offset))
-        if number is None or _is_future_import(statement) or statement in self._skipped:
+        if number is None or is_future_import(statement) or statement in self._skipped:
             return [statement]
         return [ast.copy_location(ast.Expr(_call(number)), statement), statement]
 
@@ -224,7 +257,8 @@ def _call(number: int) -> Any:
     return ast.Call(ast.Name(_RAN, ast.Load()), [ast.Constant(number)], [])
 
 
-def _is_future_import(statement: Any) -> bool:
+def is_future_import(statement: Any) -> bool:
+    """Return whether a statement must come first in its file."""
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
 

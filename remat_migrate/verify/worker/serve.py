@@ -16,8 +16,8 @@ import sys
 from typing import Any, Dict, List, Tuple
 
 from . import computed, coverage, interpreter_state, relocate, shim
+from .environment import configuration, ledger
 from .environment import install as environment
-from .environment import ledger
 from .failures import describe
 from .load import NotFound, load_module, load_unit
 from .transfer import pickling
@@ -58,6 +58,7 @@ def _answer(request: Reply) -> Reply:
         if "qualname" in request:
             # Changes made by importing are part of the project's environment.
             load_unit(request["module"], request["path"], request["qualname"])
+            configuration.apply(sys.modules["jax"], request["path"])
             before = interpreter_state.snapshot()
             coverage.begin()
             computed.begin(request["qualname"])
@@ -94,11 +95,13 @@ def _start(request: Reply) -> Reply:
             jax.config.update(name, value)
         except AttributeError:
             return {"unfit": "jax %s has no flag %s" % (jax.__version__, name)}
+    configuration.install(jax)
     if request["memory"]:
         global _most_resident
         _most_resident = interpreter_state.resident_bytes() + request["memory"] // 2
         _limit_memory(request["memory"])
-    return {"jax": jax.__version__, "backend": jax.default_backend()}
+    settings = sorted(jax.config.values)
+    return {"jax": jax.__version__, "backend": jax.default_backend(), "settings": settings}
 
 
 def _limit_memory(allowed: int) -> None:
@@ -120,6 +123,7 @@ def _limit_memory(allowed: int) -> None:
 def _make(request: Reply) -> Reply:
     from . import unit_cases
     from .frameworks import pure_functions
+    from .instances.constructions import of_project
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
@@ -133,6 +137,7 @@ def _make(request: Reply) -> Reply:
             "cases": [],
             "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
         }
+    of_project(request["root"]).migrated = request["migrated"]
     given = (_dataclasses(request["root"]), request["root"], request["seconds"])
     with shim.policies_rejected():
         made = unit_cases.all_cases(unit, *given)
@@ -227,7 +232,12 @@ def _evaluate(request: Reply) -> Reply:
         request["values"],
         request["variation"],
     )
-    return {"failure": failure, "shapes": shapes}
+    return {
+        "failure": failure,
+        "shapes": shapes,
+        "settings": configuration.changed(request["path"]),
+        "configures": configuration.is_set_by_unit(),
+    }
 
 
 def _import(request: Reply) -> Reply:

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 from . import shim
 from .comparison import results
 from .frameworks import pure_functions
-from .inputs import make, number_variants
+from .inputs import construct, make, number_variants, variants
 from .load import Unit
 from .transfer import pickling
 
@@ -21,6 +21,9 @@ Case = Dict[str, Any]
 
 # The work for finding inputs for a function that a unit returns.
 _WORK = make.WORK // 2
+_MOST_ALSO_CALLED = 6
+
+_Cases = List[Tuple[str, Case]]
 
 
 def all_cases(
@@ -41,7 +44,10 @@ def all_cases(
     if cases:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "case.pkl")
-            cases += _further(unit, cases[0][1], classes, path, deadline)
+            derived = _further(unit, cases[0][1], classes, path, deadline)
+            plain = [found for found in derived if not _is_scaled(found[0])]
+            cases += plain + _also_called(cases, plain)
+            cases += [found for found in derived if _is_scaled(found[0])]
     return made._replace(cases=cases)
 
 
@@ -58,6 +64,29 @@ def _further(
     if _is_left_by_functions(case["context"]):
         found += _of_result(unit, lambda: pickling.load(path), classes, deadline)
     return found
+
+
+def _also_called(cases: List[Tuple[str, Case]], derived: List[Tuple[str, Case]]) -> _Cases:
+    """Return cases with other flags that call the functions in the result as the first case does.
+
+    A flag or a setting may matter only there.
+    """
+    first: Dict[str, Tuple[str, Case]] = {}
+    for about, case in derived:
+        if "then" in case:
+            first.setdefault(case["then"]["of"], (about.partition(",")[0], case))
+    others = [(about, case) for about, case in cases[1:] if not _is_scaled(about)]
+    return [
+        (about + ", " + what, dict(case, then=called["then"], context=called["context"]))
+        for about, case in others[:_MOST_ALSO_CALLED]
+        for what, called in first.values()
+    ]
+
+
+def _is_scaled(about: str) -> bool:
+    """Return whether a case repeats the first with other sizes or magnitudes."""
+    last = about.rpartition(", ")[2]
+    return last in construct.MAGNITUDES.values() or variants.ABOUT in about
 
 
 def _by_name(function: Any, case: Case) -> Case:

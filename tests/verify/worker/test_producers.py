@@ -274,3 +274,54 @@ def test_strings_in_settings_of_a_function_vary(project):
     )
     found = {case["args"][1]["norm"] for case in cases_of(module, "apply").values()}
     assert found == {"batch", "layer", "other"}
+
+
+PARSER = """
+import argparse
+import jax.numpy as jnp
+
+def make_parser():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--clip-eps", type=float, default=0.2)
+    parser.add_argument("-n", "--hidden", type=int, required=True)
+    parser.add_argument("--clip-value", action="store_true")
+    return parser
+
+def loss(x, args):
+    clipped = jnp.clip(x, -args.clip_eps, args.clip_eps) if args.clip_value else x
+    return clipped.sum() * args.hidden
+"""
+
+
+def test_settings_of_a_command_line(project):
+    module = project(train=PARSER)
+    found = [case["args"][1] for case in cases_of(module, "loss").values()]
+    assert {args.clip_value for args in found} == {True, False}
+    assert 0.2 in {args.clip_eps for args in found}
+
+
+FACTORY = """
+import jax.numpy as jnp
+
+def make(cfg):
+    width = cfg.width
+{bound}
+
+    def loss(x):
+        return {loss} * width
+
+    return loss
+"""
+
+
+def test_attributes_that_only_migrated_or_returned_code_reads(project, tmp_path):
+    module = project(m=FACTORY.format(bound="", loss="x * cfg.value_scale"))
+    new = tmp_path / "migrated" / f"project_{tmp_path.name}"
+    new.mkdir(parents=True)
+    text = FACTORY.format(bound="    rate = cfg.new_rate", loss="x * cfg.value_scale * rate")
+    (new / "m.py").write_text(text)
+    constructions.of_project(root_of(module)).migrated = str(tmp_path / "migrated")
+    cases = [case["args"][0] for case in cases_of(module, "make").values()]
+    assert all(hasattr(cfg, "value_scale") and hasattr(cfg, "new_rate") for cfg in cases)
+    # Each is varied, so that one in place of the other shows.
+    assert len({(cfg.value_scale, cfg.new_rate) for cfg in cases}) > 1

@@ -61,7 +61,7 @@ def _execute(loader: Any, module: Any) -> None:
 
 def _run(statement: ast.stmt, names: Dict[str, Any], path: str, flags: int) -> None:
     tree = ast.Module(body=[statement], type_ignores=[])
-    code = compile(tree, path, "exec", flags, dont_inherit=True)
+    code = coverage.compiled(tree, path, "exec", flags, dont_inherit=True)
     while True:
         try:
             with _time_limit(statement):

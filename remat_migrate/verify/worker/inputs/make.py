@@ -264,6 +264,7 @@ class _Maker:
                     plan = construct.with_options(plan, self.options.get(name, ()))
                 plan = self.producers.plan(self.unit, name, plan, parameter.default)
             node = self.search.new((name,), None, annotation, plan)
+            node.expected = self.producers.settings.fields_read(self.unit, name)
             for key in keys:
                 self.search.want(node, key)
             self.search.roots.append((parameter, node))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from types import FrameType
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -24,11 +24,15 @@ _KEY_WANTED = re.compile(r'needs PRNG for "([^"]*)"')
 
 
 class _Call(NamedTuple):
-    """A call of `apply`: what holds variables, `init` with the other arguments, and random keys."""
+    """A call of `apply`: what holds variables, `init` with the other arguments, and random keys.
+
+    `place` says where it is: the instructions of all callers.
+    """
 
     given: List[Any]
     init: Callable[[], List[Any]]  # the variables that `given` should be
     rngs: Any
+    place: Tuple[Tuple[str, int], ...] = ()
 
 
 def learn(error: BaseException, search: Any) -> BaseException:
@@ -46,6 +50,7 @@ def learn(error: BaseException, search: Any) -> BaseException:
         made = jax.eval_shape(call.init)
     except Exception as failure:  # the other arguments are wrong, too
         return failure
+    search.place = call.place
     for given, wanted in zip(call.given, made):
         _match(given, wanted, search)
     return error
@@ -53,14 +58,19 @@ def learn(error: BaseException, search: Any) -> BaseException:
 
 def _innermost_call(error: BaseException) -> Optional[_Call]:
     found: Optional[_Call] = None
+    place: List[Tuple[str, int]] = []
     trace = error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
         module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        call = None
         if module == "flax.linen.module" and name == "apply":
-            found = _flax(frame) or found
+            call = _flax(frame)
         elif module == "haiku._src.transform" and name == "apply_fn" and "f" in frame.f_locals:
-            found = _haiku(frame) or found
+            call = _haiku(frame)
+        if call is not None:
+            found = call._replace(place=tuple(place))
+        place.append((frame.f_code.co_filename, trace.tb_lasti))
         trace = trace.tb_next
     return found
 
@@ -151,9 +161,13 @@ def become(node: Node, made: Any, search: Any) -> None:
     """Make an input a tree of arrays like `made`, whose leaves have shapes and dtypes."""
     pairs, structure = jax.tree_util.tree_flatten_with_path(made)
     leaves = tuple((tuple(leaf.shape), str(leaf.dtype)) for _, leaf in pairs)
-    choice = Choice(TREE, Tree(structure, leaves))
+    choice = Choice(TREE, Tree(structure, leaves, of_network=True))
     if node.pinned or (node.choice is not None and node.choice.key() == choice.key()):
         return
+    if node.is_tree and node.choice is not None and node.choice.value.structure == structure:
+        if search.taught.get(node.number, search.place) != search.place:
+            return  # it fits another call of the network: the other arguments of this one do not
+    search.taught[node.number] = search.place
     search.assign(node, choice)
     node.children = {}
     for number, (path, _) in enumerate(pairs):

@@ -38,11 +38,15 @@ class Choice(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """The structure of a pytree, the shape and dtype of each array, and what makes it if known."""
+    """The structure of a pytree, the shape and dtype of each array, and what makes it if known.
+
+    `of_network` says that a network's own `init` makes it.
+    """
 
     structure: Any
     leaves: Tuple[Tuple[Shape, str], ...]
     made_by: Any = None
+    of_network: bool = False
 
 
 class Plan(NamedTuple):
@@ -82,6 +86,8 @@ class Node:
         self.alternatives: List[Choice] = list(plan.alternatives) if plan else []
         self.children: Dict[str, Node] = {}
         self.attributes: Set[str] = set()
+        # What code reads of it, perhaps only after the migration or in a function that is returned.
+        self.expected: Set[str] = set()
         self.pinned = False
         # Decided only by its name, because nothing uses it.
         self.unused = False

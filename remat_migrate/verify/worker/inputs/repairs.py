@@ -126,6 +126,13 @@ def repaired(node: Node, blamed: Blame) -> List[Choice]:
     if "convolution" in message and "ndim" in message:
         # Images and kernels; the next message is about their sizes.
         return shapes.ranked(queue, 4) + fewer[:1] + shapes.ranked(queue, 3)
+    ranks = re.search(r"number of dimensions\D+(\d+)\D+(\d+)", message)
+    if ranks:
+        apart = abs(int(ranks.group(1)) - int(ranks.group(2)))
+        cut = [shape[apart:], shape[: len(shape) - apart]] if apart <= len(shape) else []
+        return [Choice(choice.kind, (axes, dtype)) for axes in cut] + shapes.ranked(
+            queue, len(shape) + apart
+        )
     fitting = shapes.repairs(choice, message, blamed.numbers)
     return types(choice, message) + fitting[:4] + fewer + fitting[4:] + queue
 

@@ -102,6 +102,9 @@ class Search:
         self.last_error: Optional[BaseException] = None
         # Its loops are traced as loops: the iterations are too many to run each.
         self.has_long_loops = False
+        # By number, the places in the code where a network told what an input should be.
+        self.taught: Dict[int, Any] = {}
+        self.place: Any = ()
         # A library wants strings that are no subclass.
         self.plain_text = False
         self.start()
@@ -231,6 +234,8 @@ class Search:
         if choice.kind == TREE:
             leaves = [self.passed_value(node.children[str(at)]) for at in range(node.count())]
             return jax.tree_util.tree_unflatten(choice.value.structure, leaves)
+        if choice.kind == OBJECT:
+            produced.add_expected(self, node)
         names = list(node.children) if choice.value is None else choice.value
         children = {name: self.child_present(node, name) for name in names}
         held = {

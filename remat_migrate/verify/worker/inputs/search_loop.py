@@ -6,11 +6,11 @@ is about are tried first, in order of likelihood, then pairs of changes.
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import blame, candidates, repairs, shapes
 from .blame import Blame
-from .node import ARRAY, LIKE, LIST, Choice, Node
+from .node import ARRAY, CONSTANT, LIKE, LIST, Choice, Node
 from .search import Budget, Call, Search
 
 Move = List[Tuple[Node, Choice, Sequence[Choice]]]
@@ -148,6 +148,8 @@ class _Improvement:
             outcome = self._try(base, move, False)
             if self._accept(outcome):
                 return True
+            if outcome is not None and self._is_typed(base, move, outcome):
+                return True
             # The message changed: part of the problem may be solved.
             changed = outcome is not None and str(outcome.blamed.error) != message
             (promising if changed else others).append(move)
@@ -163,13 +165,30 @@ class _Improvement:
         self.search.restore(base)
         return False
 
-    def _try(self, base: Dict[int, object], move: Move, forget: bool) -> Optional[Outcome]:
+    def _try(self, base: Dict[int, Any], move: Move, forget: bool) -> Optional[Outcome]:
         self.search.restore(base)
         for node, choice, others in move:
             self.search.assign(node, choice, others)
             if forget:
                 self.search.forget_after(node)
         return _settle(self.search, self.call, self.budget)
+
+    def _is_typed(self, base: Dict[int, Any], move: Move, outcome: Outcome) -> bool:
+        """Return whether an array has got its dtype: what is wrong now is something else."""
+        (node, choice, _), *others = move
+        before = base[node.number][0]
+        arrays = (ARRAY, CONSTANT)
+        if others or before is None or before.kind not in arrays or choice.kind not in arrays:
+            return False
+        (shape, dtype), (new_shape, new_dtype) = before.value, choice.value
+        mark = (node.number, new_dtype)
+        if shape != new_shape or dtype == new_dtype or mark in self.visited:
+            return False
+        if repairs.types(choice, str(outcome.blamed.error)):
+            return False
+        self.visited.add(mark)
+        self.reached = outcome
+        return True
 
     def _accept(self, outcome: Optional[Outcome]) -> bool:
         if outcome is not None:
@@ -241,9 +260,9 @@ def _with_named_axes(search: Search, move: Move) -> Move:
 
 
 def _is_given(node: Node) -> bool:
-    """Return whether an array is made by the project, as a part of something."""
+    """Return whether the project or a network makes an array, as a part of something."""
     tree = node.parent.choice.value if node.parent and node.parent.choice and node.in_tree else None
-    return tree is not None and tree.made_by is not None
+    return tree is not None and (tree.made_by is not None or tree.of_network)
 
 
 def _pinned(search: Search) -> Set[Node]:

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 from ..frameworks import flax_modules
 from ..inputs import candidates, stand_in, type_hints
 from ..inputs.node import VALUE
-from . import sizes
+from . import parsers, sizes
 from .attributes import attributes_read
 from .expressions import Evaluator, Unknown, is_settings
 from .sources import Scope, Sources
@@ -46,7 +46,12 @@ class Constructions:
 
     Args:
         root: the project's folder; empty if there is none to look into.
+
+    Attributes:
+        migrated: the folder of the project after the migration; empty if it is not known.
     """
+
+    migrated = ""
 
     def __init__(self, root: str = "") -> None:
         self.sources = Sources(root)
@@ -267,6 +272,9 @@ class Constructions:
                     yield value
                     if count == _MOST_KEPT:
                         return
+        for value in parsers.settings(self.sources, self.evaluator, here):
+            if read <= _offered(value):
+                yield value
 
     def _modules(self, words: List[str], near: str) -> Iterator[Any]:
         for module in list(sys.modules.values()):

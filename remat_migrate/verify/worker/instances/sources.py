@@ -156,6 +156,15 @@ class Sources:
         return None
 
 
+def parsed_file(path: str) -> Optional[Source]:
+    """Return a file parsed; None if there is none, or it has errors."""
+    try:
+        with open(path, "rb") as file:
+            return Source(path, ast.parse(file.read()))
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
 def parameters(function: Any) -> Dict[str, ast.arg]:
     """Return the parameters of a definition or a lambda by name, without `*args`."""
     arguments = function.args

@@ -241,6 +241,24 @@ def add_fields(search: Any, node: Node) -> None:
             node.children[name] = search.new((*node.path, name), node, None, plan)
 
 
+def add_expected(search: Any, node: Node) -> None:
+    """Add nodes for the attributes of an object that code reads which this search does not run."""
+    for name in sorted(node.expected - set(node.children)):
+        texts = search.options.get(name, ())
+        if texts:
+            choices = [value(text) for text in texts]
+        elif candidates.is_flag(name):
+            choices = candidates.both()
+        elif candidates.is_settings(node.name) and candidates.is_text(name):
+            choices = candidates.strings(name)[:1]
+        elif candidates.is_settings(node.name) or candidates.is_number(name):
+            first = candidates.numbers(name)[0]
+            choices = [first, value(type(first.value)(0))]
+        else:
+            continue
+        node.children[name] = search.new((*node.path, name), node, None, Plan(choices, choices))
+
+
 def plan_field(name: str, held: Any, texts: Sequence[str] = ()) -> Optional[Plan]:
     """Plan a field of settings: flags, rates, options, and counts that may switch something off.
 

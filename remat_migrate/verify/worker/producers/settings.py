@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from typing import Any, Dict, Iterable, List, Set
+import inspect
+import os
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ..inputs import candidates
 from ..instances import sizes
 from ..instances.constructions import signature
 from ..instances.expressions import Unknown
-from ..instances.sources import Scope, Source, key_of, parameters
+from ..instances.sources import Scope, Source, key_of, parameters, parsed_file
 
 _DEEPEST = 4
 _NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
@@ -29,12 +31,37 @@ class FunctionSettings:
         self.sources = constructions.sources
         self.evaluator = constructions.evaluator
         self._read: Dict[Any, Set[str]] = {}
+        self._after: Dict[str, Optional[Source]] = {}
         self.evaluator.settings_for = self._by_fields
 
     def fields_read(self, function: Any, name: str) -> Set[str]:
-        """Return what a function, and what it calls, reads of an argument: attributes and keys."""
-        found = self.sources.definition(function)
-        return self._fields(found[0], found[1], name, _DEEPEST) if found else set()
+        """Return what a function, and what it calls, reads of an argument: attributes and keys.
+
+        That is what it reads before or after the migration.
+        """
+        found: Set[str] = set()
+        before = self.sources.definition(function)
+        for node, source in [before, *self._migrated(function)] if before else ():
+            found |= self._fields(node, source, name, _DEEPEST)
+        return found
+
+    def _migrated(self, function: Any) -> Iterator[Tuple[Any, Source]]:
+        """Yield the definition of a function after the migration."""
+        function = inspect.unwrap(function)
+        path = os.path.realpath(function.__code__.co_filename)
+        if not self.constructions.migrated:
+            return
+        path = os.path.join(self.constructions.migrated, os.path.relpath(path, self.sources.root))
+        if path not in self._after:
+            self._after[path] = parsed_file(path)
+        source = self._after[path]
+        if source is None:
+            return
+        names = [name for name in function.__qualname__.split(".") if name != "<locals>"]
+        for node in source.functions(names[-1]):
+            around = [getattr(each, "name", "") for each in source.around(node)[::-1]]
+            if [*around, node.name] == names:
+                yield node, source
 
     def passed(self, function: Any, name: str) -> Any:
         """Return what a caller passes for a parameter.
@@ -110,10 +137,11 @@ class FunctionSettings:
                 break
             function = function.args[0]
         try:
-            callee = self.evaluator.value(function, scope)
+            found = self.sources.definition(self.evaluator.value(function, scope))
         except Unknown:
-            return set()
-        found = self.sources.definition(callee)
+            # A function inside another, or in a file that is not imported here.
+            beside = source.functions(getattr(function, "id", ""))
+            found = next(((node, source) for node in beside), None)
         if found is None:
             return set()
         names = list(parameters(found[0]))

@@ -59,6 +59,7 @@ def _begin() -> None:
         log = os.path.join(record, "executed-%d.jsonl" % os.getpid())
         with open(spots, encoding="utf-8") as file:
             importlib.import_module(PACKAGE + ".coverage").install(file.read(), log)
+        importlib.import_module(PACKAGE + ".recording.script_finder").install()
     if os.environ.get("REMAT_MIGRATE_SHIM"):
         importlib.import_module(PACKAGE + ".shim").install(os.environ["REMAT_MIGRATE_SHIM"])
     if copy and os.environ.get("REMAT_MIGRATE_TESTS"):

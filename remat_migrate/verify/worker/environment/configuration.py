@@ -1,0 +1,98 @@
+"""The configuration of JAX that modules of the project set: each unit has that of its own imports.
+
+A worker imports many modules, and what one of them sets is not meant for the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from typing import Any, Dict, List, Set, Tuple
+
+from . import ledger, projects
+
+# What modules have set when they were imported: the file, the name, and the value.
+_imported: List[Tuple[str, str, Any]] = []
+# What the unit has set itself since `apply`.
+_set_by_unit: Dict[str, Any] = {}
+# The values before the project.
+_before: Dict[str, Any] = {}
+
+
+def install(jax: Any) -> None:
+    """Note from now on what the project sets."""
+    kind = type(jax.config)
+    update = kind.update
+
+    @functools.wraps(update)
+    def noting(self: Any, name: str, value: Any) -> None:
+        held = self.values.get(name)
+        update(self, name, value)
+        if name in self.values:
+            _note(name, held, value)
+
+    kind.update = noting
+
+
+def _note(name: str, held: Any, value: Any) -> None:
+    frame: Any = sys._getframe(2)
+    ours = False
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if projects.is_project_file(path):
+            ours = True
+            if frame.f_code.co_name == "<module>":
+                _before.setdefault(name, held)
+                _imported.append((os.path.realpath(path), name, value))
+                return
+        frame = frame.f_back
+    if ours:
+        _before.setdefault(name, held)
+        _set_by_unit[name] = value
+
+
+def apply(jax: Any, path: str) -> None:
+    """Configure JAX as a file of the project and the files that it imports do."""
+    _set_by_unit.clear()
+    wanted = dict(_before)
+    wanted.update(_of_imports(path))
+    for name, value in wanted.items():
+        if jax.config.values.get(name) != value:
+            jax.config.update(name, value)
+
+
+def changed(path: str) -> Dict[str, str]:
+    """Return the settings that a file, those that it imports, or the unit have changed."""
+    found = dict(_of_imports(path), **_set_by_unit)
+    return {name: repr(value) for name, value in found.items() if value != _before[name]}
+
+
+def is_set_by_unit() -> bool:
+    """Return whether the unit itself has set anything."""
+    return bool(_set_by_unit)
+
+
+def _of_imports(path: str) -> Dict[str, Any]:
+    files = _reached(path)
+    return {name: value for file, name, value in _imported if file in files}
+
+
+def _reached(path: str) -> Set[str]:
+    """Return a file, those of the project that it imports, and those of the packages around."""
+    seen: Set[str] = set()
+    waiting = [path]
+    while waiting:
+        file = waiting.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        waiting.extend(ledger.state.imports.get(file, ()))
+        folder = os.path.dirname(file)
+        package = os.path.join(folder, "__init__.py")
+        while os.path.exists(package):
+            if package not in seen:
+                waiting.append(package)
+            folder = os.path.dirname(folder)
+            package = os.path.join(folder, "__init__.py")
+    return {os.path.realpath(file) for file in seen}
