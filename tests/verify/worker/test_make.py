@@ -166,6 +166,17 @@ def test_entry_that_may_be_missing():
     assert {"w", "b"} in entries
 
 
+def continued(x, cache: dict[str, jax.Array] | None = None):
+    start = cache["tokens"] if cache else jnp.zeros_like(x)
+    return x - start
+
+
+def test_dictionary_whose_truth_is_asked_for_has_entries():
+    caches = [case["args"][1] for case in cases_of(continued).values()]
+    assert None in caches
+    assert any(cache and set(cache) == {"tokens"} for cache in caches)
+
+
 # Values that Python needs
 
 

@@ -78,6 +78,10 @@ class ProbeDict(Dict[Any, Any]):
             for key in ("w", "b"):
                 self._child(key)
 
+    def __bool__(self) -> bool:
+        """It is not empty: `if cache:` comes before the entries are read."""
+        return True
+
     def __iter__(self) -> Any:
         self._filled()
         return super().__iter__()
