@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import is_not
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +99,15 @@ def alone(verdict: Verdict, *earlier: Verdict) -> Verdict:
 def settled(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     """Return final verdicts: what a unit does not reach may have run as a part of others."""
     everything = together(verdicts)
-    return tuple(
+    found = tuple(
         _through(verdict, verdicts) or verdict
         if is_unproved(verdict) and not missing(verdict.unit, everything)
         else verdict
         for verdict in verdicts
     )
+    # What reads a value may itself have run as a part of others.
+    changed = any(map(is_not, found, verdicts))
+    return settled(found) if changed else found
 
 
 def _through(verdict: Verdict, others: Sequence[Verdict]) -> Verdict | None:

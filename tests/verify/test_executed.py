@@ -300,3 +300,22 @@ def test_what_returns_nothing_proves_nothing_about_what_it_calls(returns_nothing
     found = settled([Verdict(block, Outcome.NOT_EXERCISED), user])[0]
     assert found.outcome is (Outcome.NOT_EXERCISED if returns_nothing else Outcome.EQUAL)
     assert found.through == (() if returns_nothing else ("use.py.use",))
+
+
+def test_alias_is_proved_through_a_method_that_is_proved_through_others() -> None:
+    alias = Spot(1, 0, 1, 20, 1, 1, at_import=True)
+    layers, call = Spot(4, 4, 4, 20, 4, 4), Spot(7, 4, 7, 20, 7, 7)
+    path = Path("net.py")
+    units = [
+        Unit(path, "remat", before=(alias,), after=(alias,)),
+        Unit(path, "Net.setup", before=(alias, layers), after=(alias, layers)),
+        Unit(path, "Net.__call__", before=(call,), after=(call,)),
+    ]
+    imported = Executed(frozenset([(path, alias)]))
+    ran = Executed(frozenset((path, spot) for spot in (alias, layers, call)))
+    verdicts = [
+        Verdict(units[0], Outcome.NOT_EXERCISED),
+        Verdict(units[1], Outcome.NOT_EXERCISED, executed=(imported, imported)),
+        Verdict(units[2], Outcome.EQUAL, executed=(ran, ran)),
+    ]
+    assert [found.outcome for found in settled(verdicts)] == [Outcome.EQUAL] * 3
