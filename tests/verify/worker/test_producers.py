@@ -325,3 +325,25 @@ def test_attributes_that_only_migrated_or_returned_code_reads(project, tmp_path)
     assert all(hasattr(cfg, "value_scale") and hasattr(cfg, "new_rate") for cfg in cases)
     # Each is varied, so that one in place of the other shows.
     assert len({(cfg.value_scale, cfg.new_rate) for cfg in cases}) > 1
+
+
+OPTIONS = """
+import jax, jax.numpy as jnp
+
+METHODS = {"euler": jnp.sin, "rk4": jnp.cos}
+
+def rollout(x, steps=2, method="rk4", activation="relu", flip=False):
+    x = getattr(jax.nn, activation)(METHODS[method](x))
+    return -x if flip else x
+
+def loss(x, **options):
+    return rollout(x, steps=3, **options).sum()
+"""
+
+
+def test_options_that_are_passed_on(project):
+    found = [case["kwargs"] for case in cases_of(project(m=OPTIONS), "loss").values()]
+    assert {} in found
+    assert "euler" in {each.get("method") for each in found}
+    assert any(each.get("activation") == "gelu" for each in found)
+    assert any(each.get("flip") for each in found)

@@ -249,14 +249,15 @@ class _Maker:
             if name in bound:
                 continue  # bound arguments are not passed again
             annotation = known.get(name, parameter.annotation)
-            keys: List[str] = []
+            keys: Dict[str, List[Any]] = {}
             if at == 0 and self.cls is not None:
                 plan: Optional[Plan] = Plan([Choice(INSTANCE, self.cls)])
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 counts = [Choice(LIST, count) for count in (0, 2, 1, 3)]
                 plan, annotation = Plan(counts, counts[:2]), None
             elif parameter.kind is parameter.VAR_KEYWORD:
-                keys = code_usage.asked_keys(self.unit, name)
+                keys = {key: [] for key in code_usage.asked_keys(self.unit, name)}
+                keys.update(option_strings.passed_on(self.unit, name, self.options))
                 plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
             else:
                 plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
@@ -265,8 +266,8 @@ class _Maker:
                 plan = self.producers.plan(self.unit, name, plan, parameter.default)
             node = self.search.new((name,), None, annotation, plan)
             node.expected = self.producers.settings.fields_read(self.unit, name)
-            for key in keys:
-                self.search.want(node, key)
+            for key, values in keys.items():
+                self.search.want(node, key, values)
             self.search.roots.append((parameter, node))
 
     def _solve(self, budget: Budget, known: bool = False) -> Optional[str]:

@@ -152,10 +152,14 @@ class Search:
             child.forget()
         return child
 
-    def want(self, node: Node, name: str) -> None:
-        """Note a key that a dictionary is asked for and may lack: worth a separate case."""
+    def want(self, node: Node, name: str, values: Sequence[Any] = ()) -> None:
+        """Note a key that a dictionary is asked for and may lack: worth a separate case.
+
+        With `values`, each of them is.
+        """
         if name not in node.children:
-            plan = Plan([Choice(ABSENT)], [Choice(ABSENT), Choice("probe")])
+            given = [value(one) for one in values] or [Choice("probe")]
+            plan = Plan([Choice(ABSENT)], [Choice(ABSENT), *given])
             node.children[name] = self.new((*node.path, name), node, None, plan)
 
     def decide(self, node: Node, choices: Sequence[Choice]) -> None:

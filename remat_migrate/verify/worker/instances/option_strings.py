@@ -15,6 +15,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 _MOST_KEYS = 8
 _LONGEST = 40
 
+# Of a module of activations or reductions: `getattr(jax.nn, name)`.
+_FUNCTIONS = ("relu", "gelu", "tanh", "sin", "mean", "sum", "max")
+
 # A string that no code knows, for the branch of all others.
 OTHER = "other"
 
@@ -33,6 +36,40 @@ def options_read(functions: List[Any]) -> Dict[str, List[str]]:
     for function in functions:
         found.read(function)
     return found.by_name()
+
+
+def passed_on(unit: Any, name: str, options: Dict[str, List[str]]) -> Dict[str, List[Any]]:
+    """Return other values of the flags and options that a function passes on as `**name`."""
+    function = inspect.unwrap(unit)
+    tree = _tree(function)
+    found: Dict[str, List[Any]] = {}
+    if tree is None or not inspect.isfunction(function):
+        return found
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        keywords = [(keyword.arg, getattr(keyword.value, "id", "")) for keyword in node.keywords]
+        callee = _Scope(function).value(node.func)
+        if (None, name) not in keywords or callee is None:
+            continue
+        given = {keyword for keyword, _ in keywords}
+        for parameter in list(_parameters(callee).values())[len(node.args) :]:
+            default = parameter.default
+            if parameter.name in given:
+                continue
+            if type(default) is bool:
+                found[parameter.name] = [not default]
+            elif type(default) is str:
+                texts = [text for text in options.get(parameter.name, ()) if text != OTHER]
+                found[parameter.name] = [text for text in texts if text != default]
+    return {option: values for option, values in found.items() if values}
+
+
+def _parameters(callee: Any) -> Dict[str, inspect.Parameter]:
+    try:
+        return dict(inspect.signature(callee).parameters)
+    except (TypeError, ValueError):
+        return {}
 
 
 class _Options:
@@ -115,12 +152,13 @@ class _Options:
                 self._link(scope.option(value), scope.option(target))
 
     def _passed(self, node: ast.Call, scope: "_Scope") -> None:
+        if getattr(node.func, "id", None) == "getattr" and len(node.args) > 1:
+            module = scope.value(node.args[0])
+            functions = [text for text in _FUNCTIONS if callable(getattr(module, text, None))]
+            self._note(scope.option(node.args[1]), functions)
         callee = scope.value(node.func)
         function: Any = callee.__init__ if inspect.isclass(callee) else callee
-        try:
-            parameters = list(inspect.signature(callee).parameters)
-        except (TypeError, ValueError):
-            return
+        parameters = list(_parameters(callee))
         pairs = list(zip(parameters, node.args))
         pairs += [(keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg]
         code = getattr(inspect.unwrap(function), "__code__", None)
