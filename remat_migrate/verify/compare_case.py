@@ -51,6 +51,9 @@ def compared(
             return replace(verdict, outcome=Outcome.EQUAL, evidence=Evidence.PROGRAM)
         evidence = Evidence.BOTH if verdict.outcome is Outcome.EQUAL else Evidence.PROGRAM
         return replace(verdict, evidence=evidence)
+    is_same = verdict.outcome is Outcome.EQUAL and verdict.returned
+    if first.dropped and not is_same and not verdict.outcome.is_wrong:
+        verdict = replace(verdict, outcome=Outcome.DIFFERS, detail=first.dropped, evidence=None)
     return replace(verdict, difference=first.difference)
 
 
@@ -290,6 +293,8 @@ def _comparison(
         traceback=_traceback(sides, reply["failure"]),
         difference=sides.translate(reply["difference"]),
         returns_nothing=reply["returns_nothing"],
+        returned=reply["returned"],
+        dropped=sides.translate(reply["dropped"]),
     )
 
 

@@ -34,7 +34,7 @@ from typing import (
     Tuple,
 )
 
-from . import computed
+from . import applications, computed
 
 _RAN = "__remat_migrate_ran__"
 # In the lines that `instrument` inserts.
@@ -316,9 +316,16 @@ def _noting(function: Any, application: _Application) -> Any:
     @functools.wraps(function)
     def noting(*args: Any, **kwargs: Any) -> Any:
         _note("called", application)
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        applications.note(_described(application), result)
+        return result
 
     return noting
+
+
+def _described(application: _Application) -> str:
+    number, name = application
+    return "%s at line %d" % (name, _known[number].first)
 
 
 def _is_compiled(value: Any) -> bool:
@@ -344,10 +351,13 @@ def _watch_objects(made: Any, wrapped: Any, application: _Application) -> bool:
 
         @functools.wraps(call)
         def noting(self: Any, *args: Any, **kwargs: Any) -> Any:
-            for key in _keys(self):
-                for application in _objects.get(key, ()):
-                    _note("called", application)
-            return call(self, *args, **kwargs)
+            found = sorted({a for key in _keys(self) for a in _objects.get(key, ())})
+            for application in found:
+                _note("called", application)
+            result = call(self, *args, **kwargs)
+            for application in found:
+                applications.note(_described(application), result)
+            return result
 
         kind.__call__ = noting
     return True

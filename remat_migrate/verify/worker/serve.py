@@ -254,7 +254,8 @@ def _compare(request: Reply) -> Reply:
         before, after, request["tolerances"], request["variations"], request["made"]
     )
     program = agreement.agreement(before, after)
-    reply = dict(found._asdict(), program=program.state, difference="")
+    dropped = program.detail if program.is_dropped else ""
+    reply = dict(found._asdict(), program=program.state, difference="", dropped=dropped)
     if program.state == agreement.DIFFERS:
         reply["difference"] = program.detail
         if found.is_abstract:

@@ -197,7 +197,7 @@ def agree(tmp_path, old: Function, new: Function, *arguments: Any) -> Any:
 @pytest.mark.parametrize("name", RIGHT)
 def test_same_program(name, tmp_path):
     found = agree(tmp_path, *RIGHT[name])
-    assert found == (agreement.SAME, "")
+    assert found == agreement.Agreement(agreement.SAME)
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
 from ..failures import headline
 from .entries import (
+    RETURNED,
     VARIES,
     Leaves,
     Noise,
@@ -37,6 +38,7 @@ class Comparison(NamedTuple):
         only_numbers_differ: whether only the values of arrays differ, or were not computed.
         is_abstract: whether they cannot be computed, because the arguments are abstract.
         returns_nothing: whether there are no results to compare.
+        returned: whether what edited checkpoints return was compared.
     """
 
     verdict: str
@@ -47,6 +49,7 @@ class Comparison(NamedTuple):
     only_numbers_differ: bool = False
     is_abstract: bool = False
     returns_nothing: bool = False
+    returned: bool = False
 
 
 def compare(
@@ -69,7 +72,7 @@ def compare(
     old, new = Result(before), Result(after)
     noise = Noise(old, variations or {})
     allowed = allowed_differences(tolerances or {})
-    ran = [mode for mode in old.modes if "error" not in old.modes[mode]]
+    ran = [m for m in old.modes if "error" not in old.modes[m] and not m.endswith(RETURNED)]
     if old.modes and not ran:
         error = next(iter(old.modes.values()))["error"]
         return Comparison(FAILS_BEFORE, detail=headline(error), failure=error)
@@ -123,9 +126,49 @@ def compare(
             )
         if found.doubt:
             doubts.append(found.doubt + where)
+    returned = []
+    for mode in _both_returned(old, new):
+        found = Leaves(old, new, mode, allowed, noise, bool(doubts))
+        returned.append(mode)
+        max_abs, max_rel = max(max_abs, found.max_abs), max(max_rel, found.max_rel)
+        if found.reason:
+            detail, is_sure = _returned_otherwise(old, new, mode, found)
+            if is_sure:
+                return Comparison(DIFFERS, max_abs, max_rel, detail, only_numbers_differ=True)
+            doubts.append(detail)
+        elif found.doubt:
+            doubts.append(found.doubt)
     if doubts:
         return Comparison(NOT_EXERCISED, max_abs, max_rel, doubts[0], only_numbers_differ=True)
-    return _equal([leaf for mode in ran for leaf in old.modes[mode]["leaves"]], max_abs, max_rel)
+    leaves = [leaf for mode in (*ran, *returned) for leaf in old.modes[mode]["leaves"]]
+    return _equal(leaves, max_abs, max_rel)._replace(returned=bool(returned))
+
+
+def _both_returned(old: Result, new: Result) -> List[str]:
+    """Return the modes where edited checkpoints return arrays of the same shapes on both sides."""
+    return [
+        mode
+        for mode in old.modes
+        if mode.endswith(RETURNED)
+        and mode in new.modes
+        and not structure_difference(old.modes[mode], new.modes[mode])
+    ]
+
+
+def _returned_otherwise(old: Result, new: Result, mode: str, found: Leaves) -> Tuple[str, bool]:
+    """Return what differs in what edited checkpoints return, and whether it is a fault.
+
+    They may wrap more or less than before. Then they have other names, or return results.
+    """
+    index = found.index
+    was, now = (side.modes[mode]["checkpoints"] for side in (old, new))
+    detail = "the checkpoint of %s returns other values, though the results are the same: %s"
+    wrapped = [[name.rpartition(" at line ")[0] for name in names] for names in (was, now)]
+    value = arrays_of(new, mode)[index][1]
+    results = arrays_of(old, mode[: -len(RETURNED)] + "eager")
+    is_result = any(np.array_equal(value, array) for _, array in results)
+    reason = found.reason.partition(": ")[2]
+    return detail % (now[index], reason), wrapped[0] == wrapped[1] and not is_result
 
 
 def _failed(error: Dict[str, Any], where: str, policy_errors: List[str]) -> Comparison:

@@ -68,6 +68,9 @@ class Result:
         return array.reshape(leaf["shape"])
 
 
+# The mode of what edited checkpoints return.
+RETURNED = "returned"
+
 # In the text of a structure.
 POLICY = "<policy>"
 
@@ -202,6 +205,7 @@ class Leaves:
         max_rel: the largest difference relative to the largest entry of its array.
         doubted: whether other modes leave a doubt.
         reason: where a difference exceeds its limit; empty if none does.
+        index: of the array that it is about.
         doubt: where one does that runs of the old code show as well; empty if none does.
     """
 
@@ -220,6 +224,7 @@ class Leaves:
         self.doubted = doubted
         self.max_abs = self.max_rel = 0.0
         self.reason = self.doubt = ""
+        self.index = 0
         before, after = arrays_of(old, mode), arrays_of(new, mode)
         self.compiled = noise.compiled(mode)
         self.largest = max(
@@ -281,12 +286,16 @@ class Leaves:
             return
         moved = self.noise.explains("rounding", self.mode, index, a, b)
         if not moved:
-            self.reason = self.reason or said
+            self._refuse(index, said)
             return
         if moved == float("inf") or a.dtype.kind not in "fc":
             self.doubt = self.doubt or _CHAOTIC + said
         elif _extent(a, b)[0] > self._most(leaf):
-            self.reason = self.reason or said
+            self._refuse(index, said)
+
+    def _refuse(self, index: int, said: str) -> None:
+        if not self.reason:
+            self.reason, self.index = said, index
 
 
 def allowed_differences(tolerances: Dict[str, float]) -> Dict[str, float]:
@@ -303,7 +312,9 @@ def arrays_of(result: Result, mode: str) -> List[Tuple[Dict[str, Any], Any]]:
 
 def _rounding(old: Result, mode: str) -> Dict[int, float]:
     """Return the distance between the old code's eager and compiled results, by leaf."""
-    label = mode.rpartition(" ")[0]
+    label, _, kind = mode.rpartition(" ")
+    if kind == RETURNED:
+        return {}
     label = label and label + " "
     eager = [m for m in (label + "eager", label + "gradient") if m in old.modes]
     if any("error" in old.modes[m] for m in eager) or "error" in old.modes.get(

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import relocate, shim
+from .. import applications, relocate, shim
 from ..failures import describe
 from ..frameworks import pure_functions
 from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
@@ -52,10 +52,11 @@ def evaluate(
 ) -> Dict[str, Any]:
     """Run a unit and write what came of it below `folder`.
 
-    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
-    (both, compiled as one program over all arrays). A mode that raises is a result, too. Without
-    `eager`, or where there are many operations, there are no gradients but those under jit, which
-    cost a fraction. What the unit's parameters default to is written as well.
+    Modes: `eager` (values), `returned` (what edited checkpoints return there), `gradient`
+    (vector-Jacobian products with random cotangents), `jit` (both, compiled as one program over all
+    arrays). A mode that raises is a result, too. Without `eager`, or where there are many
+    operations, there are no gradients but those under jit, which cost a fraction. What the unit's
+    parameters default to is written as well.
 
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `eager`, of all its derivatives, which suffice if both sides agree. Without `values`,
@@ -92,7 +93,7 @@ def evaluate(
                 # What `init` returns goes into `apply`, if there is one.
                 is_used = one.label == "init" and len(prepared) > 1
                 if computes and not is_used:
-                    modes[label + "eager"] = _compiled(program, writer)
+                    modes.update(_compiled(program, label, writer))
                 programs[one.label] = program.traced(eager, values_alone=is_used)
             else:
                 _run(program, label, modes, writer, eager)
@@ -113,21 +114,40 @@ def evaluate(
     return next((e for e in errors if e), {}) if all(errors) else {}
 
 
-def _eager(program: _Program, writer: _Writer) -> Dict[str, Any]:
-    return _outcome(lambda: program.outcome(program.arrays()), writer)
+def _eager(program: _Program, label: str, writer: _Writer) -> Dict[str, Any]:
+    """Return the modes of values: the result, and what edited checkpoints return meanwhile."""
+    return _values(lambda returned: program.outcome(program.arrays()), label, writer)
 
 
-def _compiled(program: _Program, writer: _Writer) -> Dict[str, Any]:
+def _compiled(program: _Program, label: str, writer: _Writer) -> Dict[str, Any]:
     """As `_eager`, from one compiled program if possible, which takes a fraction of the time."""
 
-    def values() -> Any:
+    def run(returned: List[applications.Returned]) -> Any:
         try:
             return compiled(program.outcome_when_traced, program.shared_arrays())
         except NotCompiled:
+            del returned[:]
             _seed(writer.seed)
             return program.outcome(program.arrays())
 
-    return _outcome(values, writer)
+    return _values(run, label, writer)
+
+
+def _values(
+    run: Callable[[List[applications.Returned]], Any], label: str, writer: _Writer
+) -> Dict[str, Any]:
+    with applications.collecting() as returned:
+        modes = {label + "eager": _outcome(lambda: run(returned), writer)}
+    kept = [one for one in returned if not _is_deleted(one.array)]
+    if kept and "error" not in modes[label + "eager"]:
+        written = writer.write([one.array for one in kept])
+        names = [one.checkpoint for one in kept]
+        modes[label + entries.RETURNED] = dict(written, checkpoints=names)
+    return modes
+
+
+def _is_deleted(array: Any) -> bool:
+    return isinstance(array, jax.Array) and array.is_deleted()
 
 
 def _prepared(
@@ -148,7 +168,8 @@ def _prepared(
 def _run(
     program: _Program, label: str, modes: Dict[str, Any], writer: _Writer, eager_gradient: bool
 ) -> None:
-    eager = modes[label + "eager"] = _eager(program, writer)
+    modes.update(_eager(program, label, writer))
+    eager = modes[label + "eager"]
     with_gradient = "error" not in eager and program.has_gradient
     eager_gradient = eager_gradient and is_light(
         lambda arrays: program.array_results(program.call(arrays)), program.arrays()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..failures import headline
 
@@ -14,6 +14,7 @@ SAME, DIFFERS, UNKNOWN = "same", "differs", ""
 _KINDS = {"forward": "", "vjp": " of the gradient", "jvp": " of the forward-mode derivative"}
 
 Traced = Dict[str, Any]
+Returned = Sequence[Tuple[str, str]]
 
 
 class Agreement(NamedTuple):
@@ -22,10 +23,12 @@ class Agreement(NamedTuple):
     Attributes:
         state: SAME, DIFFERS, or UNKNOWN where a side cannot be traced or compared.
         detail: what differs, or why nothing is known.
+        is_dropped: whether only values differ that edited checkpoints return, and nothing uses.
     """
 
     state: str
     detail: str = ""
+    is_dropped: bool = False
 
 
 def save(folder: str, traced: Dict[str, Traced]) -> None:
@@ -66,9 +69,10 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
             return Agreement(UNKNOWN, "it cannot be traced: " + headline(failure))
     if old["result"] != new["result"]:
         return Agreement(DIFFERS, "the result%s has another structure or type" % where)
-    if "array" not in old["result"]:
+    forward = old["programs"]["forward"], new["programs"]["forward"]
+    if "array" not in old["result"] and not all(side.get("returned") for side in forward):
         return Agreement(UNKNOWN, "it returns no arrays")
-    found = Agreement(SAME)
+    found = _returned(*forward, where)
     for kind, before in old["programs"].items():
         after = new["programs"].get(kind)
         if after is None:
@@ -79,7 +83,7 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
             detail = "the program%s%s fails: %s" % (_KINDS[kind], where, headline(after["error"]))
             return Agreement(DIFFERS, detail)
         if "opaque" in before or "opaque" in after:
-            if kind != "jvp":
+            if kind != "jvp" and found.state == SAME:
                 found = Agreement(UNKNOWN, before.get("opaque") or after["opaque"])
         elif before["types"] != after["types"] or before["outputs"] != after["outputs"]:
             detail = _first_difference(before, after)
@@ -87,6 +91,27 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
     if new["programs"].keys() - old["programs"].keys():
         return Agreement(UNKNOWN, "only one side has rules for derivatives")
     return found
+
+
+def _returned(old: Traced, new: Traced, where: str) -> Agreement:
+    """Compare what the edited checkpoints return, of which the results may depend on nothing.
+
+    A right migration may remove a checkpoint, or wrap more or less than before: then what one side
+    returns, the other computes as well.
+    """
+    theirs, ours = old.get("returned", ()), new.get("returned", ())
+    gone, come = _alone(theirs, ours, new), _alone(ours, theirs, old)
+    is_other = bool(gone or come) if len(theirs) == len(ours) else bool(gone and come)
+    if theirs and ours and is_other:
+        detail = "the checkpoint of %s returns other values%s" % ((come or gone)[0], where)
+        return Agreement(DIFFERS, detail, is_dropped=True)
+    return Agreement(SAME)
+
+
+def _alone(returned: Returned, others: Returned, program: Traced) -> List[str]:
+    """Return the checkpoints that return values which the other side's program does not compute."""
+    known = {*program.get("values", ()), *program.get("given", ()), *(n for _, n in others)}
+    return [checkpoint for checkpoint, number in returned if number not in known]
 
 
 def _first_difference(old: Traced, new: Traced) -> str:

@@ -10,11 +10,12 @@ them. The number of a loop holds those of everything that its body computes.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 import jax.numpy as jnp
 import numpy as np
 
+from .. import applications
 from ..jaxprs import called_jaxpr, opened
 from .digests import Digest, Opaque, constant, digest, parameters
 
@@ -62,6 +63,8 @@ class Numbering:
         values: what is known about each number, in the order of computation.
         effects: the number of all effects so far, in their order.
         has_custom_rules: whether there are functions with derivatives of their own.
+        given: the numbers of the inputs and constants of all jaxprs.
+        returned: the numbers that are marked as returned by edited checkpoints, with their marks.
     """
 
     def __init__(self, place_of: Any) -> None:
@@ -69,6 +72,8 @@ class Numbering:
         self.values: Dict[Digest, Value] = {}
         self.effects: Digest = ""
         self.has_custom_rules = False
+        self.given: Set[Digest] = set()
+        self.returned: List[Tuple[str, Digest]] = []
         self._place_of = place_of
         self._sums: Dict[Digest, Tuple[Digest, ...]] = {}
         self._depth = 0
@@ -87,6 +92,7 @@ class Numbering:
         known: Dict[Any, Digest] = dict(zip(jaxpr.invars, inputs))
         for variable, value in zip(jaxpr.constvars, consts):
             known[variable] = constant(value)
+        self.given.update(known.values())
 
         def read(atom: Any) -> Digest:
             return constant(_literal(atom)) if hasattr(atom, "val") else known[atom]
@@ -104,6 +110,9 @@ class Numbering:
             if inner is not None:
                 jaxpr, consts = opened(inner)
                 return self.numbers(jaxpr, consts, operands)
+        if name == "name" and equation.params["name"].startswith(applications.MARK):
+            checkpoint = equation.params["name"][len(applications.MARK) :]
+            self.returned.append((checkpoint, operands[0]))
         if name in _IDENTITIES or _keeps_precision(equation):
             return operands
         if name == "custom_lin":

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence
 import jax
 import jax.numpy as jnp
 
+from .. import applications
 from ..failures import describe
 from .digests import Opaque
 from .numbering import Numbering
@@ -30,8 +31,9 @@ def programs(
 ) -> Dict[str, Program]:
     """Return the programs of a function: `forward`, `vjp`, and `jvp` where it has custom rules.
 
-    Each is {"outputs": numbers, "types": of the outputs, "values": what is known about each number}
-    or {"error": how tracing failed} or {"opaque": what cannot be compared}.
+    Each is {"outputs": numbers, "types": of the outputs, "values": what is known about each number,
+    "given": inputs and constants, "returned": what edited checkpoints return, with their names}, or
+    {"error": how tracing failed} or {"opaque": what cannot be compared}.
 
     Args:
         function: takes a list of arrays, and returns one.
@@ -42,7 +44,7 @@ def programs(
             custom rules all derivatives do.
     """
     structs = [abstract(array) for array in arrays]
-    forward = _program(function, [structs], place_of)
+    forward = _program(function, [structs], place_of, is_forward=True)
     found = {"forward": forward}
     results = [aval for aval in forward.pop("avals", ()) if _is_inexact(aval)]
     if not inexact or not results or not (thorough or forward["custom"]):
@@ -91,9 +93,14 @@ def abstract(array: Any) -> Any:
     return jax.ShapeDtypeStruct(array.shape, array.dtype)  # type: ignore[no-untyped-call]
 
 
-def _program(function: Callable[..., Arrays], args: Any, place_of: Callable[[Any], str]) -> Program:
+def _program(
+    function: Callable[..., Arrays],
+    args: Any,
+    place_of: Callable[[Any], str],
+    is_forward: bool = False,
+) -> Program:
     try:
-        with dissolved() as applied:
+        with dissolved() as applied, applications.marking(is_forward):
             closed = jax.make_jaxpr(function)(*args)
     except Exception as error:
         return {"error": describe(error)}
@@ -107,6 +114,8 @@ def _program(function: Callable[..., Arrays], args: Any, place_of: Callable[[Any
         "outputs": [*outputs, numbering.effects],
         "types": [_type(variable.aval) for variable in closed.jaxpr.outvars],
         "values": numbering.values,
+        "returned": numbering.returned,
+        "given": sorted(numbering.given),
         "custom": numbering.has_custom_rules,
         "checkpoints": len(applied),
         "avals": [variable.aval for variable in closed.jaxpr.outvars],
