@@ -54,7 +54,29 @@ def compared(
     is_same = verdict.outcome is Outcome.EQUAL and verdict.returned
     if first.dropped and not is_same and not verdict.outcome.is_wrong:
         verdict = replace(verdict, outcome=Outcome.DIFFERS, detail=first.dropped, evidence=None)
+    verdict = _exercised(sides, unit, case, verdict)
     return replace(verdict, difference=first.difference)
+
+
+def _exercised(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verdict:
+    """Return the verdict, which is not exercised if no number depends on the edited checkpoints.
+
+    Those that return traced values are changed for this; others are compared themselves.
+    """
+    if verdict.outcome is not Outcome.EQUAL or verdict.returned or not verdict.executed:
+        return verdict
+    if not all(side.called for side in verdict.executed):
+        return verdict
+    folders = []
+    for variation in ("", "returned"):
+        folders.append(sides.folder("returned"))
+        how = _How(variation=variation)
+        if _evaluated(sides, sides.maker, unit, case, folders[-1], how).failure:
+            return verdict
+    found = _comparison(sides, unit, _Results(case, folders[1], made=False), folders[0], "", {})
+    if found.outcome is not Outcome.NOT_EXERCISED:
+        return verdict
+    return replace(found, shapes=verdict.shapes, executed=verdict.executed)
 
 
 def is_undecided(verdict: Verdict) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, Iterator, List, NamedTuple, Optional
 MARK = "remat_migrate returned by "
 # Loops may call a checkpoint any number of times.
 _MOST = 200
+_MOST_ENTRIES = 10_000_000
 
 
 class Returned(NamedTuple):
@@ -31,6 +32,7 @@ class Returned(NamedTuple):
 
 _collected: Optional[List[Returned]] = None
 _is_marking = False
+_moved: Optional[List[str]] = None
 
 
 @contextlib.contextmanager
@@ -55,27 +57,67 @@ def marking(is_marking: bool) -> Iterator[None]:
         _is_marking = before
 
 
-def note(checkpoint: str, result: Any) -> None:
-    """Note what an edited checkpoint returned."""
-    if _collected is None and not _is_marking:
-        return
-    jax, numpy = sys.modules["jax"], sys.modules["numpy"]
-    kinds = (jax.Array, numpy.ndarray, numpy.generic, float, int, complex)
+@contextlib.contextmanager
+def moving() -> Iterator[List[str]]:
+    """Change what edited checkpoints return meanwhile, to see whether any result depends on it.
+
+    Gives the checkpoints whose values were changed.
+    """
+    global _moved
+    before, _moved = _moved, []
     try:
-        leaves = jax.tree_util.tree_leaves(result)
+        # Nothing is used that was compiled before: JAX caches it by a context that this option,
+        # which only warns, is a part of.
+        with sys.modules["jax"].numpy_rank_promotion("warn"):
+            yield _moved
+    finally:
+        _moved = before
+
+
+def note(checkpoint: str, result: Any) -> Any:
+    """Note what an edited checkpoint returned, and return it."""
+    if _collected is None and _moved is None and not _is_marking:
+        return result
+    jax, numpy = sys.modules["jax"], sys.modules["numpy"]
+    try:
+        leaves, tree = jax.tree_util.tree_flatten(result)
     except (TypeError, ValueError):
-        return  # such as a dict with keys that have no order
+        return result  # such as a dict with keys that have no order
+    if _moved is not None:
+        moved = [leaf * 2 + 1 if _can_move(leaf) else leaf for leaf in leaves]
+        _moved.extend(checkpoint for leaf in leaves if _can_move(leaf))
+        return jax.tree_util.tree_unflatten(tree, moved)
     for leaf in leaves:
-        if not isinstance(leaf, kinds):
+        if not _is_number(leaf):
             continue
         if _is_marking:
             mark: Any = sys.modules["jax._src.ad_checkpoint"]
             mark.name_p.bind(jax.numpy.asarray(leaf), name=MARK + checkpoint)
-        elif _collected is not None and len(_collected) < _MOST:
+        elif _collected is not None and _has_room(_collected):
             value = _untraced(leaf)
-            if isinstance(value, kinds):
+            if _is_number(value):
                 kept = numpy.copy(value) if isinstance(value, numpy.ndarray) else value
                 _collected.append(Returned(checkpoint, kept))
+    return result
+
+
+def _has_room(collected: List[Returned]) -> bool:
+    entries = sum(sys.modules["numpy"].size(each.array) for each in collected)
+    return len(collected) < _MOST and entries < _MOST_ENTRIES
+
+
+def _is_number(leaf: Any) -> bool:
+    """Return whether a leaf is an array, or what JAX makes one of."""
+    jax, numpy = sys.modules["jax"], sys.modules["numpy"]
+    if isinstance(leaf, (numpy.ndarray, numpy.generic)):
+        return any(jax.numpy.issubdtype(leaf.dtype, kind) for kind in (numpy.number, numpy.bool_))
+    return isinstance(leaf, (jax.Array, bool, float, complex))
+
+
+def _can_move(leaf: Any) -> bool:
+    jax = sys.modules["jax"]
+    number = jax.numpy.number
+    return isinstance(leaf, jax.Array) and bool(jax.numpy.issubdtype(leaf.dtype, number))
 
 
 def _untraced(leaf: Any) -> Any:

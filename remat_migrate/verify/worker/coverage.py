@@ -316,9 +316,7 @@ def _noting(function: Any, application: _Application) -> Any:
     @functools.wraps(function)
     def noting(*args: Any, **kwargs: Any) -> Any:
         _note("called", application)
-        result = function(*args, **kwargs)
-        applications.note(_described(application), result)
-        return result
+        return applications.note(_described(application), function(*args, **kwargs))
 
     return noting
 
@@ -356,7 +354,7 @@ def _watch_objects(made: Any, wrapped: Any, application: _Application) -> bool:
                 _note("called", application)
             result = call(self, *args, **kwargs)
             for application in found:
-                applications.note(_described(application), result)
+                result = applications.note(_described(application), result)
             return result
 
         kind.__call__ = noting

@@ -15,6 +15,7 @@ from jax.experimental import io_callback
 from worker_package import load_worker
 
 agreement = load_worker("program.agreement")
+applications = load_worker("applications")
 trace = load_worker("program.trace")
 
 X = jax.ShapeDtypeStruct((8, 16), jnp.float32)
@@ -241,3 +242,38 @@ def test_another_implementation_of_checkpoints(tmp_path):
     agreement.save(str(tmp_path / "old"), old)
     agreement.save(str(tmp_path / "new"), new)
     assert agreement.agreement(str(tmp_path / "old"), str(tmp_path / "new")).state == "same"
+
+
+def dropping(checkpoint: Function) -> Function:
+    """A function that drops what its edited checkpoint returns, also in a loop."""
+
+    def step(x: Any, _: Any = None) -> Any:
+        applications.note("f at line 1", checkpoint(x))
+        return x + 1, None
+
+    return lambda x: jax.lax.scan(step, step(x)[0], None, length=2)[0]
+
+
+def block_with_constants(x: Any) -> Any:
+    return x * 2, 2.0, True, jnp.float32(3), np.ones(2), 4, np.zeros(2, jax.dtypes.float0)
+
+
+@pytest.mark.parametrize(
+    "checkpoint",
+    [
+        jax.checkpoint(block_with_constants),
+        jax.checkpoint(lambda x: x * 2),  # returns less
+        lambda x: None,  # is not a checkpoint
+    ],
+)
+def test_same_program_where_checkpoints_are_dropped(checkpoint, tmp_path):
+    found = agree(tmp_path, dropping(block_with_constants), dropping(checkpoint), X)
+    assert found == agreement.Agreement(agreement.SAME)
+
+
+@pytest.mark.parametrize("checkpoint", [lambda x: (x * 3, *block_with_constants(x)[1:])])
+def test_other_program_where_checkpoints_are_dropped(checkpoint, tmp_path):
+    new = dropping(jax.checkpoint(checkpoint))
+    found = agree(tmp_path, dropping(block_with_constants), new, X)
+    assert found.is_dropped
+    assert found.detail == "the checkpoint of f at line 1 returns other values"

@@ -57,6 +57,7 @@ class Result:
         self.defaults: Dict[str, str] = read["defaults"]
         self.policy_errors: List[str] = read.get("policy_errors", [])
         self.is_abstract: bool = read.get("abstract", False)
+        self.is_moved: bool = read.get("moved", False)
         self.precision: str = read.get("precision", "")
         with open(os.path.join(folder, "arrays.bin"), "rb") as stored:
             self._data = stored.read()

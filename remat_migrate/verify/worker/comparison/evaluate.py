@@ -70,12 +70,15 @@ def evaluate(
     programs: Dict[str, Any] = {}
     precisions = set()
     is_abstract = has_abstract(case)
+    moved: List[str] = []
     del shim.policy_errors[:]
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         if variation == noise.RANDOM:
             stack.enter_context(noise.clock_ahead())
+        if variation == noise.RETURNED:
+            moved = stack.enter_context(applications.moving())
         try:
             prepared = _prepared(unit, case, first)
             computes = first and values and not is_abstract
@@ -104,6 +107,7 @@ def evaluate(
             "precision": noise.coarsest(precisions - {""}),
             "policy_errors": sorted(set(shim.policy_errors)),
             "abstract": is_abstract,
+            "moved": bool(moved),
         }
     )
     if programs:

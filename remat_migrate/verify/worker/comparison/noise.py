@@ -7,6 +7,7 @@ Variations of an evaluation:
 - "rounding": every floating-point input is moved by one unit in the last place of the lowest
   precision that the code computes in. Where rounding moves a bfloat16 or chaotic computation, a
   migration that only changes how XLA fuses its operations may move it, too.
+- "returned": what edited checkpoints return is changed, see `applications.moving`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from ..jaxprs import inner_jaxprs
 from .entries import SMALL, TOLERANCES
 
-RANDOM, ROUNDING = "random", "rounding"
+RANDOM, ROUNDING, RETURNED = "random", "rounding", "returned"
 
 # Not a multiple of a second, minute or day.
 _AHEAD_NANOSECONDS = 123_456_789_123
