@@ -140,3 +140,25 @@ def test_gradients_under_jit_if_eager_ones_fail(tmp_path: Path) -> None:
     result, _ = evaluated(tmp_path, jnp.sin, jnp.ones(3), eager=False)
     assert list(result["modes"]) == ["eager", "jit"]
     assert [leaf["path"] for leaf in result["modes"]["jit"]["leaves"]] == ["[0][0]", "[1][0]"]
+
+
+def test_values_beside_programs_are_those_of_the_uncompiled_unit(tmp_path: Path) -> None:
+    x = np.linspace(-1.0, 1.0, 6, dtype=np.float32).reshape(2, 3)
+
+    def compilable(x: Any) -> Any:
+        return {"y": jnp.tanh(x), "label": "tanh", "count": 3, "array": np.arange(2)}
+
+    def branching(x: Any) -> Any:
+        return jnp.tanh(x) if x.sum() > 10 else jnp.sin(x) + np.random.rand()
+
+    for number, unit in enumerate((compilable, branching)):
+        case = {"args": (x,), "kwargs": {}, "context": None}
+        folders = [tmp_path / f"{number}-{first}" for first in (False, True)]
+        for first, folder in enumerate(folders):
+            assert evaluate.evaluate(unit, case, str(folder), first=bool(first)) == {}
+        whole, quick = (json.loads((f / "result.json").read_text()) for f in folders)
+        assert list(quick["modes"]) == ["eager"]
+        assert quick["modes"]["eager"] == whole["modes"]["eager"]
+        size = (folders[1] / "arrays.bin").stat().st_size
+        data = [(folder / "arrays.bin").read_bytes()[:size] for folder in folders]
+        np.testing.assert_allclose(*(np.frombuffer(d, np.float32) for d in data), rtol=1e-6)

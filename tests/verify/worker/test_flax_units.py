@@ -440,3 +440,20 @@ class Greedy(nn.Module):
     @nn.compact
     def __call__(self, x, rngs, method, mutable):
         return nn.Dense(2)(x) * rngs * method * mutable
+
+
+def test_programs_use_the_variables_that_were_made_for_the_same_module():
+    unknown = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
+    case = {"args": (Block(4), X), "kwargs": {}, "context": unknown}
+    concrete = pure_functions.prepare(Block.__call__, case)
+    init, apply = pure_functions.prepare(Block.__call__, case, traced=True)
+    assert isinstance(init.args[2], jax.Array)
+    kernel = apply.args[0]["variables"]["params"]["Dense_0"]["kernel"]
+    assert isinstance(kernel, jax.ShapeDtypeStruct)
+
+    known = pure_functions.with_made(case, concrete)
+    for features, uses in ((4, True), (5, False)):
+        other = dict(known, args=(Block(features), *case["args"][1:]))
+        _, apply = pure_functions.prepare(Block.__call__, other, traced=True)
+        kernel = apply.args[0]["variables"]["params"]["Dense_0"]["kernel"]
+        assert isinstance(kernel, jax.Array) is uses
