@@ -183,7 +183,10 @@ class Writer:
         attributes = {k: x for k, x in attributes.items() if not k.startswith("__")}
         if not all(each.isidentifier() for each in attributes):
             raise CannotWrite("an object of {}.{}".format(cls.__module__, cls.__qualname__))
-        return composed("restore", [name, *self.items((), attributes, place)])
+        items = self.items((), attributes, place)
+        if cls is types.SimpleNamespace:  # `object` cannot create one
+            return composed(name, items)
+        return composed("restore", [name, *items])
 
 
 def composed(head: str, items: Sequence[str], brackets: str = "()") -> str:
