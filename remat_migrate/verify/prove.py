@@ -69,7 +69,7 @@ def prove(
         return Proof()
     waiting: list[Verdict] = []  # for other units that use them, or the project's tests
     retried: Mapping[UnitKey, Verdict] = {}
-    used: Sequence[Verdict] = ()
+    used: list[Verdict] = []
 
     def keep_or_report(verdict: Verdict) -> None:
         if is_unproved(verdict):
@@ -94,13 +94,16 @@ def prove(
             declared = declared_cases(sides, cases) if cases else {}
             lanes = [sides, *(sides.another() for _ in range(lanes_for(total) - 1))]
             schedule.run([_decider(lane, declared, recording) for lane in lanes], sides.stop)
-            used = _with_callers(lanes, schedule.verdicts, task.callers, progress)
+            used = _with_callers(lanes, schedule.verdicts, (), task.callers[:1], progress)
             found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
             # Unchanged units are compared for the sake of others.
             unproved = [v for v in found if tests and tests.may_help(v) and not v.unit.uses]
             if tests and unproved:
                 progress("running the project's tests", total - len(unproved), total)
                 retried = _with_tests(lanes, unproved, tests, progress)
+            # Those farther away are many, and say less than tests.
+            decided_so_far = [retried.get(v.unit.key, v) for v in schedule.verdicts]
+            used += _with_callers(lanes, decided_so_far, used, task.callers[1:], progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
             if sentence := sides.environment.sentence():
                 proof = replace(proof, notes=(*proof.notes, sentence))
@@ -122,13 +125,17 @@ def prove(
 def _with_callers(
     lanes: Sequence[Sides],
     verdicts: Sequence[Verdict],
+    used: Sequence[Verdict],
     callers: Sequence[Sequence[Unit]],
     progress: Progress,
-) -> Sequence[Verdict]:
-    """Return verdicts on the callers of units that were not exercised alone, as far as needed."""
+) -> list[Verdict]:
+    """Return verdicts on the callers of units that were not exercised alone, as far as needed.
+
+    `used` are those on nearer callers.
+    """
     found: list[Verdict] = []
     for level in callers:
-        unproved = {v.unit.key for v in settled([*verdicts, *found]) if is_unproved(v)}
+        unproved = {v.unit.key for v in settled([*verdicts, *used, *found]) if is_unproved(v)}
         done = {verdict.unit.key for verdict in verdicts}
         needed = [u for u in level if u.key not in done and not unproved.isdisjoint(u.uses)]
         if not needed:

@@ -109,3 +109,23 @@ def scheduled(x):
     ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
     units = [v["unit"] for v in json.loads(ran.out)["verdicts"]]
     assert units == ["net.Schedule.scan", "net.scheduled"]
+
+
+def test_methods_of_the_same_name_elsewhere_are_no_callers(tmp_path):
+    layer = """
+import jax
+
+class Schedule:
+    def scan(self, x):
+        return jax.checkpoint(lambda x: x * {factor})(x)
+"""
+    files = {
+        "pyproject.toml": "",
+        "pipeline.py": "def read(dataset):\n    return dataset.scan(0)\n",
+        "use.py": "import net\n\ndef use(x):\n    return net.Schedule().scan(x)\n",
+    }
+    for side, factor in (("old", "2"), ("new", "2.0")):
+        write_files(tmp_path / side, {**files, "net.py": layer.format(factor=factor)})
+    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
+    units = [v["unit"] for v in json.loads(ran.out)["verdicts"]]
+    assert units == ["net.Schedule.scan", "use.use"]

@@ -79,6 +79,29 @@ class Net(nn.Module):
         kernel = self.param("kernel", nn.initializers.ones, (3,))
         jax.checkpoint(layer, {option})(kernel, {train})
 """
+SCRIPT = """
+import jax
+import jax.numpy as jnp
+from absl import app, flags
+
+FLAGS = flags.FLAGS
+flags.DEFINE_integer("embed_dim", 16384, "The width.")
+flags.DEFINE_integer("steps", 100000, "How often.")
+
+
+def layer(x, train):
+    return jnp.sin(x @ x) if train else x
+
+
+def main(argv):
+    for _ in range(FLAGS.steps):
+        x = jnp.ones((FLAGS.embed_dim, FLAGS.embed_dim))
+        jax.block_until_ready(jax.checkpoint(layer, {option})(x, {train}))
+
+
+if __name__ == "__main__":
+    app.run(main)
+"""
 OLD_TESTS = TESTS.format(option="concrete=True", scale="2.0", loss="loss")
 OLD_MAIN = MAIN.format(option="concrete=True", function="layer", policy="True")
 
@@ -175,3 +198,10 @@ def test_flax_method(tmp_path: Path, train: str, outcome: str) -> None:
     old = MODULE.format(option="concrete=True", train="True")
     new = MODULE.format(option="static_argnums=(1,)", train=train)
     assert verdicts(tmp_path, old, new)["create"]["verdict"] == outcome
+
+
+@pytest.mark.parametrize(("train", "outcome"), [("True", "equal"), ("False", "differs")])
+def test_script_with_large_flags(tmp_path: Path, train: str, outcome: str) -> None:
+    old = SCRIPT.format(option="concrete=True", train="True")
+    new = SCRIPT.format(option="static_argnums=(1,)", train=train)
+    assert verdicts(tmp_path, old, new)["main"]["verdict"] == outcome

@@ -117,7 +117,13 @@ def callers(
     known = {unit.key for unit in units}
     reads: dict[Unit, dict[str, list[UnitKey]]] = {}
     for user in users(by_name.keys(), paths, import_names, after):
-        reads[user] = dict(by_name)
+        # Elsewhere, attributes of these names are other functions: `scan`, `build`.
+        imported = import_names.run_with(user.path)
+        within = {
+            name: [key for key in keys if key[0] in imported] for name, keys in by_name.items()
+        }
+        if any(within.values()):
+            reads[user] = {name: keys for name, keys in within.items() if keys}
     for (path, owner), fields in by_attribute.items():
         for user in users(fields.keys(), [path] if owner else (), import_names, after):
             if _owner(user) == owner:

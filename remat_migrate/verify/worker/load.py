@@ -39,6 +39,11 @@ class Unit(NamedTuple):
     is_fixture: bool = False
     tests: Sequence[str] = ()
 
+    @property
+    def file(self) -> str:
+        """The path of the module's file."""
+        return str(getattr(self.module, "__file__", ""))
+
 
 class NotFound(Exception):
     """The name does not exist, or the object cannot be called."""

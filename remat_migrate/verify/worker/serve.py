@@ -16,7 +16,7 @@ import sys
 from typing import Any, Dict, List, Tuple
 
 from . import computed, coverage, interpreter_state, relocate, shim
-from .environment import configuration, ledger
+from .environment import configuration, flags, ledger
 from .environment import install as environment
 from .failures import describe
 from .load import NotFound, load_module, load_unit
@@ -139,12 +139,18 @@ def _make(request: Reply) -> Reply:
         }
     of_project(request["root"]).migrated = request["migrated"]
     given = (_dataclasses(request["root"]), request["root"], request["seconds"])
-    with shim.policies_rejected():
-        made = unit_cases.all_cases(unit, *given)
-    if not made.cases and shim.policy_errors:
-        # The policy is not among the arguments: the code itself is wrong about it.
-        made = unit_cases.all_cases(unit, *given)
-    cases = made.cases
+    cases: List[Tuple[str, Any]] = []
+    for values in _flags_to_try(unit):
+        if not cases:
+            flags.use(unit.file, values)
+            with shim.policies_rejected():
+                made = unit_cases.all_cases(unit, *given)
+            if not made.cases and shim.policy_errors:
+                # The policy is not among the arguments: the code itself is wrong about it.
+                made = unit_cases.all_cases(unit, *given)
+            cases = list(made.cases)
+            if values:
+                cases = [(about, dict(case, flags=values)) for about, case in cases]
     if request["initialise"]:
         cases = [(about, pure_functions.initialised_case(unit.function, c)) for about, c in cases]
     reply = _saved(cases, request["folder"])
@@ -152,6 +158,16 @@ def _make(request: Reply) -> Reply:
     if not reply["cases"]:
         reply["detail"] = reply["detail"] or made.detail
     return reply
+
+
+def _flags_to_try(unit: Any) -> List[Dict[str, Any]]:
+    """Return values of the flags that a unit's file defines: small ones first if it reads any."""
+    from .inputs import code_usage
+    from .instances import sizes
+
+    read = code_usage.names_read(code_usage.reached(unit.function, unit.owner))
+    values = flags.small(unit.file, lambda numbers: sizes.levels(numbers)[0])
+    return [values, {}] if values.keys() & set(read) else [{}]
 
 
 def _called_with(*args: Any) -> Dict[str, Any]:
@@ -218,6 +234,7 @@ def _evaluate(request: Reply) -> Reply:
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
+    flags.use(unit.file, case.get("flags", {}))
     if request["by_position"]:
         from . import unit_cases
 
@@ -270,6 +287,7 @@ def _write(request: Reply) -> Reply:
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
+    flags.use(unit.file, case.get("flags", {}))
     if request["by_position"]:
         case = unit_cases.by_position(unit.function, case)
     try:

@@ -404,6 +404,16 @@ def test_jaxtyping_in_lists_and_with_shared_axes():
     assert shapes(case["args"][:3]) == ([(2, 4, 8)] * 2, (2, 8), (2, 8, 4))
 
 
+def chunked(x, chunk_size=2048):
+    parts = x.reshape(x.shape[0], x.shape[1] // chunk_size, chunk_size, -1)
+    return jnp.cumsum(parts, axis=2).reshape(x.shape)
+
+
+def test_large_defaults_of_sizes_shrink_where_arrays_are_smaller():
+    case = next(iter(cases_of(chunked).values()))
+    assert case["args"][1] < 2048
+
+
 # Arrays
 
 

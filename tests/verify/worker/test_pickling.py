@@ -98,6 +98,12 @@ class Guarded:
         self.__init__(state["kept"])
 
 
+class Owner:
+    class Config:
+        width = 3
+
+
+Owner.Config.__name__ = Owner.Config.__qualname__ = "decorated(Owner.Config)"
 MARK = object()
 module_level_lambda = lambda x: x + 7  # noqa: E731
 
@@ -152,6 +158,11 @@ def decorate(function):
 @decorate
 def decorated(x):
     return x
+
+
+def test_class_that_a_decorator_has_renamed(through):
+    assert through(Owner.Config) is Owner.Config
+    assert type(through(Owner.Config())) is Owner.Config
 
 
 PLAIN = [

@@ -5,14 +5,25 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import re
 import sys
-from typing import Any, Dict
+from typing import Any, Callable, Dict, Set
 
 from ..import_hooks import after_import
 from . import ledger, projects
 
 # The flags that each file defines, by name.
 _defined: Dict[str, Dict[str, Any]] = {}
+
+
+# The flags that do not have their defaults.
+_changed: Set[int] = set()
+
+# How often a script does something, and how often is enough.
+_REPEATS = re.compile(
+    r"(\w+_)?(steps|iters|iterations|epochs|repeats?|trials|batches|batch_size|runs)"
+)
+_FEW = 2
 
 
 def install() -> None:
@@ -54,6 +65,26 @@ def activate(file: str) -> None:
     flags = sys.modules.get("absl.flags")
     if flags is not None:
         flags.FLAGS._flags().update(_defined.get(file, {}))
+
+
+def small(file: str, shrunk: Callable[[Dict[str, Any]], Dict[str, Any]]) -> Dict[str, Any]:
+    """Return smaller values for the numeric flags of a script, where they have others.
+
+    `shrunk` returns smaller sizes by name.
+    """
+    defaults = {name: flag.default for name, flag in _defined.get(file, {}).items()}
+    numbers = {name: value for name, value in defaults.items() if type(value) is int}
+    found = shrunk(numbers) if numbers else {}
+    found = {n: min(v, _FEW) if _REPEATS.fullmatch(n) else v for n, v in found.items()}
+    return {name: value for name, value in found.items() if value != numbers[name]}
+
+
+def use(file: str, values: Dict[str, Any]) -> None:
+    """Give flags of a file these values, and its others their defaults."""
+    for name, flag in _defined.get(file, {}).items():
+        if name in values or id(flag) in _changed:
+            flag.value = values.get(name, flag.default)
+            (_changed.add if name in values else _changed.discard)(id(flag))
 
 
 def _default_config_files(config_flags: Any) -> None:

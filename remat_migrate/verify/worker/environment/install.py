@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import definitions, flags, imports, options, projects
+from . import definitions, flags, imports, options, projects, waiting
 
 
 def install(root: str) -> None:
@@ -11,4 +11,5 @@ def install(root: str) -> None:
     imports.install()
     definitions.install()
     flags.install()
+    waiting.install()
     options.install()

@@ -11,14 +11,18 @@ from . import ledger
 from .ledger import Reason
 
 # By the changelog.
-_FINAL: Dict[str, bool] = {
+_FINAL: Dict[str, Any] = {
     "jax_array": True,
     "jax_enable_mlir": True,
+    "jax_eager_pmap": True,
+    "jax_enable_memories": True,
     "jax_experimental_name_stack": True,
     "jax_jit_pjit_api_merge": True,
     "jax_omnistaging": True,
     "jax_parallel_functions_output_gda": False,
+    "jax_pmap_no_rank_reduction": True,
     "jax_remat_opt_barrier": True,
+    "jax_spmd_mode": "allow_all",
     "jax_unique_mhlo_module_names": False,
     "omnistaging_enabled": True,
 }
@@ -42,7 +46,7 @@ def _add(config: Any) -> None:
             update(self, name, value)
 
     def final(name: str) -> Any:
-        def get(self: Any) -> bool:
+        def get(self: Any) -> Any:
             _note(name, sys._getframe(1))
             return _FINAL[name]
 

@@ -30,6 +30,7 @@ _TABLE = """
 jax.DeviceArray                                0.4.7  jax.Array
 jax.PRNGKey                                    -      jax.random.PRNGKey
 jax.ShapedArray                                -      jax.core.ShapedArray
+jax._src.tree_util._registry_with_keypaths     -      {}.registry_with_keypaths
 jax.abstract_arrays.*                          0.4.17 jax.core.* jax.extend.core.* jax._src.core.*
 jax.api.*                                      0.2.21 jax.* jax._src.api.*
 jax.api_util.*                                 -      jax._src.api_util.*

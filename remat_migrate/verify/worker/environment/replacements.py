@@ -21,6 +21,23 @@ class _Index:
 index = _Index()
 
 
+class _KeyPaths:
+    """How registered pytrees are flattened one level deep, with the keys of their children."""
+
+    def get(self, kind: Any, default: Any = None) -> Any:
+        """Return the handler of a class of pytrees."""
+        known = sys.modules["jax._src.tree_util"]._registry
+        return self if kind in known and kind is not type(None) else default
+
+    def flatten_with_keys(self, tree: Any) -> Any:
+        """Return the children with their keys, and what else the tree holds."""
+        with_paths = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda x: x is not tree)
+        return [(path[0], child) for path, child in with_paths[0]], None
+
+
+registry_with_keypaths = _KeyPaths()
+
+
 def identity(value: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the value."""
     return value

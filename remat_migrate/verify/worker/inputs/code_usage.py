@@ -26,6 +26,20 @@ def names_read(functions: Iterable[Any]) -> List[str]:
     return list(found)
 
 
+def is_read(unit: Callable[..., Any], parameter: str) -> bool:
+    """Return whether the code of a function, or of those inside it, reads a parameter."""
+    code = getattr(unit, "__code__", None)
+    if code is None or hasattr(unit, "__wrapped__"):
+        return True
+    loads = [step for step in dis.get_instructions(code) if step.opname.startswith("LOAD")]
+    # Some instructions load two variables.
+    return any(step.argval == parameter or parameter in _names(step.argval) for step in loads)
+
+
+def _names(argument: Any) -> Any:
+    return argument if isinstance(argument, tuple) else ()
+
+
 def integers_read(unit: Callable[..., Any]) -> Set[int]:
     """Return the integers in the code and the defaults of a function and of what it calls.
 

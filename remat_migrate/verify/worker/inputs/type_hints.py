@@ -17,6 +17,8 @@ from . import candidates, shapes
 from .node import DICT, INSTANCE, KEY, LIST, OBJECT, PROBE, TUPLE, Choice, Node, Plan, array, value
 
 NONE = value(None)
+# Larger defaults of sizes have smaller ones beside them.
+_LARGE = 128
 _UNKNOWN = (Any, object, inspect.Parameter.empty, type(Ellipsis))
 _MAPPINGS = (
     "dict",
@@ -93,6 +95,9 @@ def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
     if type(default) is float and (not default or candidates.is_rate(name)):
         found = candidates.rates_of(name, default)
         return Plan(found[:1], found)
+    if type(default) is int and default > _LARGE and candidates.is_number(name):
+        # Arrays of this size are large; the code may want to divide them by it.
+        return Plan([value(size) for size in (default, candidates.LENGTH, candidates.BATCH)])
     more = said.alternatives if said and not isinstance(default, (list, dict)) else []
     closed = said is not None and said.closed
     return Plan([value(default)], [value(default), *more] if more else [], closed)

@@ -140,7 +140,18 @@ def _search(value: Any) -> Optional[Name]:
                 private = any(part.startswith("_") for part in (*module_name.split("."), name))
                 rank = (module_name != own, private, len(module_name), module_name, name)
                 places.append((rank, Name(module_name, name, False)))
-    return min(places)[1] if places else None
+    if places:
+        return min(places)[1]
+    return next(_class_attributes(value, own), None) if isinstance(value, type) else None
+
+
+def _class_attributes(value: type, module: Any) -> Iterator[Name]:
+    """Yield the names by which classes of a module hold a class that a decorator has renamed."""
+    for owner in list(vars(sys.modules.get(module, types.ModuleType(""))).values()):
+        if isinstance(owner, type) and owner.__module__ == module:
+            for name, held in vars(owner).items():
+                if held is value and _held(module, owner.__qualname__) is owner:
+                    yield Name(module, owner.__qualname__ + "." + name, False)
 
 
 def find_nested(function: types.FunctionType) -> Optional[NestedName]:
