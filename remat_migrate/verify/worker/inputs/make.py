@@ -205,22 +205,13 @@ class _Maker:
             else:  # the first ways are the likeliest
                 share = Budget(max(budget.tries // 2, _FEWEST_TRIES), budget.left() / 2)
                 budget.tries -= share.tries
-            trouble = self._solve(share, known=self._decide_unread())
+            trouble = self._solve(share, known=search_loop.decide_unread(self.search, self.unit))
             if share is not budget:
                 budget.tries += max(share.tries, 0)
             if trouble is None:
                 return None
             troubles.append(trouble)
         return troubles[0]
-
-    def _decide_unread(self) -> bool:
-        """Decide the arguments that the unit never reads, and return whether these are all."""
-        unread = [n for p, n in self.search.roots if not code_usage.is_read(self.unit, p.name)]
-        for node in unread:
-            if node.choice is None:
-                self.search.decide(node, candidates.leftover(node))
-                node.unused = True
-        return len(unread) == len(self.search.roots)
 
     def _instances(self) -> List[type]:
         """Return the classes of the arguments that are instances."""

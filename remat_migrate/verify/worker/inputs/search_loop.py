@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from . import blame, candidates, repairs, shapes
+from . import blame, candidates, code_usage, repairs, shapes
 from .blame import Blame
 from .node import ARRAY, CONSTANT, LIKE, LIST, Choice, Node
 from .search import Budget, Call, Search
@@ -61,6 +61,16 @@ def solve(search: Search, call: Call, budget: Budget, known: bool = False) -> Op
         error = search.last_error
         return "no tries left" if error is None else repairs.describe(error)
     return None
+
+
+def decide_unread(search: Search, unit: Call) -> bool:
+    """Decide the arguments that a unit never reads, and return whether these are all."""
+    unread = [n for parameter, n in search.roots if not code_usage.is_read(unit, parameter.name)]
+    for node in unread:
+        if node.choice is None:
+            search.decide(node, candidates.leftover(node))
+            node.unused = True
+    return len(unread) == len(search.roots)
 
 
 def runs(search: Search, call: Call, budget: Budget) -> bool:
