@@ -129,3 +129,21 @@ jaxpr = str(jax.make_jaxpr(new, static_argnums=(1,))(1.0, True))
 print(json.dumps([new is f, "remat" in jaxpr or "checkpoint" in jaxpr, old is f, positional is f]))
 """
     assert run(program, tmp_path, "refused") == [False, True, True, True]
+
+
+def test_options_that_flax_passes_on_keep_their_new_meaning(tmp_path: Path) -> None:
+    """`nn.remat` passes `concrete=False` to the function of Flax that it is made of."""
+    pytest.importorskip("flax")
+    program = """
+import flax.linen as nn, jax, jax.numpy as jnp
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x): return nn.Dense(2)(x)
+class Outer(nn.Module):
+    @nn.compact
+    def __call__(self, x): return nn.remat(Net)(name="net")(x)
+variables = Outer().init(jax.random.PRNGKey(0), jnp.ones(3))
+jaxpr = str(jax.make_jaxpr(Outer().apply)(variables, jnp.ones(3)))
+print(json.dumps("remat" in jaxpr or "checkpoint" in jaxpr))
+"""
+    assert run(program, tmp_path, "refused") is True
