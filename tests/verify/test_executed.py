@@ -319,3 +319,11 @@ def test_alias_is_proved_through_a_method_that_is_proved_through_others() -> Non
         Verdict(units[2], Outcome.EQUAL, executed=(ran, ran)),
     ]
     assert [found.outcome for found in settled(verdicts)] == [Outcome.EQUAL] * 3
+
+
+def test_checkpoints_of_the_search_for_inputs_do_not_count(tmp_path: Path) -> None:
+    text = "def stack(layer, x, train: bool):\n    return jax.checkpoint(layer, {})(x, train)\n"
+    text = f"import jax\n\n\n{text}"
+    for state, option in (("old", "concrete=True"), ("new", "static_argnums=(1,)")):
+        write_files(tmp_path / state, {"pyproject.toml": "", "m.py": text.format(option)})
+    assert verified(tmp_path / "new")["m.stack"]["verdict"] == "equal"

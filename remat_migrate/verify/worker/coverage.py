@@ -119,11 +119,14 @@ def report() -> Dict[str, Any]:
         {"ran": numbers of spots, "created" and "called": applications as [spot, name]}
     """
     ran = _notes.ran | _notes.at_import | {number for number, _ in _notes.called}
-    return {
+    reported = {
         "ran": sorted(ran),
         "created": sorted(_notes.created | _notes.created_at_import),
         "called": sorted(_notes.called),
     }
+    # What the search for inputs applies checkpoints to is not among what the next request runs.
+    _notes.created = {one for one in _notes.created if _known[one[0]].at_import}
+    return reported
 
 
 def _ran(number: int) -> None:
