@@ -384,12 +384,14 @@ def test_jaxtyping_in_lists_and_with_shared_axes():
     jaxtyping = pytest.importorskip("jaxtyping")
     array = jaxtyping.Float[jax.Array, "b _t d"]
 
-    def experts(parts, positions, mask, cache=None):
+    def experts(parts, positions, mask, cache=None, flip=False, train=True):
         whole = jnp.concatenate([part for part in parts if part is not None], axis=1)
 
         def body(carry, _):
             # In a loop that JAX traces by itself, tracers do not tell what they depend on.
-            turned = carry * jnp.cos(positions)[..., None]
+            cos = jnp.cos(positions)[..., None]
+            first, second = jnp.split(-carry if flip and train else carry, 2, axis=-1)
+            turned = jnp.concatenate([first * cos, second * cos], axis=-1)
             return jnp.where(mask[..., None], turned[:, :, None], 0.0).sum(2), None
 
         return jax.lax.scan(body, whole, None, length=2)[0]

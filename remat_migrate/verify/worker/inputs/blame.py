@@ -63,7 +63,7 @@ def find_blame(error: BaseException, search: Any) -> Blame:
         nodes += [argument._ticket.node] if isinstance(argument, Probe) else []
     for frame, line in reversed(frames[:-1]):
         # In a loop that JAX traces by itself, nothing depends on the inputs: ask the callers.
-        if not nodes and not named:
+        if not named and not any(_is_traced(node) for node in nodes):
             statement = statement_of(frame, line)
             found = list(_named_values(statement, frame)) if statement is not None else []
             nodes += _inputs_among(found, search)
@@ -76,13 +76,17 @@ def find_blame(error: BaseException, search: Any) -> Blame:
     # A wrong part may mean that the whole is wrong.
     nodes = _distinct(nodes + [node.parent for node in nodes if node.parent and node.parent.order])
     nodes.sort(key=lambda node: -node.order)
-    depend = any(node.choice is None or node.choice.kind in (ARRAY, KEY) for node in nodes)
+    depend = any(map(_is_traced, nodes))
     return Blame(error, nodes, depend, numbers, _place(error), keys)
 
 
 def _by_number(message: str, search: Any) -> List[Node]:
     numbers = {int(number) for number in INPUT.findall(message)}
     return [search.nodes[number] for number in sorted(numbers)]
+
+
+def _is_traced(node: Node) -> bool:
+    return node.choice is None or node.choice.kind in (ARRAY, KEY)
 
 
 def _inputs_among(found: List[Tuple[str, Any]], search: Any) -> List[Node]:
