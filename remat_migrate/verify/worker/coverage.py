@@ -35,6 +35,7 @@ from typing import (
 )
 
 from . import applications, computed
+from .lookup import attribute
 
 _RAN = "__remat_migrate_ran__"
 # In the lines that `instrument` inserts.
@@ -299,10 +300,10 @@ def watched(checkpoint: Callable[..., Any], subject: str) -> Callable[..., Any]:
 
 def _watched(number: int, wrapped: Any, made: Any, methods: Any) -> Any:
     """Return what a checkpoint function made, noting when it is called."""
-    application = (number, getattr(wrapped, "__name__", type(wrapped).__name__))
+    application = (number, attribute(wrapped, "__name__", type(wrapped).__name__))
     if isinstance(made, type):
         names = [*(methods or ()), "__call__"]
-        found = [n for n in dict.fromkeys(names) if isinstance(getattr(made, n, None), FUNCTIONS)]
+        found = [n for n in dict.fromkeys(names) if isinstance(attribute(made, n), FUNCTIONS)]
         if made is wrapped or not found:
             return made
         for name in found:
@@ -370,4 +371,4 @@ def _key(wrapped: Any) -> Any:
 
 
 def _keys(made: Any) -> FrozenSet[Any]:
-    return frozenset(map(_key, getattr(made, "__dict__", {}).values()))
+    return frozenset(map(_key, attribute(made, "__dict__", {}).values()))

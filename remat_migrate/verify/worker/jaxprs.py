@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Iterator, Optional, Tuple
 
+from .lookup import attribute, has
+
 
 def is_jaxpr(value: Any) -> bool:
     """Return whether a value is a jaxpr, closed or open."""
-    return hasattr(value, "eqns") or hasattr(getattr(value, "jaxpr", None), "eqns")
+    return has(value, "eqns") or has(attribute(value, "jaxpr"), "eqns")
 
 
 def opened(jaxpr: Any) -> Tuple[Any, Tuple[Any, ...]]:

@@ -22,6 +22,7 @@ from .. import applications, relocate, shim
 from ..failures import describe
 from ..frameworks import pure_functions
 from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
+from ..lookup import attribute
 from ..program import agreement, trace
 from ..transfer.arrays import is_key, key_data
 from ..work import is_light
@@ -367,7 +368,7 @@ def _kind(leaf: Any) -> str:
 
 
 def _is_inexact(value: Any) -> bool:
-    dtype = getattr(value, "dtype", None)
+    dtype = attribute(value, "dtype")
     return dtype is not None and bool(jnp.issubdtype(dtype, jnp.inexact))
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from .. import computed
 from ..environment import missing
 from ..frameworks import flax_modules
+from ..lookup import attribute, has
 
 # How many values of a generator are taken.
 _MOST_YIELDED = 100
@@ -160,7 +161,7 @@ def _is_object(value: Any) -> bool:
     if root in ("builtins", "functools", "jax", "jaxlib", "numpy") or flax_modules.is_module(value):
         return False
     return dataclasses.is_dataclass(value) or (
-        hasattr(value, "__dict__") and not root.startswith("_") and root not in _STANDARD
+        has(value, "__dict__") and not root.startswith("_") and root not in _STANDARD
     )
 
 
@@ -170,8 +171,8 @@ _STANDARD = frozenset(sys.builtin_module_names) | {"logging", "threading", "path
 
 def _attributes(value: Any) -> Dict[str, Any]:
     names = [field.name for field in dataclasses.fields(value)] if _is_record(value) else []
-    names += sorted(set(getattr(value, "__dict__", ())) - set(names))
-    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    names += sorted(set(attribute(value, "__dict__", ())) - set(names))
+    return {name: getattr(value, name) for name in names if has(value, name)}
 
 
 def _is_record(value: Any) -> bool:

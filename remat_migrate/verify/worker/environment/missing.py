@@ -10,6 +10,7 @@ import functools
 import types
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from ..lookup import has
 from . import ledger
 from .ledger import Reason
 
@@ -186,7 +187,7 @@ def _is_decorated(value: Any) -> bool:
     kinds = (types.FunctionType, functools.partial, staticmethod, classmethod, property)
     if isinstance(value, kinds) or hasattr(type(value), "__wrapped__"):
         return True
-    return (isinstance(value, type) and _is_of_project(value)) or hasattr(value, "__wrapped__")
+    return (isinstance(value, type) and _is_of_project(value)) or has(value, "__wrapped__")
 
 
 def _is_of_project(value: type) -> bool:
@@ -201,4 +202,4 @@ def _holds_array(value: Any) -> bool:
         return any(_holds_array(part) for part in parts)
     if isinstance(value, (Missing, MissingBase)):
         return False
-    return hasattr(value, "dtype") and hasattr(value, "shape")
+    return has(value, "dtype") and has(value, "shape")

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import jax
 
+from ..lookup import attribute
 from .containers import LIBRARIES, ProbeDict, ProbeObject, WatchedStr
 from .node import ARRAY, KEY, LIST, TUPLE, VALUE, Node
 from .probe import Probe
@@ -234,7 +235,7 @@ def _resolve(expression: ast.AST, frame: FrameType) -> Any:
             return _MISSING
         if expression.attr in getattr(type(owner), "_fields", ()):
             return getattr(owner, expression.attr)
-        held = getattr(owner, "__dict__", None)
+        held = attribute(owner, "__dict__")
         return held.get(expression.attr, _MISSING) if isinstance(held, dict) else _MISSING
     if isinstance(expression, ast.Subscript):
         owner = _resolve(expression.value, frame)

@@ -9,6 +9,8 @@ import textwrap
 from types import CodeType
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
+from ..lookup import attribute, has, unwrapped
+
 # Larger ones are not sizes that an input of a test may exceed.
 _LARGEST = 256
 # How many calls deep code is read.
@@ -28,8 +30,8 @@ def names_read(functions: Iterable[Any]) -> List[str]:
 
 def is_read(unit: Callable[..., Any], parameter: str) -> bool:
     """Return whether the code of a function, or of those inside it, reads a parameter."""
-    code = getattr(unit, "__code__", None)
-    if code is None or hasattr(unit, "__wrapped__"):
+    code = attribute(unit, "__code__")
+    if code is None or has(unit, "__wrapped__"):
         return True
     loads = [step for step in dis.get_instructions(code) if step.opname.startswith("LOAD")]
     # Some instructions load two variables.
@@ -66,31 +68,31 @@ def reached(unit: Callable[..., Any], owner: Optional[type] = None) -> List[Any]
     """
     found: List[Any] = []
     seen: Set[int] = set()
-    function = inspect.unwrap(unit) if callable(unit) else unit
-    while hasattr(function, "func"):
+    function = unwrapped(unit) if callable(unit) else unit
+    while has(function, "func"):
         function = function.func
     home = _package(function)
 
     def walk(function: Any, left: int) -> None:
-        function = inspect.unwrap(function) if callable(function) else function
-        function = getattr(function, "__func__", function)
+        function = unwrapped(function) if callable(function) else function
+        function = attribute(function, "__func__", function)
         if isinstance(function, type):
             bases = [base for base in function.__mro__ if _package(base) == home]
             for member in [member for base in bases for member in vars(base).values()]:
                 if callable(member) and left:
                     walk(member, left - 1)
             return
-        code = getattr(function, "__code__", None)
+        code = attribute(function, "__code__")
         if code is None or id(code) in seen:
             return
         seen.add(id(code))
-        scope = getattr(function, "__globals__", {})
+        scope = attribute(function, "__globals__", {})
         if inspect.isfunction(function):
             found.append(function)
         names = _code_names(code)
         for name in names if left else ():
             thing = scope.get(name)
-            inside = [getattr(thing, n, None) for n in names if inspect.ismodule(thing)]
+            inside = [attribute(thing, n) for n in names if inspect.ismodule(thing)]
             for other in [thing, *inside]:
                 if _package(other) == home:
                     walk(other, left - 1)

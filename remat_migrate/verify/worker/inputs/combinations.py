@@ -6,6 +6,7 @@ import itertools
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..instances import option_strings, sizes, variations
+from ..lookup import attribute
 from .node import ABSENT, LIST, VALUE, Choice, Node
 from .search import Snapshot
 
@@ -149,7 +150,7 @@ def described(node: Node, choice: Choice) -> str:
 
 def _shown(choice: Choice) -> str:
     if choice.kind == VALUE:
-        return getattr(choice.value, "__name__", None) or repr(choice.value)
+        return attribute(choice.value, "__name__") or repr(choice.value)
     if choice.kind == ABSENT:
         return "absent"
     if choice.kind == LIST:

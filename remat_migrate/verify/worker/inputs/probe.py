@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks import flax_modules
+from ..lookup import attribute, has
 from . import candidates, shapes
 from .containers import Ticket, library_frame
 from .node import ARRAY, CONSTANT, DICT, LIST, VALUE, Choice, Node, array, value
@@ -277,7 +278,7 @@ def _plain(thing: Any) -> Any:
 
 
 def _is_array(thing: Any) -> bool:
-    return not isinstance(thing, Probe) and hasattr(thing, "shape") and hasattr(thing, "dtype")
+    return not isinstance(thing, Probe) and has(thing, "shape") and has(thing, "dtype")
 
 
 def _is_number(node: Node) -> bool:
@@ -367,7 +368,7 @@ def _decide_by_operand(
             _decide(probe, candidates.integers(node.name))
         else:
             _decide(probe, [Choice("list" if isinstance(plain, list) else "tuple", 2)])
-    elif number and (isinstance(plain, (int, float)) or getattr(plain, "ndim", None) is not None):
+    elif number and (isinstance(plain, (int, float)) or attribute(plain, "ndim") is not None):
         _decide(probe, candidates.numbers(node.name) + arrays)
     elif not _is_array(plain):
         _decide(probe, arrays + candidates.numbers(node.name))

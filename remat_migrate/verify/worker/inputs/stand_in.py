@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..lookup import attribute, has
 from ..transfer.arrays import is_key, key_data
 
 # Of `jax.checkpoint`, in any release.
@@ -152,7 +153,7 @@ def _main(parts: List[Any]) -> Any:
 
 
 def _is_float(thing: Any) -> bool:
-    return hasattr(thing, "shape") and bool(jnp.issubdtype(thing.dtype, jnp.floating))
+    return has(thing, "shape") and bool(jnp.issubdtype(thing.dtype, jnp.floating))
 
 
 def _is_shape(thing: Any) -> bool:
@@ -170,7 +171,7 @@ def _pattern(shape: Any) -> Any:
 
 def _feature(leaf: Any) -> Any:
     """Return a number that depends on a leaf."""
-    if not hasattr(leaf, "dtype") or isinstance(leaf, type):
+    if not has(leaf, "dtype") or isinstance(leaf, type):
         return _feature_of_object(leaf)
     if is_key(leaf):
         leaf = key_data(leaf)
@@ -195,5 +196,5 @@ def _feature_of_object(thing: Any) -> float:
         return 2.2 * math.sin(0.7 * thing + 0.2)
     if isinstance(thing, float):
         return 2.2 * math.tanh(thing)
-    text = thing if isinstance(thing, str) else getattr(thing, "__name__", "")
+    text = thing if isinstance(thing, str) else attribute(thing, "__name__", "")
     return zlib.crc32(str(text).encode()) / 2**32

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..frameworks import flax_modules
+from ..lookup import has, unwrapped
 from . import candidates, shapes
 from .node import DICT, INSTANCE, KEY, LIST, OBJECT, PROBE, TUPLE, Choice, Node, Plan, array, value
 
@@ -35,8 +36,8 @@ _ARRAY_NAMES = ("Array", "ndarray", "ArrayImpl", "DeviceArray", "ArrayLike", "Tr
 
 def of_callable(function: Callable[..., Any]) -> Dict[str, Any]:
     """Return annotations by parameter; those that cannot be evaluated stay strings."""
-    target: Any = inspect.unwrap(function) if callable(function) else function
-    while hasattr(target, "func") and not hasattr(target, "__annotations__"):
+    target: Any = unwrapped(function) if callable(function) else function
+    while has(target, "func") and not has(target, "__annotations__"):
         target = target.func
     if isinstance(target, type) and not _is_data_class(target):
         target = target.__init__  # type: ignore[misc]
@@ -62,7 +63,7 @@ def _is_data_class(cls: type) -> bool:
 
 
 def _globals_of(target: Any) -> Dict[str, Any]:
-    if hasattr(target, "__globals__"):
+    if has(target, "__globals__"):
         return dict(target.__globals__)
     module = sys.modules.get(getattr(target, "__module__", ""))
     return dict(vars(module)) if module else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, List, Set
 
+from ..lookup import attribute
 from . import candidates, code_usage
 from .node import ARRAY, CONSTANT, INSTANCE, VALUE, Choice, Node
 from .search import Search, Snapshot
@@ -64,7 +65,7 @@ def _of_instances(search: Search) -> Set[int]:
     found = [node.choice.value for node in nodes if node.choice and node.choice.kind == VALUE]
     for node in nodes:
         if node.choice is not None and node.choice.kind == INSTANCE:
-            for cls in getattr(node.choice.value, "__mro__", ()):
+            for cls in attribute(node.choice.value, "__mro__", ()):
                 found += vars(cls).values()
     return code_usage.integers_among(found)
 

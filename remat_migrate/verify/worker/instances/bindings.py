@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterator, List, Optional, Tuple
 
+from ..lookup import has
 from .sources import Function
 
 # One element of a list, one row of an array, or one entry of a dictionary.
@@ -25,10 +26,10 @@ def first_of(value: Any, path: Tuple[Any, ...]) -> Any:
             if isinstance(value, dict):
                 value = list(value.values())
             try:
-                value = value[0] if hasattr(value, "__getitem__") else next(iter(value))
+                value = value[0] if has(value, "__getitem__") else next(iter(value))
             except (TypeError, StopIteration) as error:
                 raise LookupError("element") from error
-        elif isinstance(step, str) and not isinstance(value, dict) and hasattr(value, step):
+        elif isinstance(step, str) and not isinstance(value, dict) and has(value, step):
             value = getattr(value, step)
         else:
             try:

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 from ..frameworks import flax_modules
 from ..inputs import candidates, stand_in, type_hints
 from ..inputs.node import VALUE
+from ..lookup import has
 from . import parsers, sizes
 from .attributes import attributes_read
 from .expressions import Evaluator, Unknown, is_settings
@@ -385,7 +386,7 @@ def _file_of(cls: Any) -> str:
 
 def _plain(value: Any) -> bool:
     """Return whether a value is a setting rather than an array, which is made instead."""
-    return not hasattr(value, "shape") or not hasattr(value, "dtype")
+    return not has(value, "shape") or not has(value, "dtype")
 
 
 def _classes_in(annotation: Any) -> Iterator[Tuple[Any, Any]]:

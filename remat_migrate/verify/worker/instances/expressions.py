@@ -19,6 +19,7 @@ import types
 from typing import Any, Callable, Dict, Iterator, Optional, Set
 
 from ..frameworks import flax_modules
+from ..lookup import attribute
 from .bindings import assigned, first_of, looped, statements
 from .sources import Scope, Source, Sources, parameters
 
@@ -210,12 +211,12 @@ class Evaluator:
     def _may_call(self, function: Any) -> bool:
         if function is functools.partial or function in _PURE_BUILTINS:
             return True
-        name = getattr(function, "__name__", "")
+        name = attribute(function, "__name__", "")
         if _REMOTE.match(name):
             return False
         if isinstance(function, type):
             return is_settings(function) or flax_modules.is_module_class(function)
-        owner = getattr(function, "__self__", None)
+        owner = attribute(function, "__self__")
         if owner is not None and not isinstance(owner, types.ModuleType):
             cls = owner if isinstance(owner, type) else type(owner)
             return (

@@ -11,6 +11,8 @@ import inspect
 import textwrap
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
+from ..lookup import attribute, unwrapped
+
 # Of a dictionary in which an option is looked up.
 _MOST_KEYS = 8
 _LONGEST = 40
@@ -161,7 +163,7 @@ class _Options:
         parameters = list(_parameters(callee))
         pairs = list(zip(parameters, node.args))
         pairs += [(keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg]
-        code = getattr(inspect.unwrap(function), "__code__", None)
+        code = attribute(unwrapped(function), "__code__")
         for name, argument in pairs:
             self._link(scope.option(argument), (code, name))
             if inspect.isclass(callee):  # of a dataclass or a Flax module

@@ -14,6 +14,7 @@ import types
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from ..frameworks import flax_modules
+from ..lookup import attribute, has
 from . import expressions
 
 _VOCABULARY = re.compile(r"(\w+_)?(vocab\w*|num_embeddings|n_tokens|num_tokens)")
@@ -228,12 +229,12 @@ def attributes(value: Any) -> Dict[str, Any]:
     """Return what an object of settings holds."""
     if flax_modules.is_module(value):
         return dict(flax_modules.fields(value))
-    if hasattr(value, "convert_dict") and hasattr(value, "items"):  # ml_collections
+    if has(value, "convert_dict") and has(value, "items"):  # ml_collections
         return dict(value.items())
-    found = dict(getattr(value, "__dict__", {}))
+    found = dict(attribute(value, "__dict__", {}))
     for cls in type(value).__mro__:
         for slot in getattr(cls, "__slots__", ()):
-            if isinstance(slot, str) and hasattr(value, slot):
+            if isinstance(slot, str) and has(value, slot):
                 found[slot] = getattr(value, slot)
     return found
 
@@ -247,7 +248,7 @@ def replaced(value: Any, new: Dict[Any, Any]) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if flax_modules.is_module(value):
         return value.clone(**new)
-    if hasattr(value, "convert_dict"):
+    if has(value, "convert_dict"):
         made = copy.deepcopy(value)
         with made.unlocked():
             for key, part in new.items():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 import os
 import re
 import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from ..environment import projects
+from ..lookup import attribute, unwrapped
 
 _SKIPPED = re.compile(r"\..*|__pycache__|node_modules|site-packages|build|dist|venv|env")
 _MOST_FILES = 4000
@@ -117,8 +117,8 @@ class Sources:
 
     def definition(self, function: Any) -> Optional[Tuple[ast.FunctionDef, Source]]:
         """Return the definition of a function, and its file; None if it is not in the project."""
-        function = inspect.unwrap(function) if callable(function) else function
-        code = getattr(function, "__code__", None)
+        function = unwrapped(function) if callable(function) else function
+        code = attribute(function, "__code__")
         source = self.parsed(code.co_filename) if code is not None else None
         if code is None or source is None:
             return None

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 import jax.numpy as jnp
 
 from ..inputs import candidates
+from ..lookup import attribute
 from . import sizes
 
 _MOST = 10
@@ -79,7 +80,7 @@ def difference(settings: Any, other: Any) -> str:
     """Return the fields in which settings differ from others: `use_glu=False`."""
     known = dict(fields(other))
     return " and ".join(
-        "{}={}".format(".".join(map(str, path)), getattr(value, "__name__", None) or repr(value))
+        "{}={}".format(".".join(map(str, path)), attribute(value, "__name__") or repr(value))
         for path, value in fields(settings)
         if path not in known or (value is not known[path] and value != known[path])
     )

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional
 
 from ..inputs import candidates, shapes
 from ..inputs.node import Choice, Shape, array
+from ..lookup import unwrapped
 
 _AXIS = r"[A-Za-z_]\w*|\d+"
 _AXES = r"[(\[]\s*((?:{0})(?:\s*,\s*(?:{0}))*\s*,?)\s*[)\]]".format(_AXIS)
@@ -49,7 +50,7 @@ def array_of(owner: Any, name: str, known: Mapping[str, int] = {}) -> Optional[C
 
 def _texts(owner: Any) -> List[str]:
     """Return the docstring, and of a class also the lines of its fields."""
-    owner = inspect.unwrap(owner) if callable(owner) else owner
+    owner = unwrapped(owner) if callable(owner) else owner
     found = [inspect.getdoc(owner) or ""]
     try:
         lines = inspect.getsource(owner).splitlines()

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from ..jaxprs import is_jaxpr
+from ..lookup import attribute, has
 from ..transfer.arrays import is_key, key_data
 
 Digest = str
@@ -41,7 +42,7 @@ def digest(*parts: Any) -> Digest:
 
 def constant(value: Any) -> Digest:
     """Return the digest of an array or a number."""
-    if hasattr(value, "dtype") and is_key(value):
+    if has(value, "dtype") and is_key(value):
         return digest("key", str(value.dtype), constant(key_data(value)))
     array = np.asarray(value)
     if array.dtype == object:
@@ -87,7 +88,7 @@ def parameter(value: Any, number: NumberJaxpr, depth: int = 0) -> Any:
         return ("module", value.__name__)
     if isinstance(value, type):
         return (value.__module__, value.__qualname__)
-    if callable(value) and not hasattr(value, "shape"):
+    if callable(value) and not has(value, "shape"):
         return _function(value, inner)
     if "__repr__" not in _defined(type(value)):
         return (type(value).__qualname__, inner(_attributes(value)))
@@ -102,8 +103,8 @@ def _function(value: Any, inner: Callable[[Any], Any]) -> Any:
         return inner(value())
     if isinstance(value, types.MethodType):
         return ("method", inner(value.__func__), inner(value.__self__))
-    code = getattr(value, "__code__", None)
-    closure = getattr(value, "__closure__", None)
+    code = attribute(value, "__code__")
+    closure = attribute(value, "__closure__")
     if code is not None and closure is None and _root(value) in _LIBRARIES:
         return ("function", value.__module__, value.__qualname__)
     if code is not None:
@@ -113,7 +114,7 @@ def _function(value: Any, inner: Callable[[Any], Any]) -> Any:
         return ("function", _code(code, inner), inner([read, cells, value.__defaults__]))
     if isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
         return ("builtin", getattr(value, "__module__", ""), value.__name__)
-    wrapped = getattr(value, "__wrapped__", None)
+    wrapped = attribute(value, "__wrapped__")
     if wrapped is not None:
         return ("wrapped", type(value).__qualname__, inner(wrapped))
     held = _attributes(value)
@@ -129,7 +130,7 @@ def _defined(kind: type) -> Set[str]:
 
 def _attributes(value: Any) -> Dict[str, Any]:
     slots = [s for s in getattr(type(value), "__slots__", ()) if not s.startswith("__")]
-    return dict(getattr(value, "__dict__", {}), **{s: getattr(value, s, None) for s in slots})
+    return dict(attribute(value, "__dict__", {}), **{s: attribute(value, s) for s in slots})
 
 
 def _root(function: Any) -> str:

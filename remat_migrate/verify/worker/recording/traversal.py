@@ -15,6 +15,7 @@ import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..frameworks import flax_modules, pure_functions
+from ..lookup import attribute, has
 from ..transfer.placeholders import HostArray, Slot
 
 # Limits on the depth of objects within objects, and on the leaves of one value.
@@ -188,7 +189,7 @@ def _flax_module(value: Any) -> Optional[Parts]:
     names = [
         field.name
         for field in dataclasses.fields(value)
-        if field.init and field.name not in ("parent", "name") and hasattr(value, field.name)
+        if field.init and field.name not in ("parent", "name") and has(value, field.name)
     ]
     values = [getattr(value, name) for name in names]
 
@@ -221,7 +222,7 @@ def _unflattened(tree: Any, new: Sequence[Any]) -> Any:
 def _object(value: Any) -> Optional[Parts]:
     """Return the state of a plain object of the program or of an open library."""
     kind = type(value)
-    if kind.__module__.partition(".")[0] in _CLOSED or callable(getattr(value, "__next__", None)):
+    if kind.__module__.partition(".")[0] in _CLOSED or callable(attribute(value, "__next__")):
         return None
     state = dict(_state(value))
     haiku = sys.modules.get("haiku")
@@ -242,13 +243,13 @@ def _object(value: Any) -> Optional[Parts]:
 
 
 def _state(value: Any) -> List[Tuple[str, Any]]:
-    own: Dict[str, Any] = getattr(value, "__dict__", {})
+    own: Dict[str, Any] = attribute(value, "__dict__", {})
     found = list(own.items()) if isinstance(own, dict) else []
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else tuple(slots):
             if name not in ("__dict__", "__weakref__"):
                 slot = kind.__dict__.get(name)
-                if isinstance(slot, types.MemberDescriptorType) and hasattr(value, name):
+                if isinstance(slot, types.MemberDescriptorType) and has(value, name):
                     found.append((name, getattr(value, name)))
     return found

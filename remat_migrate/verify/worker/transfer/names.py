@@ -14,6 +14,8 @@ import sys
 import types
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from ..lookup import attribute, has
+
 LOCALS = "<locals>"
 
 
@@ -71,7 +73,7 @@ def innermost(value: Any) -> Any:
         elif isinstance(value, functools.partial):
             value = value.func
         else:
-            value = getattr(value, "__wrapped__", value)
+            value = attribute(value, "__wrapped__", value)
     return value
 
 
@@ -97,13 +99,13 @@ def find(value: Any) -> Optional[Name]:
 
 def own_module(value: Any) -> Any:
     """Return the module that a function or class gives as its own."""
-    return getattr(getattr(value, "__objclass__", value), "__module__", None)
+    return attribute(attribute(value, "__objclass__", value), "__module__")
 
 
 def own_name(value: Any) -> Optional[str]:
     """Return the qualified name that a function or class gives as its own, if any."""
-    owner = getattr(value, "__objclass__", None)
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    owner = attribute(value, "__objclass__")
+    name = attribute(value, "__qualname__") or attribute(value, "__name__")
     if owner is not None and isinstance(name, str) and "." not in name:
         name = "{}.{}".format(owner.__qualname__, name)
     return name if isinstance(name, str) else None
@@ -117,7 +119,7 @@ def is_named(value: Any) -> bool:
 def is_object(value: Any) -> bool:
     """Return whether a callable is an object with a state, neither built in nor jitted."""
     heap_type = 1 << 9
-    return bool(type(value).__flags__ & heap_type) and not hasattr(value, "lower")
+    return bool(type(value).__flags__ & heap_type) and not has(value, "lower")
 
 
 def _held(module: str, name: str) -> Any:

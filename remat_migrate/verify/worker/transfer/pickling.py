@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from ..frameworks import flax_modules
+from ..lookup import attribute
 from . import arrays, names
 from .names import CannotLoad
 from .placeholders import HostArray
@@ -262,7 +263,7 @@ def _children(value: Any) -> List[Tuple[str, Any]]:
     if isinstance(value, types.FunctionType):
         closure = names.closure(value)
         return [(" closing over " + name, child) for name, child in closure.items()]
-    attributes = dict(getattr(value, "__dict__", {}))
+    attributes = dict(attribute(value, "__dict__", {}))
     if isinstance(value, functools.partial):
         attributes.update(func=value.func, args=value.args, keywords=value.keywords)
     elif isinstance(value, _METHODS):

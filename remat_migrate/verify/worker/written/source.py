@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks import flax_modules
+from ..lookup import attribute
 from ..transfer import names
 from ..transfer.arrays import is_key
 
@@ -171,7 +172,7 @@ class Writer:
         cls = type(value)
         if cls.__module__.partition(".")[0] in ("jax", "jaxlib", "numpy"):
             raise CannotWrite("an object of {}.{}".format(cls.__module__, cls.__qualname__))
-        attributes = getattr(value, "__dict__", None)
+        attributes = attribute(value, "__dict__")
         if attributes is None:
             raise CannotWrite("an object of {}.{}".format(cls.__module__, cls.__qualname__))
         name = self.name(cls)

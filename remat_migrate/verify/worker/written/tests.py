@@ -12,6 +12,7 @@ import numpy as np
 
 from ..frameworks import pure_functions
 from ..load import Unit
+from ..lookup import has
 from .source import SEPARATOR, CannotWrite, Writer, composed, storable
 
 SUPPORT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "support.py")
@@ -149,7 +150,7 @@ def _rounding(space: Dict[str, Any], plain: Mapping[str, Any], function: Any, *g
 
     def compiled(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
-        traced = {i: leaf for i, leaf in enumerate(leaves) if hasattr(leaf, "dtype")}
+        traced = {i: leaf for i, leaf in enumerate(leaves) if has(leaf, "dtype")}
 
         def call(arrays: Any) -> Any:
             filled = [arrays.get(i, leaf) for i, leaf in enumerate(leaves)]
