@@ -148,7 +148,8 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
             in_one = _decided(sides, unit, results, how, sides.ported, ported, note)
             if in_one.outcome is Outcome.EQUAL:
                 before, verdict = again, in_one
-    verdict = replace(verdict, shapes=before.shapes)
+    refused = after.failure and not after.fits
+    verdict = replace(verdict, shapes=before.shapes, takes_others=bool(refused))
     if verdict.outcome is not Outcome.EQUAL:
         return verdict
     executed = (before.executed, after.executed)
@@ -201,6 +202,7 @@ class _Evaluated:
         shapes: the arrays that it was called with.
         settings: what the project changed of JAX's configuration, by name.
         configures: whether the unit itself set any of it.
+        fits: whether the unit takes the arguments.
     """
 
     failure: str
@@ -211,6 +213,7 @@ class _Evaluated:
     shapes: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     configures: bool = False
+    fits: bool = True
 
 
 # Settings with which JAX computes the same, and those that a migration removes or adds.
@@ -265,11 +268,18 @@ def _evaluated(
     failure = reply["failure"]
     executed = sides.executed(worker, reply)
     shapes = tuple(reply["shapes"])
-    settings, configures = reply["settings"], reply["configures"]
+    found = _Evaluated(
+        "",
+        True,
+        executed=executed,
+        shapes=shapes,
+        settings=reply["settings"],
+        configures=reply["configures"],
+        fits=reply["fits"],
+    )
     if not failure:
-        return _Evaluated("", True, None, executed, "", shapes, settings, configures)
-    line = error_line(failure)
-    return _Evaluated(line, True, failure, executed, lacks, shapes, settings, configures)
+        return found
+    return replace(found, failure=error_line(failure), error=failure, lacks=lacks)
 
 
 def _comparison(

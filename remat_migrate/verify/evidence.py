@@ -168,6 +168,7 @@ class Verdict:
         through: the units whose runs exercised this one, if its own did not.
         difference: the first value that differs, where both sides are not the same program.
         returns_nothing: whether the unit returns no values, so that what it calls is not compared.
+        takes_others: whether the new code refuses the arguments, as its parameters are others.
         returned: whether the numbers that its edited checkpoints return were compared.
         dropped: how these differ, where both sides are the same program in all else.
     """
@@ -189,6 +190,7 @@ class Verdict:
     through: tuple[str, ...] = ()
     difference: str = ""
     returns_nothing: bool = field(default=False, compare=False, repr=False)
+    takes_others: bool = field(default=False, compare=False, repr=False)
     returned: bool = field(default=False, compare=False, repr=False)
     dropped: str = field(default="", compare=False, repr=False)
 

@@ -78,8 +78,11 @@ def missing(unit: Unit, executed: BothExecuted) -> str:
 
 
 def is_unproved(verdict: Verdict) -> bool:
-    """Return whether a verdict says nothing about the edit."""
-    return verdict.outcome in (Outcome.NOT_EXERCISED, Outcome.FAILS_BEFORE)
+    """Return whether a verdict says nothing about the edit, for which callers may say more."""
+    return verdict.takes_others or verdict.outcome in (
+        Outcome.NOT_EXERCISED,
+        Outcome.FAILS_BEFORE,
+    )
 
 
 def alone(verdict: Verdict, *earlier: Verdict) -> Verdict:
@@ -127,6 +130,7 @@ def _through(verdict: Verdict, others: Sequence[Verdict]) -> Verdict | None:
         traceback="",
         through=tuple(v.unit.name for v in found),
         executed=verdict.executed,
+        takes_others=False,
     )
 
 

@@ -230,14 +230,13 @@ def _flip(request: Reply) -> Reply:
 
 
 def _evaluate(request: Reply) -> Reply:
+    from . import unit_cases
     from .comparison import described, evaluate
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
     flags.use(unit.file, case.get("flags", {}))
     if request["by_position"]:
-        from . import unit_cases
-
         case = unit_cases.by_position(unit.function, case)
     shapes = described.arrays_of(unit.function, case)
     failure = evaluate.evaluate(
@@ -251,6 +250,7 @@ def _evaluate(request: Reply) -> Reply:
     )
     return {
         "failure": failure,
+        "fits": unit_cases.fits(unit.function, case),
         "shapes": shapes,
         "settings": configuration.changed(request["path"]),
         "configures": configuration.is_set_by_unit(),

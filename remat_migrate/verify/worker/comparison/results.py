@@ -23,7 +23,10 @@ import numpy as np
 from .. import computed
 from ..environment import missing
 from ..frameworks import flax_modules
+from ..inputs.stand_in import Function
 from ..lookup import attribute, has
+
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial, Function)
 
 # How many values of a generator are taken.
 _MOST_YIELDED = 100
@@ -55,7 +58,7 @@ def unfolded(result: Any) -> Any:
 
 def is_function(value: Any) -> bool:
     """Return whether a leaf is a function, which can only be compared by calling it."""
-    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+    if isinstance(value, _FUNCTIONS):
         return True
     # Such as the result of `jax.jit`. Callable objects have been opened before.
     return callable(value) and not isinstance(value, type) and not _is_object(value)
@@ -117,12 +120,23 @@ def _unfolded(result: Any, around: Tuple[Any, ...]) -> Any:
             return _unfolded(ran, (*around, value)) if len(around) < _DEEPEST else ran
         if any(value is other for other in around):
             return None
-        if len(around) < _DEEPEST and _is_object(value):
+        if _wraps_function(value):
+            return functools.partial(value)
+        if len(around) < _DEEPEST and not is_function(value) and _is_object(value):
             inner = {k: _unfolded(v, (*around, value)) for k, v in _attributes(value).items()}
             return {type(value).__name__: inner}
         return value
 
-    return jax.tree_util.tree_map(leaf, result)
+    return jax.tree_util.tree_map(leaf, result, is_leaf=_wraps_function)
+
+
+def _wraps_function(value: Any) -> bool:
+    """Return whether a value is an object that a library puts in place of a function.
+
+    Those of Equinox are pytrees.
+    """
+    is_wrapper = hasattr(type(value), "__wrapped__") and callable(value)
+    return is_wrapper and isinstance(value.__wrapped__, _FUNCTIONS)
 
 
 def _run(value: Any) -> Any:

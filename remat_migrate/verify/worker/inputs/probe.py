@@ -128,10 +128,11 @@ class Probe:
             _decide(self, _functions(self._ticket.node, args, kwargs))
         return _current(self)(*args, **kwargs)
 
-    def remat_migrate_callable(self) -> Any:
-        """Return what is passed; an undecided probe becomes a function."""
+    def remat_migrate_callable(self, is_class: bool) -> Any:
+        """Return what is passed; an undecided probe becomes a function or a class of Flax."""
         if self._ticket.node.choice is None:
-            _decide(self, _functions(self._ticket.node, (), {}))
+            functions = _functions(self._ticket.node, (), {})
+            _decide(self, [value(flax_modules.linen().Dense)] if is_class else functions)
         return _current(self)
 
     def __len__(self) -> int:
