@@ -573,3 +573,28 @@ def test_protocols_of_functions_are_functions(project):
 def test_sizes_shrink_in_proportion(given, shrunk):
     assert sizes.levels(given)[0] == shrunk
     assert sizes.levels(given)[-1] == given
+
+
+def test_flags_in_the_default_of_a_field_vary(project):
+    module = project(
+        model="""
+        import dataclasses
+
+        import flax.linen as nn
+
+        @dataclasses.dataclass(frozen=True)
+        class Remat:
+            enabled: bool = False
+
+        class Stack(nn.Module):
+            width: int = 4
+            remat: Remat = Remat()
+
+            @nn.compact
+            def __call__(self, x):
+                layer = nn.remat(nn.Dense) if self.remat.enabled else nn.Dense
+                return layer(self.width)(x)
+        """
+    )
+    made = [case["args"][0] for case in cases_of(module, "Stack.__call__")]
+    assert {stack.remat.enabled for stack in made} == {False, True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import sys
 import zlib
@@ -11,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..frameworks import pure_functions
+from ..frameworks import flax_modules, pure_functions
 from ..instances import constructions, variations
 from ..producers import documented, produced
 from . import candidates, stand_in, type_hints
@@ -77,10 +78,9 @@ def add_parameters(search: Any, node: Node) -> None:
             if name not in search.names_read:
                 continue
             if type(parameter.default) is not bool:
-                others = _others_of(name, parameter.default)
-                if not others:
+                plan = _plan_of_default(name, parameter.default, search)
+                if plan is None:
                     continue
-                plan = Plan(others, others)
         if plan is not None and type(parameter.default) is str and not plan.closed:
             texts = [parameter.default, *search.options.get(name, ())]
             plan = plan._replace(alternatives=[value(text) for text in dict.fromkeys(texts)])
@@ -107,6 +107,15 @@ def _plan_found(name: str, thing: Any, search: Any) -> Plan:
         return Plan([value(thing)], [value(text) for text in dict.fromkeys(texts)])
     choices = _others_of(name, thing)
     return Plan(choices, choices) if choices else type_hints.plan_by_default(name, thing, None)
+
+
+def _plan_of_default(name: str, default: Any, search: Any) -> Optional[Plan]:
+    """Plan an argument with a default that can be varied; None for others."""
+    others = _others_of(name, default)
+    if not others and dataclasses.is_dataclass(default) and not flax_modules.is_module(default):
+        found = variations.variations(default, search.names_read, search.options)
+        others = [value(one) for one in found] if len(found) > 1 else []
+    return Plan(others, others) if others else None
 
 
 def _others_of(name: str, default: Any) -> List[Choice]:
