@@ -706,3 +706,25 @@ def test_unit_that_exits():
     made = make.make_cases(leaves, "m:f", {"class": None})
     assert made.cases == []
     assert "SystemExit: without configuration" in made.detail
+
+
+def test_nnx_module_with_labels():
+    nnx = pytest.importorskip("flax.nnx")
+
+    class Net(nnx.Module):
+        def __init__(self, width, *, rngs):
+            self.inner = nnx.Linear(width, width, rngs=rngs)
+            self.scale = jax.random.normal(rngs.params(), (width,))
+            self.labels = nnx.Embed(4, width, rngs=rngs)
+
+        def __call__(self, x, t, y, train):
+            x = self.inner(x) * self.scale
+            condition = self.inner(jnp.concatenate([jnp.cos(t[:, None] * jnp.ones(8))], -1))
+            x = x + (condition + self.labels(y))[:, None]
+            return jnp.tanh(x) if train else x
+
+    cases = cases_of(Net.__call__, Net)
+    assert {case["args"][4] for case in cases.values()} == {True, False}
+    for case in cases.values():
+        assert case["args"][3].shape == case["args"][2].shape
+        assert case["args"][3].dtype == jnp.int32

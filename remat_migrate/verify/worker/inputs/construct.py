@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import sys
 import zlib
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -12,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..frameworks import flax_modules, pure_functions
+from ..frameworks import flax_modules, nnx_modules, pure_functions
 from ..instances import constructions, variations
 from ..producers import documented, produced
 from . import candidates, stand_in, type_hints
@@ -71,6 +70,8 @@ def add_parameters(search: Any, node: Node) -> None:
             node.children[name] = search.new((*node.path, name), node, annotation, plan)
             continue
         plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
+        if name == "rngs" and nnx_modules.is_module_class(cls):
+            plan = Plan([Choice(INSTANCE, nnx_modules.nnx().Rngs)])
         told = documented.array_of(cls, name) if parameter.default is empty else None
         if told is not None and plan is not None and plan.choices[0].kind == PROBE:
             plan = Plan([told, *plan.choices], plan.alternatives)
@@ -132,9 +133,9 @@ def instance(node: Node, get_value: GetValue) -> Any:
     """Return an instance, made by its constructor."""
     assert node.choice is not None
     cls = node.choice.value
-    rngs: Any = getattr(sys.modules.get("flax.nnx"), "Rngs", None)
-    if rngs is not None and cls is rngs:
-        return rngs(0)
+    library = nnx_modules.nnx()
+    if library is not None and cls is library.Rngs:
+        return library.Rngs(0)
     made = constructions.signature(cls)
     parameters = list(made.parameters.values()) if made else []
     made_so_far: List[Any] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from .candidates import BATCH, LENGTH, WIDTH, sizes
 from .node import CONSTANT, Choice, Shape, array
@@ -85,8 +85,22 @@ def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choi
     if re.search(r"numbers? of dimensions|ndim|\brank", message):
         # The shape of the other one is likelier than any of the same rank.
         found.sort(key=lambda one: (one not in others, len(one) not in map(len, others)))
+    found = [*_with_leading_axes(shape, others), *found]
     small = [one for one in found if _entries(one) <= 4096]
     return _different(Choice(choice.kind, (one, dtype)) for one in small)[:16]
+
+
+def _with_leading_axes(shape: Shape, others: Sequence[Shape]) -> Iterator[Shape]:
+    """Yield shapes with which an array that keeps its first axes has the rank of another.
+
+    Of (2, 8) and (2, 4, 8, 8), the embeddings of (2, 4, 8) tokens: one of (2,).
+    """
+    for kept in (len(shape), len(shape) - 1):
+        for mine in others if kept > 0 else ():
+            added = len(mine) - kept
+            for other in others if added > 0 and mine[:kept] == shape[:kept] else ():
+                if added < len(other) < len(mine):
+                    yield (*other[: len(other) - added], *shape[kept:])
 
 
 def _entries(shape: Shape) -> int:
