@@ -327,3 +327,20 @@ def test_checkpoints_of_the_search_for_inputs_do_not_count(tmp_path: Path) -> No
     for state, option in (("old", "concrete=True"), ("new", "static_argnums=(1,)")):
         write_files(tmp_path / state, {"pyproject.toml": "", "m.py": text.format(option)})
     assert verified(tmp_path / "new")["m.stack"]["verdict"] == "equal"
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcome"),
+    [("jax.checkpoint_policies.nothing_saveable", "equal"), ("jnp.hypot", "fails-after")],
+)
+def test_edited_defaults_are_used(tmp_path: Path, policy: str, outcome: str) -> None:
+    text = """
+import jax, jax.numpy as jnp
+
+def layer(x, policy={policy}, scale=1.0):
+    return jax.checkpoint(lambda x: jnp.sin(jnp.cos(x * scale)), policy=policy)(x)
+"""
+    for side, value in (("old", "jax.checkpoint_policies.nothing_saveable()"), ("new", policy)):
+        write_files(tmp_path / side, {"pyproject.toml": "", "net.py": text.format(policy=value)})
+    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
+    assert [v["verdict"] for v in json.loads(ran.out)["verdicts"]] == [outcome]

@@ -149,8 +149,10 @@ def _make(request: Reply) -> Reply:
                 # The policy is not among the arguments: the code itself is wrong about it.
                 made = unit_cases.all_cases(unit, *given)
             cases = list(made.cases)
-            if values:
-                cases = [(about, dict(case, flags=values)) for about, case in cases]
+            for _, case in cases:
+                case["left_out"] = unit_cases.left_out(unit.function, case)
+                if values:
+                    case["flags"] = values
     if request["initialise"]:
         cases = [(about, pure_functions.initialised_case(unit.function, c)) for about, c in cases]
     reply = _saved(cases, request["folder"])
@@ -236,6 +238,7 @@ def _evaluate(request: Reply) -> Reply:
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
     flags.use(unit.file, case.get("flags", {}))
+    case = unit_cases.with_own_defaults(unit.function, case)
     if request["by_position"]:
         case = unit_cases.by_position(unit.function, case)
     shapes = described.arrays_of(unit.function, case)

@@ -156,6 +156,43 @@ def _parameter_name(function: Any, index: int) -> str:
         return "argument %d" % index
 
 
+def left_out(function: Any, case: Case) -> List[str]:
+    """Return the parameters for which a case passes what they default to."""
+    try:
+        signature = inspect.signature(function)
+        given = signature.bind(*case["args"], **case["kwargs"]).arguments
+    except (TypeError, ValueError):
+        return []
+    defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
+    same = {name for name, value in given.items() if value is defaults[name]}
+    plain = (bool, int, float, str)
+    return sorted(
+        same.union(
+            name
+            for name, value in given.items()
+            if type(value) in plain and type(value) is type(defaults[name])
+            if value == defaults[name]
+        )
+    )
+
+
+def with_own_defaults(function: Any, case: Case) -> Case:
+    """Return a case with what the parameters that it leaves out default to on this side."""
+    try:
+        signature = inspect.signature(function)
+        bound = signature.bind(*case["args"], **case["kwargs"])
+    except (TypeError, ValueError):
+        return case  # the call raises it again
+    changed = False
+    for name in case.get("left_out", ()):
+        default = getattr(signature.parameters.get(name), "default", inspect.Parameter.empty)
+        if name in bound.arguments and default is not inspect.Parameter.empty:
+            value = bound.arguments[name]
+            if type(value) is not type(default) or callable(default):
+                bound.arguments[name], changed = default, True
+    return dict(case, args=bound.args, kwargs=bound.kwargs) if changed else case
+
+
 def by_position(function: Any, case: Case) -> Case:
     """Return a case with defaults written out and, where possible, arguments by position.
 

@@ -11,6 +11,7 @@ import inspect
 import textwrap
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
+from ..environment import missing
 from ..lookup import attribute, unwrapped
 
 # Of a dictionary in which an option is looked up.
@@ -68,6 +69,8 @@ def passed_on(unit: Any, name: str, options: Dict[str, List[str]]) -> Dict[str, 
 
 
 def _parameters(callee: Any) -> Dict[str, inspect.Parameter]:
+    if isinstance(callee, missing.Missing):
+        return {}
     try:
         return dict(inspect.signature(callee).parameters)
     except (TypeError, ValueError):
