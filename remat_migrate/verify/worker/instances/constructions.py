@@ -30,6 +30,8 @@ _MISSING = inspect.Parameter.empty
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Methods of a class that make its settings.
 _OWN_SETTINGS = r"(get_|make_)?(default_)?(config|hparams|settings)"
+# Functions that make settings.
+_MAKES_SETTINGS = "config|cfg|hparams|settings|options|hyper"
 # Values of fields that have to be set.
 _TO_BE_SET = re.compile(r"\?\?\?|Required\w*|_?Missing\w*")
 
@@ -295,7 +297,7 @@ class Constructions:
                 if value.__module__ == module.__name__:
                     yield from self.instances(value)
             elif inspect.isfunction(value):
-                if re.search("config|hparams|settings", name) and not _required(value):
+                if re.search(_MAKES_SETTINGS, name) and not _required(value):
                     try:
                         yield value()
                     except Exception:  # the project's code may need more than this

@@ -109,16 +109,17 @@ class FunctionSettings:
         if key in self._read:
             return self._read[key]
         found = self._read[key] = set()
+        names = {name, *_aliases(node, name)}
         for part in ast.walk(node):
-            if isinstance(part, ast.Attribute) and _is(part.value, name):
+            if isinstance(part, ast.Attribute) and _is(part.value, names):
                 found.add(part.attr)
-            elif isinstance(part, ast.Subscript) and _is(part.value, name):
+            elif isinstance(part, ast.Subscript) and _is(part.value, names):
                 key = key_of(part)
                 if isinstance(key, str):
                     found.add(key)
             elif isinstance(part, ast.Call) and depth:
-                given = [(at, None) for at, given in enumerate(part.args) if _is(given, name)]
-                keywords = [k.arg for k in part.keywords if k.arg and _is(k.value, name)]
+                given = [(at, None) for at, given in enumerate(part.args) if _is(given, names)]
+                keywords = [k.arg for k in part.keywords if k.arg and _is(k.value, names)]
                 for at, keyword in given + [(0, keyword) for keyword in keywords]:
                     found |= self._passed_on(part, at, keyword, source, depth)
         found -= _NOT_FIELDS
@@ -168,8 +169,15 @@ def has(cls: type, attributes: Iterable[str]) -> bool:
     return all(attribute in known for attribute in attributes)
 
 
-def _is(node: Any, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+def _is(node: Any, names: Set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _aliases(node: Any, name: str) -> Iterator[str]:
+    """Yield the other names of an argument: `c = config`."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Assign) and _is(part.value, {name}):
+            yield from (target.id for target in part.targets if isinstance(target, ast.Name))
 
 
 def _local(scope: Scope, name: str) -> Any:
