@@ -72,7 +72,7 @@ class Producers:
             return plan
         rest = list(plan.choices) if plan else [Choice("probe")]
         if default is not None:
-            if candidates.is_settings(name):
+            if self.settings.are_taken_by(unit, name):
                 made = self._settings(unit, name)
             else:
                 found = self.initialisers.of(unit, name)
@@ -111,7 +111,7 @@ class Producers:
         if unit not in self._known_sizes:
             found: Dict[str, int] = {}
             for name in inspect.signature(unit).parameters:
-                if candidates.is_settings(name):
+                if self.settings.are_taken_by(unit, name):
                     for one in self.settings.values(unit, name)[:1]:
                         found.update(fields(one))
                 for made in self.initialisers.of(unit, name)[:1]:
@@ -190,7 +190,7 @@ class Producers:
                 found[name] = search.passed_value(root)
             elif isinstance(annotation, type) and any(type(one) is annotation for one in held):
                 found[name] = next(one for one in held if type(one) is annotation)
-            elif candidates.is_settings(name) and held:
+            elif held and self.settings.are_taken_by(function, name):
                 found[name] = held[0]
             elif any(name in fields(one) for one in held):
                 found[name] = next(fields(one)[name] for one in held if name in fields(one))
@@ -208,7 +208,7 @@ class Producers:
                     return annotation(**arguments)
                 except Exception:  # the project's constructor
                     continue
-        if candidates.is_settings(name):
+        if self.settings.are_taken_by(function, name):
             for one in self.settings.values(function, name):
                 return one
             read = self.settings.fields_read(function, name)

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import inspect
 import os
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+
+import jax
 
 from ..inputs import candidates
 from ..instances import sizes
 from ..instances.constructions import signature
 from ..instances.expressions import Unknown
 from ..instances.sources import Scope, Source, key_of, parameters, parsed_file
+from ..lookup import unwrapped
 
 _DEEPEST = 4
 _NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
 _NOT_FIELDS |= {"_replace", "_asdict"}
+_OF_ARRAYS = {name for name in dir(jax.Array) if not name.startswith("_")}
+_NOT_SETTINGS = {"self", "cls"}
+# Read of a parameter whose name does not tell that it takes settings.
+_FEWEST_FIELDS = 3
 
 
 class FunctionSettings:
@@ -30,9 +36,22 @@ class FunctionSettings:
         self.constructions = constructions
         self.sources = constructions.sources
         self.evaluator = constructions.evaluator
+        self._taken: Dict[Any, bool] = {}
         self._read: Dict[Any, Set[str]] = {}
         self._after: Dict[str, Optional[Source]] = {}
         self.evaluator.settings_for = self._by_fields
+
+    def are_taken_by(self, function: Any, name: str) -> bool:
+        """Return whether a parameter takes settings, by its name or what is read of it."""
+        if candidates.is_settings(name) or name in _NOT_SETTINGS:
+            return candidates.is_settings(name)
+        key = (unwrapped(function), name)
+        if key not in self._taken:
+            read = self.fields_read(function, name) - _OF_ARRAYS
+            found = self.sources.definition(function) if len(read) >= _FEWEST_FIELDS else None
+            offered = self.constructions.offering(read, found[1].path) if found else ()
+            self._taken[key] = any(sizes.holds_settings(one) for one in offered)
+        return self._taken[key]
 
     def fields_read(self, function: Any, name: str) -> Set[str]:
         """Return what a function, and what it calls, reads of an argument: attributes and keys.
@@ -47,7 +66,7 @@ class FunctionSettings:
 
     def _migrated(self, function: Any) -> Iterator[Tuple[Any, Source]]:
         """Yield the definition of a function after the migration."""
-        function = inspect.unwrap(function)
+        function = unwrapped(function)
         path = os.path.realpath(function.__code__.co_filename)
         if not self.constructions.migrated:
             return
