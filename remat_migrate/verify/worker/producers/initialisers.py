@@ -20,6 +20,7 @@ from ..environment import projects
 from ..instances.bindings import ELEMENT, binding, first_of
 from ..instances.expressions import Unknown
 from ..instances.sources import Function, Scope, Source, key_of, parameters
+from .passed_on import passed_on
 
 _DEEPEST = 5
 _MOST_CALLS = 6
@@ -107,6 +108,8 @@ class Initialisers:
                 if argument is not None:
                     scope = Scope(where, where.around(call), call.lineno)
                     found += self._expression(argument, scope, depth - 1)
+            for place in passed_on(node, source, name, self.sources, self.evaluator):
+                found += self._of(*place, depth - 1)
         if weights:
             found += [Initialiser(f) for f in nearby]
         else:

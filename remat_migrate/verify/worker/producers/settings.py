@@ -13,8 +13,9 @@ from ..inputs import candidates
 from ..instances import sizes
 from ..instances.constructions import signature
 from ..instances.expressions import Unknown
-from ..instances.sources import Scope, Source, key_of, parameters, parsed_file
+from ..instances.sources import Source, key_of, parameters, parsed_file
 from ..lookup import unwrapped
+from .passed_on import aliases, is_one_of, passed_on
 
 _DEEPEST = 4
 _NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
@@ -128,46 +129,19 @@ class FunctionSettings:
         if key in self._read:
             return self._read[key]
         found = self._read[key] = set()
-        names = {name, *_aliases(node, name)}
+        names = {name, *aliases(node, name)}
         for part in ast.walk(node):
-            if isinstance(part, ast.Attribute) and _is(part.value, names):
+            if isinstance(part, ast.Attribute) and is_one_of(part.value, names):
                 found.add(part.attr)
-            elif isinstance(part, ast.Subscript) and _is(part.value, names):
+            elif isinstance(part, ast.Subscript) and is_one_of(part.value, names):
                 key = key_of(part)
                 if isinstance(key, str):
                     found.add(key)
-            elif isinstance(part, ast.Call) and depth:
-                given = [(at, None) for at, given in enumerate(part.args) if _is(given, names)]
-                keywords = [k.arg for k in part.keywords if k.arg and _is(k.value, names)]
-                for at, keyword in given + [(0, keyword) for keyword in keywords]:
-                    found |= self._passed_on(part, at, keyword, source, depth)
+        if depth:
+            for place in passed_on(node, source, name, self.sources, self.evaluator):
+                found |= self._fields(*place, depth - 1)
         found -= _NOT_FIELDS
         return found
-
-    def _passed_on(
-        self, call: ast.Call, at: int, keyword: Any, source: Source, depth: int
-    ) -> Set[str]:
-        scope = Scope(source, source.around(call), call.lineno)
-        function: Any = call.func
-        for _ in range(3):
-            # `jax.value_and_grad(loss)(params, cfg)`, and `step = jax.jit(f)` before.
-            if isinstance(function, ast.Name):
-                function = _local(scope, function.id) or function
-            if not isinstance(function, ast.Call) or not function.args:
-                break
-            function = function.args[0]
-        try:
-            found = self.sources.definition(self.evaluator.value(function, scope))
-        except Unknown:
-            # A function inside another, or in a file that is not imported here.
-            beside = source.functions(getattr(function, "id", ""))
-            found = next(((node, source) for node in beside), None)
-        if found is None:
-            return set()
-        names = list(parameters(found[0]))
-        if keyword is None and at >= len(names):
-            return set()
-        return self._fields(found[0], found[1], keyword or names[at], depth - 1)
 
 
 def fields(settings: Any) -> Dict[str, Any]:
@@ -186,24 +160,3 @@ def has(cls: type, attributes: Iterable[str]) -> bool:
         made = signature(cls)
         known |= set(made.parameters) if made else set()
     return all(attribute in known for attribute in attributes)
-
-
-def _is(node: Any, names: Set[str]) -> bool:
-    return isinstance(node, ast.Name) and node.id in names
-
-
-def _aliases(node: Any, name: str) -> Iterator[str]:
-    """Yield the other names of an argument: `c = config`."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Assign) and _is(part.value, {name}):
-            yield from (target.id for target in part.targets if isinstance(target, ast.Name))
-
-
-def _local(scope: Scope, name: str) -> Any:
-    for owner in scope.around:
-        for node in ast.walk(owner):
-            if isinstance(node, ast.Assign) and [getattr(t, "id", "") for t in node.targets] == [
-                name
-            ]:
-                return node.value
-    return None
