@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import computed
 from ..environment import missing
-from ..frameworks import flax_modules
+from ..frameworks import flax_modules, nnx_modules
 from ..inputs.stand_in import Function
 from ..lookup import attribute, has
 
@@ -100,6 +100,7 @@ def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Return the result of a call.
 
     If it is None, the object that the call may have changed, or else the arrays that it computed.
+    With it are the states of NNX modules among the arguments, which the call may have changed, too.
 
     Raises:
         MissingDependency: the result has a stand-in.
@@ -109,7 +110,8 @@ def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     for leaf in jax.tree_util.tree_leaves(result):
         missing.refuse(leaf)
     if result is not None:
-        return result
+        states = nnx_modules.states((args, kwargs))
+        return {"result": result, "states": states} if states else result
     return args[0] if args and _is_object(args[0]) else arrays or None
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, List
+
+import jax
 
 
 def nnx() -> Any:
@@ -16,3 +18,16 @@ def is_module_class(cls: Any) -> bool:
     """Return whether a value is a class of NNX modules."""
     library = nnx()
     return library is not None and isinstance(cls, type) and issubclass(cls, library.Module)
+
+
+def states(tree: Any) -> List[Any]:
+    """Return the states of the modules in a tree, as dictionaries."""
+    library = nnx()
+    if library is None:
+        return []
+
+    def is_module(value: Any) -> bool:
+        return isinstance(value, library.Module)
+
+    leaves = jax.tree_util.tree_leaves(tree, is_leaf=is_module)
+    return [library.to_pure_dict(library.state(leaf)) for leaf in leaves if is_module(leaf)]
