@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,12 @@ def read_files(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not {".git", ".remat_migrate"} & set(path.parts)
     }
+
+
+def heed_signals() -> None:
+    """Let a process that is started end by signals that those of background jobs ignore."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import psutil
-from support import write_files
+from support import heed_signals, write_files
 
 SIGNALS = ("SIGTERM", "SIGHUP", "SIGKILL")
 # Within so many seconds of the signal, everything must be gone; a loaded machine is slow.
@@ -63,6 +63,7 @@ def leftovers(project: Path, name: str, delay: float, *, command: bool = False) 
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            preexec_fn=heed_signals,
         )
         time.sleep(delay)
         run.send_signal(getattr(signal, name))

@@ -188,7 +188,7 @@ class Worker:
             process.close()
             raise
         self.jax = started["jax"]
-        self.settings = frozenset(started["settings"])
+        self.settings = frozenset(started.get("settings", ()))
         process.limit_memory(self._memory)
         self._process = process
         return process

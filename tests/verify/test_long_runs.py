@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import cli, read_files, write_files
+from support import cli, heed_signals, read_files, write_files
 
 from remat_migrate.engine.progress import silent
 from remat_migrate.errors import VerificationError
@@ -92,6 +92,7 @@ def interrupted(folder: Path, number: int, *arguments: str) -> tuple[int, str, s
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_signals,
     )
     deadline = time.monotonic() + 120
     while not marker.exists() and run.poll() is None and time.monotonic() < deadline:
