@@ -20,7 +20,7 @@ import types
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import coverage
-from .environment import projects
+from .environment import options, projects
 from .import_hooks import after_import
 
 OLD_FLAG = "jax_new_checkpoint"
@@ -109,7 +109,8 @@ def _patch(apis: List[_Api], replace: str, module: Any) -> None:
             new = _lenient(real, old, "%s.%s" % (module.__name__, api.attribute))
         setattr(module, api.attribute, coverage.watched(new, api.subject))
     if module.__name__ == "jax" and replace != NONE:
-        _accept_old_flag(type(module.config))
+        # It reads as True, as migrations assume.
+        options.settle(type(module.config), {OLD_FLAG: True}, lambda name, frame: None)
         # Up to jax 0.4, `import jax` imported it.
         importlib.import_module("jax.ad_checkpoint")
 
@@ -251,15 +252,3 @@ def _prefix(lifted: Callable[..., Any]) -> str:
         probe = type("Probe", (module,), {"__call__": lambda self, x: x, "__module__": __name__})
         _PREFIXES[lifted] = lifted(probe).__name__[: -len("Probe")]
     return _PREFIXES[lifted]
-
-
-def _accept_old_flag(config: Any) -> None:
-    """Let `jax_new_checkpoint` be set to any value; it reads as True, as migrations assume."""
-    update = config.update
-
-    def update_unless_old(self: Any, name: str, value: Any) -> None:
-        if name != OLD_FLAG:
-            update(self, name, value)
-
-    config.update = update_unless_old
-    setattr(config, OLD_FLAG, property(lambda self: True, lambda self, value: None))

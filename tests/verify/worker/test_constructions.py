@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-import textwrap
 
 import pytest
 from worker_package import load_worker
@@ -16,23 +14,13 @@ pytest.importorskip("flax")
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(package):
     """Return a function that writes modules into a package and imports one of them."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    before = set(sys.modules)
 
     def write(**modules):
-        package = tmp_path / f"project_{tmp_path.name}"
-        package.mkdir()
-        (package / "__init__.py").touch()
-        for name, text in modules.items():
-            (package / f"{name}.py").write_text(textwrap.dedent(text))
-        first = next(iter(modules))
-        return importlib.import_module(f"{package.name}.{first}")
+        return importlib.import_module(f"{package(**modules)}.{next(iter(modules))}")
 
-    yield write
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    return write
 
 
 def cases_of(module, name):

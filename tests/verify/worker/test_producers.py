@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import textwrap
 
 import jax
 import jax.numpy as jnp
@@ -18,22 +17,14 @@ constructions = load_worker("instances.constructions")
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(package):
     """Return a function that writes modules into a package and imports them all."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    before = set(sys.modules)
 
     def write(**modules):
-        package = tmp_path / f"project_{tmp_path.name}"
-        package.mkdir()
-        (package / "__init__.py").touch()
-        for name, text in modules.items():
-            (package / f"{name}.py").write_text(textwrap.dedent(text))
-        return [importlib.import_module(f"{package.name}.{name}") for name in modules][-1]
+        name = package(**modules)
+        return [importlib.import_module(f"{name}.{module}") for module in modules][-1]
 
-    yield write
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    return write
 
 
 def root_of(module):

@@ -15,7 +15,6 @@ from . import ledger, projects
 # The flags that each file defines, by name.
 _defined: Dict[str, Dict[str, Any]] = {}
 
-
 # The flags that do not have their defaults.
 _changed: Set[int] = set()
 
@@ -84,7 +83,10 @@ def use(file: str, values: Dict[str, Any]) -> None:
     for name, flag in _defined.get(file, {}).items():
         if name in values or id(flag) in _changed:
             flag.value = values.get(name, flag.default)
-            (_changed.add if name in values else _changed.discard)(id(flag))
+            if name in values:
+                _changed.add(id(flag))
+            else:
+                _changed.discard(id(flag))
 
 
 def _default_config_files(config_flags: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 from ..import_hooks import after_import
 from . import ledger
@@ -34,27 +34,34 @@ def install() -> None:
 
 
 def _add(config: Any) -> None:
-    kind = type(config)
-    gone = [name for name in _FINAL if not hasattr(config, name)]
+    gone = {name: value for name, value in _FINAL.items() if not hasattr(config, name)}
+    settle(type(config), gone, _note)
+
+
+def settle(kind: Any, values: Dict[str, Any], note: Callable[[str, Any], None]) -> None:
+    """Let options of a class of configurations be set to anything, and read as these values.
+
+    `note(name, frame)` is called for each use, with the frame of the user.
+    """
     update = kind.update
 
     @functools.wraps(update)
-    def update_unless_gone(self: Any, name: str, value: Any) -> None:
-        if name in gone:
-            _note(name, sys._getframe(1))
+    def update_others(self: Any, name: str, value: Any) -> None:
+        if name in values:
+            note(name, sys._getframe(1))
         else:
             update(self, name, value)
 
-    def final(name: str) -> Any:
+    def settled(name: str) -> Any:
         def get(self: Any) -> Any:
-            _note(name, sys._getframe(1))
-            return _FINAL[name]
+            note(name, sys._getframe(1))
+            return values[name]
 
-        return property(get, lambda self, value: _note(name, sys._getframe(1)))
+        return property(get, lambda self, value: note(name, sys._getframe(1)))
 
-    kind.update = update_unless_gone
-    for name in gone:
-        setattr(kind, name, final(name))
+    kind.update = update_others
+    for name in values:
+        setattr(kind, name, settled(name))
 
 
 def _note(name: str, frame: Any) -> None:

@@ -25,6 +25,7 @@ from ..frameworks import flax_modules, pure_functions
 from ..frameworks.abstraction import evaluated
 from ..instances import constructions, option_strings, sizes
 from ..instances.constructions import concrete, of_project
+from ..lookup import unwrapped
 from ..producers.produced import Producers
 from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
 from .combinations import Combinations, Pins, are_made_up, described
@@ -129,7 +130,7 @@ def _alarm(seconds: float) -> Iterator[None]:
 @contextlib.contextmanager
 def _globals_restored(unit: Callable[..., Any]) -> Iterator[None]:
     """Put back what the unit assigns to globals of its module: probes are no values for others."""
-    scope = getattr(inspect.unwrap(unit), "__globals__", {})
+    scope = getattr(unwrapped(unit), "__globals__", {})
     before = dict(scope)
     try:
         yield
@@ -243,7 +244,7 @@ class _Maker:
         """Add a node for each parameter."""
         known = type_hints.of_callable(self.unit)
         siblings = tuple(made.parameters)
-        unit: Any = inspect.unwrap(self.unit)
+        unit = unwrapped(self.unit)
         bound = unit.keywords if isinstance(unit, functools.partial) else {}
         for at, (name, parameter) in enumerate(made.parameters.items()):
             if name in bound:

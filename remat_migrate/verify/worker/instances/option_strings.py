@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..environment import missing
 from ..lookup import attribute, unwrapped
+from .sources import key_of
 
 # Of a dictionary in which an option is looked up.
 _MOST_KEYS = 8
@@ -31,9 +32,8 @@ _Option = Tuple[Any, str]
 def options_read(functions: List[Any]) -> Dict[str, List[str]]:
     """Return the strings that some functions compare an attribute, key, or parameter with.
 
-    For the branch of all others, `OTHER` is one of them.
-
-    Those of parameters that have the name of an attribute are among those of the attribute.
+    For the branch of all others, `OTHER` is one of them. Those of parameters that have the name
+    of an attribute are among those of the attribute.
     """
     found = _Options()
     for function in functions:
@@ -43,7 +43,7 @@ def options_read(functions: List[Any]) -> Dict[str, List[str]]:
 
 def passed_on(unit: Any, name: str, options: Dict[str, List[str]]) -> Dict[str, List[Any]]:
     """Return other values of the flags and options that a function passes on as `**name`."""
-    function = inspect.unwrap(unit)
+    function = unwrapped(unit)
     tree = _tree(function)
     found: Dict[str, List[Any]] = {}
     if tree is None or not inspect.isfunction(function):
@@ -187,8 +187,7 @@ class _Scope:
         if isinstance(node, ast.Name):
             return self._code, node.id
         if isinstance(node, ast.Subscript):
-            key = getattr(node.slice, "value", node.slice)  # an `Index` up to Python 3.8
-            key = getattr(key, "value", key)
+            key = key_of(node)
             return ("", key) if isinstance(key, str) else None
         return None
 

@@ -44,8 +44,10 @@ class FunctionSettings:
 
     def are_taken_by(self, function: Any, name: str) -> bool:
         """Return whether a parameter takes settings, by its name or what is read of it."""
-        if candidates.is_settings(name) or name in _NOT_SETTINGS:
-            return candidates.is_settings(name)
+        if candidates.is_settings(name):
+            return True
+        if name in _NOT_SETTINGS:
+            return False
         key = (unwrapped(function), name)
         if key not in self._taken:
             read = self.fields_read(function, name) - _OF_ARRAYS
