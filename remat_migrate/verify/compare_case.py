@@ -15,6 +15,10 @@ from .environment import needed
 from .evidence import Evidence, Executed, Failure, Outcome, Unit, Verdict
 from .session import Worker, WorkerEnded
 
+# Compiled values that are so far apart differ, unless the old code varies by itself; for those that
+# are nearer, derivatives and uncompiled values decide. Relative to the largest entry of an array.
+_PLAIN = 0.05
+
 
 class _How(NamedTuple):
     """How to evaluate a case.
@@ -41,9 +45,13 @@ def compared(
     results prove nothing. Without `values`, nothing is computed where the programs are the same.
     """
     first = _run_both(sides, unit, case, _How(eager, first=True, values=values), made)
-    is_decided = first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS
-    if is_decided or (first.outcome is Outcome.DIFFERS and first.max_abs is None):
+    if first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS:
         return first
+    if first.outcome is Outcome.NOT_EXERCISED and first.difference and not values:
+        first = _run_both(sides, unit, case, _How(first=True), made)
+    if first.outcome is Outcome.DIFFERS and not (sides.ported and first.max_rel):
+        if first.max_rel is None or first.max_rel > _PLAIN:
+            return first
     verdict = _run_both(sides, unit, case, _How(eager), made)
     if first.evidence is Evidence.PROGRAM:
         # The values differ by rounding, or vary from run to run, or the unit asks how it is traced.
@@ -178,12 +186,12 @@ def _decided(
 ) -> Verdict:
     """Compare with what the old code computed in a worker and, if needed, what moves that."""
     verdict = _comparison(sides, unit, results, old, note, {})
-    if verdict.outcome is not Outcome.DIFFERS or how.first:
+    if verdict.outcome is not Outcome.DIFFERS or (how.first and not verdict.max_rel):
         return verdict
     variations = {}
     for name in ("random", "rounding"):
         folder = sides.folder(name)
-        varied = _How(eager=True, variation=name)
+        varied = how._replace(eager=not how.first, variation=name)
         if _evaluated(sides, worker, unit, results.case, folder, varied).ran:
             variations[name] = folder
     return _comparison(sides, unit, results, old, note, variations)
