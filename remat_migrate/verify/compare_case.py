@@ -20,6 +20,10 @@ from .session import Worker, WorkerEnded
 _PLAIN = 0.05
 
 
+class _Refused(Exception):
+    """The code does what it may not do in calls that verification makes up; the message says it."""
+
+
 class _How(NamedTuple):
     """How to evaluate a case.
 
@@ -44,6 +48,15 @@ def compared(
     If `eager`, the numbers include uncompiled gradients. If the inputs are `made`, degenerate
     results prove nothing. Without `values`, nothing is computed where the programs are the same.
     """
+    try:
+        return _compared(sides, unit, case, eager, made, values)
+    except _Refused as refusal:
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=sides.translate(str(refusal)))
+
+
+def _compared(
+    sides: Sides, unit: Unit, case: str, eager: bool, made: bool, values: bool
+) -> Verdict:
     first = _run_both(sides, unit, case, _How(eager, first=True, values=values), made)
     if first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS:
         return first
@@ -268,6 +281,8 @@ def _evaluated(
             return _Evaluated(f"it {error}")
         # The cause may be state that other units left in the process.
         return _evaluated(sides, worker, unit, case, folder, how, by_position=by_position)
+    if refusal := reply["environment"]["refused"]:
+        raise _Refused(refusal)
     lacks = needed(reply["environment"]["touched"])
     if "missing" in reply:
         return _Evaluated(reply["missing"], lacks=lacks)

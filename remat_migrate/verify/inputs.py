@@ -142,6 +142,10 @@ def _made(sides: Sides, unit: Unit) -> Cases:
     if "missing" in reply:
         none.detail = reply["missing"]
         return none
+    refusal = reply["environment"]["refused"]
+    if refusal and refusal in (reply.get("detail") or reply.get("error", {}).get("message", "")):
+        none.detail = sides.translate(refusal)
+        return none
     if "error" in reply:
         # Code whose module cannot be imported did not run.
         none.outcome = Outcome.FAILS_BEFORE if reply["running"] else Outcome.NOT_EXERCISED

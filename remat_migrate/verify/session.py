@@ -168,6 +168,7 @@ class Worker:
             "paths": [str(path) for path in side.paths],
             "original": str(side.original),
             "copy": str(side.copy),
+            "scratch": str(self._scratch.parent),
             "shim": side.shim,
             "spots": side.spots,
             "flags": dict(side.flags),

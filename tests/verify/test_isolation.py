@@ -20,9 +20,8 @@ memory = "1 GiB"
 # What each unit does before what the migration changes.
 COMES_BACK = {
     "a_first": "pass",
-    "h_forks": "if os.fork() == 0: time.sleep(0.05)",
     "i_prints": "print('x' * 10_000_000, flush=True); os.write(1, b'{\"z\": 1}\\n' * 1000)",
-    "l_starts": "threading.Thread(target=time.sleep, args=(99,)).start(); Popen(['sleep', '99'])",
+    "l_starts": "threading.Thread(target=time.sleep, args=(99,)).start()",
     "n_moves": "os.chdir('/'); os.environ.clear(); jax.config.update('jax_enable_x64', True)",
     "r_draws": "FED.append(random.random() + np.random.rand()); x = x * FED.pop()",
     "z_last": "assert x.dtype == np.float32; os.environ['PATH']; open('units.py').close()",
@@ -32,7 +31,9 @@ NEVER_DOES = {
     "b_hangs": ("while True: pass", "generating inputs was stopped after"),
     "d_exits": ("sys.exit(3)", "SystemExit: 3"),
     "e_exits_at_once": ("os._exit(7)", "ended the process with status 7"),
-    "f_kills_itself": ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by SIGKILL"),
+    "f_kills_itself": ("signal.raise_signal(signal.SIGKILL)", "was killed by SIGKILL"),
+    "g_starts": ("Popen(['sleep', '99'])", "it starts a program (sleep), which is allowed only in"),
+    "h_forks": ("if os.fork() == 0: time.sleep(0.05)", "it forks a process, which is allowed only"),
     "k_eats_memory": ("FED.append(np.ones((6, 2**27)))", "Unable to allocate"),
     "o_patches": ("json.dumps = json.load = json.dump = os.makedirs = None", "TypeError"),
     "q_closes": ("os.closerange(3, 64)", "Bad file descriptor"),

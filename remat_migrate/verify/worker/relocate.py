@@ -188,33 +188,39 @@ class _Guard:
         self._places = places
 
     def __call__(self, event: str, args: Tuple[Any, ...]) -> None:
-        if event == "open":
-            path, mode, flags = args
-            if isinstance(mode, str):
-                writes = not _READING.issuperset(mode)
-            else:
-                writes = bool(isinstance(flags, int) and flags & _OPEN_TO_WRITE)
-            if writes:
-                self._refuse(path, follow=True)
-            return
-        for place in _WRITES.get(event, ()):
-            self._refuse(args[place], follow=event in _FOLLOWING)
-
-    def _refuse(self, path: Any, follow: bool) -> None:
-        if isinstance(path, int) or path is None:
-            return
-        text = os.fsdecode(path)
-        folder, name = os.path.split(os.path.abspath(text))
-        real = os.path.join(os.path.realpath(folder), name)
-        if follow:
-            real = os.path.realpath(real)
         places = self._places
-        if _below(real, places.original) is None or _below(real, places.copy) is not None:
-            return
-        raise PermissionError(
-            "remat-migrate runs this code in a copy of the project and blocks writes to"
-            " {}: use a path relative to the running file or the working folder".format(real)
-        )
+        for path in written_paths(event, args):
+            if _below(path, places.original) is not None and _below(path, places.copy) is None:
+                raise PermissionError(
+                    "remat-migrate runs this code in a copy of the project and blocks writes to"
+                    " {}: use a path relative to the running file or the working folder".format(
+                        path
+                    )
+                )
+
+
+def written_paths(event: str, args: Tuple[Any, ...]) -> List[str]:
+    """Return the real paths of the files that an event of `sys.audit` changes."""
+    if event == "open":
+        path, mode, flags = args
+        if isinstance(mode, str):
+            writes = not _READING.issuperset(mode)
+        else:
+            writes = bool(isinstance(flags, int) and flags & _OPEN_TO_WRITE)
+        return _real(path, follow=True) if writes else []
+    if event not in _WRITES:
+        return []
+    follow = event in _FOLLOWING
+    return [path for place in _WRITES[event] for path in _real(args[place], follow)]
+
+
+def _real(path: Any, follow: bool) -> List[str]:
+    """Return a path without links, the last part of it only to `follow`; none of a descriptor."""
+    if isinstance(path, int) or path is None:
+        return []
+    folder, name = os.path.split(os.path.abspath(os.fsdecode(path)))
+    real = os.path.join(os.path.realpath(folder), name)
+    return [os.path.realpath(real) if follow else real]
 
 
 _READING = frozenset("rbtU")

@@ -16,7 +16,7 @@ import sys
 from typing import Any, Dict, List, Tuple
 
 from . import computed, coverage, interpreter_state, relocate, shim
-from .environment import configuration, flags, ledger
+from .environment import configuration, effects, flags, ledger
 from .environment import install as environment
 from .failures import describe
 from .load import NotFound, load_module, load_unit
@@ -72,13 +72,16 @@ def _answer(request: Reply) -> Reply:
         reply["environment"] = ledger.summary(request["path"])
     if before is not None:
         reply["executed"] = coverage.report()
-        reply["changed"] = interpreter_state.changes(before, _most_resident)
+        # Code may keep for later calls that something is not available.
+        refused = ledger.state.refused
+        reply["changed"] = refused or interpreter_state.changes(before, _most_resident)
     return reply
 
 
 def _start(request: Reply) -> Reply:
     sys.path[:0] = request["paths"]
     sys.argv = ["remat-migrate"]
+    effects.install(request["scratch"])
     relocate.install(request["original"], request["copy"])
     if request["spots"]:
         coverage.install(request["spots"])
@@ -120,6 +123,7 @@ def _limit_memory(allowed: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
+@effects.refused()
 def _make(request: Reply) -> Reply:
     from . import unit_cases
     from .frameworks import pure_functions
@@ -172,8 +176,9 @@ def _flags_to_try(unit: Any) -> List[Dict[str, Any]]:
     return [values, {}] if values.keys() & set(read) else [{}]
 
 
-def _called_with(*args: Any) -> Dict[str, Any]:
-    return {"args": args, "kwargs": {}, "context": None}
+def _called_with(*tests: str) -> Dict[str, Any]:
+    # The project's tests may do what they do.
+    return {"args": tests, "kwargs": {}, "context": None, "asked_for": bool(tests)}
 
 
 def _dataclasses(root: str) -> List[type]:
@@ -242,15 +247,16 @@ def _evaluate(request: Reply) -> Reply:
     if request["by_position"]:
         case = unit_cases.by_position(unit.function, case)
     shapes = described.arrays_of(unit.function, case)
-    failure = evaluate.evaluate(
-        unit.function,
-        case,
-        request["folder"],
-        request["eager"],
-        request["first"],
-        request["values"],
-        request["variation"],
-    )
+    with effects.refused(unless=case.get("asked_for")):
+        failure = evaluate.evaluate(
+            unit.function,
+            case,
+            request["folder"],
+            request["eager"],
+            request["first"],
+            request["values"],
+            request["variation"],
+        )
     return {
         "failure": failure,
         "fits": unit_cases.fits(unit.function, case),
@@ -293,16 +299,20 @@ def _write(request: Reply) -> Reply:
     flags.use(unit.file, case.get("flags", {}))
     if request["by_position"]:
         case = unit_cases.by_position(unit.function, case)
+    asked_for = bool(case.get("asked_for"))
     try:
-        return {"test": tests.save(tests.write_test(unit, request, case), request["folder"])}
+        with effects.refused(unless=asked_for):
+            written = tests.save(tests.write_test(unit, request, case), request["folder"])
     except source.CannotWrite as reason:
         return {"reason": str(reason)}
+    return {"test": dict(written, asked_for=asked_for), "reason": ledger.refusal()}
 
 
 def _try(request: Reply) -> Reply:
     from .written import tests
 
-    return {"failure": tests.run_test(tests.load(request))}
+    with effects.refused(unless=request["asked_for"]):
+        return {"failure": tests.run_test(tests.load(request))}
 
 
 def _recorded(request: Reply) -> Reply:

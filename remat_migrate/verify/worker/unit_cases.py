@@ -139,6 +139,7 @@ def _is_left_by_functions(context: Any) -> bool:
 
 def flipped(case: Case, function: Any) -> Iterator[Tuple[str, Case]]:
     """Yield a copy of the case for each Python bool in it, with that one inverted."""
+    case = dict(case, asked_for=False)
     for index, value in enumerate(case["args"]):
         if isinstance(value, bool):
             args = tuple(not v if i == index else v for i, v in enumerate(case["args"]))

@@ -31,12 +31,14 @@ class _State:
     reasons: by the file that asked.
     imports: the files of the project that each file imports.
     touched: the reasons whose stand-ins were computed with since `begin`.
+    refused: what the code may not do outside of its process, and tried since `begin`.
     """
 
     importing = 0
     reasons: Dict[str, Dict[str, Reason]] = {}
     imports: Dict[str, Set[str]] = {}
     touched: Dict[str, Reason] = {}
+    refused: List[str] = []
 
 
 state = _State()
@@ -63,8 +65,15 @@ def touch(reason: Reason) -> None:
 
 
 def begin() -> None:
-    """Forget which stand-ins were computed with."""
+    """Forget which stand-ins were computed with, and what was refused."""
     state.touched.clear()
+    del state.refused[:]
+
+
+def refusal() -> str:
+    """Return what was refused first, as a sentence; empty if nothing was."""
+    rest = "which is allowed only in declared cases, commands, and tests"
+    return "it %s, %s" % (state.refused[0], rest) if state.refused else ""
 
 
 def summary(file: str) -> Dict[str, Any]:
@@ -79,7 +88,7 @@ def summary(file: str) -> Dict[str, Any]:
             found.update(state.reasons.get(each, {}))
             waiting.extend(state.imports.get(each, ()))
     found.update(state.touched)
-    return {"reasons": _rows(found), "touched": _rows(state.touched)}
+    return {"reasons": _rows(found), "touched": _rows(state.touched), "refused": refusal()}
 
 
 def _rows(reasons: Dict[str, Reason]) -> List[Dict[str, str]]:

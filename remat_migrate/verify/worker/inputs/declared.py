@@ -102,7 +102,7 @@ def _cases(function: Callable[[], Any]) -> Iterator[Tuple[str, Case]]:
         if _bytes(one) <= _MOST_BYTES:
             one = jax.tree_util.tree_map(_Filler(number), one, is_leaf=_is_struct)
         args, kwargs = arguments(one, function.__name__)
-        yield "", {"args": args, "kwargs": kwargs, "context": None}
+        yield "", {"args": args, "kwargs": kwargs, "context": None, "asked_for": True}
 
 
 def arguments(value: Any, name: str) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
