@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from remat_migrate.analysis.names.flow import Flow
 from remat_migrate.analysis.names.module import Module
 from remat_migrate.text import SourceFile
 
@@ -185,3 +187,39 @@ def test_every_read_of_deep_nesting_is_found() -> None:
         lines.append("  " * (level + 1) + f"f = {level}")
     code = "\n".join([*lines, "f  # here"])
     assert lines_that_reach(code) == {1, *range(3, 2 * depth + 2, 2)}
+
+
+@pytest.mark.parametrize(
+    "head", ["for i{} in f({}):", "while f({}) < {}:", "try: f({}, {})\nfinally:"]
+)
+def test_nesting_does_not_multiply_the_visits_of_statements(head, monkeypatch):
+    depth = 18
+    lines = []
+    for level in range(depth):
+        lines += [" " * level + line for line in head.format(level, level).splitlines()]
+    lines.append(" " * depth + "f = f(1)")
+    visits = []
+    visit = Flow._statement
+
+    def counted(self, node, state):
+        visits.append(node)
+        return visit(self, node, state)
+
+    monkeypatch.setattr(Flow, "_statement", counted)
+    module = parsed("\n".join(lines))
+    last = max((n for n in module.nodes if isinstance(n, ast.Name)), key=lambda n: n.lineno)
+    assert module.reaching(last)
+    assert len(visits) <= depth**2
+
+
+def test_code_after_a_try_does_not_see_what_only_an_exit_passes_through_finally():
+    code = """
+    f = 1
+    try:
+        f = 2
+        f = 3
+    finally:
+        g = f
+    f  # here
+    """
+    assert lines_that_reach(textwrap.dedent(code)) == {5}

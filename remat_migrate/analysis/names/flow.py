@@ -27,6 +27,10 @@ class Flow:
         self.snapshots: dict[ast.AST, State] = {}
         self.exit: State = {}
         self._loops: list[tuple[list[State], list[State]]] = []
+        # What the iterations of each loop seen so far hand to the next one.
+        self._carried: dict[ast.stmt, State] = {}
+        # All bindings, in the order in which they were visited.
+        self._bound: list[Binding] = []
         # Names bound by `:=` so far, each with its previous bindings.
         self._walrus: list[tuple[str, frozenset[Binding]]] = []
         self._bindings: dict[tuple[ast.AST, str, tuple[int, ...]], Binding] = {}
@@ -52,6 +56,7 @@ class Flow:
         if known is None:
             known = self._bindings[key] = binding
             self.scope.bindings.setdefault(binding.name, []).append(binding)
+        self._bound.append(known)
         state[binding.name] = frozenset((known,))
 
     @staticmethod
@@ -173,10 +178,12 @@ class Flow:
         return self._join(self._block(node.body, state), self._block(node.orelse, before))
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, state: State) -> State | None:
-        entry = dict(state)
-        end: State | None = None
-        # Twice: in the second iteration, the body sees the bindings of the first.
-        for _ in range(2):
+        carried = self._carried.setdefault(node, {})
+        # The body sees the bindings of the iterations before. It is visited again only for those
+        # that no visit has brought, so loops within loops are not visited twice as often a level.
+        while True:
+            entry = dict(state)
+            self._join_into(entry, carried)
             at = dict(entry)
             if isinstance(node, ast.While):
                 self._expr(node.test, at)
@@ -189,15 +196,13 @@ class Flow:
             self._loops.append((breaks, continues))
             done = self._block(node.body, at)
             self._loops.pop()
-            again = self._join(done, *continues)
-            if again is not None:
-                self._join_into(entry, again)
-                self._join_into(after_test, again)
-            endless = isinstance(node, ast.While) and _always_true(node.test)
-            end = self._join(
-                None if endless else self._block(node.orelse, dict(after_test)), *breaks
-            )
-        return end
+            again = self._join(done, *continues) or {}
+            if all(name in entry and again[name] <= entry[name] for name in again):
+                break
+            self._join_into(carried, again)
+        self._join_into(after_test, again)
+        endless = isinstance(node, ast.While) and _always_true(node.test)
+        return self._join(None if endless else self._block(node.orelse, after_test), *breaks)
 
     def _try(self, node: ast.Try | ast.TryStar, state: State) -> State | None:
         during = dict(state)
@@ -220,9 +225,16 @@ class Flow:
         joined = self._join(*ends)
         if not node.finalbody:
             return joined
-        # Once for an exit from within the `try`, once for the code after it.
-        self._block(node.finalbody, self._join(during, *ends) or {})
-        return self._block(node.finalbody, joined) if joined is not None else None
+        # It runs on an exit from within the `try`, too; the code after it sees none of that.
+        reaching = self._join(during, *ends) or {}
+        first = len(self._bound)
+        after = self._block(node.finalbody, dict(reaching))
+        if joined is None or after is None:
+            return None
+        bound = frozenset(self._bound[first:])
+        for name in reaching.keys() & after:
+            after[name] -= reaching[name] - joined.get(name, frozenset()) - bound
+        return after
 
     def _match(self, node: ast.Match, state: State) -> State | None:
         self._expr(node.subject, state)

@@ -1,7 +1,8 @@
 """The scopes and bindings of a module.
 
 The order of assignments matters: `f = jax.checkpoint(f)` reads the old `f` and binds a new one.
-Inside a scope the analysis is flow-sensitive (branches are joined, loop bodies are analysed twice).
+Inside a scope the analysis is flow-sensitive (branches are joined, and the bodies of loops see
+earlier iterations).
 A name from an enclosing function may have its binding at the `def` or any later one; a name from
 the module has its binding at the end of the module.
 """
