@@ -56,6 +56,10 @@ ACTIONS = {
         lambda f: socket.create_connection(("localhost", 9)),
     ),
     "bind": ("opens a network connection ()", lambda f: socket.socket().bind(("", 0))),
+    "send": (
+        "opens a network connection (localhost)",
+        lambda f: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("localhost", 9)),
+    ),
     "write": ("writes to {}/a", lambda f: (f / "a").write_text("")),
     "low-level write": ("writes to {}/a", lambda f: os.open(f / "a", os.O_CREAT | os.O_RDWR)),
     "through a link": ("writes to {}/a", lambda f: Path("link/a").write_text("")),
@@ -101,7 +105,8 @@ def test_what_stays_inside_is_allowed(scratch, tmp_path, capfd):
         # Progress bars make locks, for which Python starts a process of its own.
         multiprocessing.get_context("spawn").Lock()
         platform.processor()
-        socket.socketpair()
+        one, _ = socket.socketpair()
+        one.sendmsg([b"x"])
     assert ledger.refusal() == ""
     assert "hello" in capfd.readouterr().out
 

@@ -98,7 +98,9 @@ def _refuse(event: str, args: Tuple[Any, ...]) -> None:
     effect = ""
     if event in _EVENTS:
         text, place = _EVENTS[event]
-        effect = text % _named(args[place]) if "%" in text else text
+        other = args[place] if place >= 0 else ""
+        if other is not None:  # else a message to the other end of a pair of sockets
+            effect = text.replace("%s", _named(other))
     else:
         for path in written_paths(event, args):
             if not (_may_write(path) or (event == "os.mkdir" and os.path.isdir(path))):
@@ -119,12 +121,15 @@ def _may_write(path: str) -> bool:
 def _named(value: Any) -> str:
     """Return the program of a command, or the host of an address."""
     if isinstance(value, (list, tuple)):
-        words = [str(w) if isinstance(w, int) else os.fsdecode(w) for w in value if w is not None]
+        words = [_text(word) for word in value]
         if words[1:2] != ["-c"] or os.path.basename(words[0]) not in _SHELLS:
             return os.path.basename(words[0])
         value = words[2]
-    text = str(value) if isinstance(value, int) else os.fsdecode(value)
-    return os.path.basename(text.partition(" ")[0])
+    return os.path.basename(_text(value).partition(" ")[0])
+
+
+def _text(value: Any) -> str:
+    return os.fsdecode(value) if isinstance(value, (str, bytes, os.PathLike)) else str(value)
 
 
 def _is_free(frame: Optional[FrameType]) -> bool:
