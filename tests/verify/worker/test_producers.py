@@ -338,3 +338,55 @@ def test_options_that_are_passed_on(project):
     assert "euler" in {each.get("method") for each in found}
     assert any(each.get("activation") == "gelu" for each in found)
     assert any(each.get("flip") for each in found)
+
+
+NETWORK = """
+import dataclasses
+import jax.numpy as jnp
+
+@dataclasses.dataclass(frozen=True)
+class NetConfig:
+    width: int = 6
+    mixing: str = "all"
+    loss: str = "noise"
+    weight: float = 0.0
+
+class Mixer:
+    def __call__(self, x, mixing):
+        return x - x.mean(0) if mixing == "batch" else x
+
+class Block:
+    def __init__(self):
+        self.mixer = Mixer()
+
+    def __call__(self, x, mixing):
+        return jnp.tanh(self.mixer(x, mixing))
+
+class Net:
+    def __init__(self, cfg):
+        self.cfg = cfg
+        self.blocks = [Block() for _ in range(2)]
+
+    def __call__(self, x, t, train=False):
+        for i, block in enumerate(self.blocks):
+            x = block(x, self.cfg.mixing if i else "all")
+        return x.reshape(-1, self.cfg.width) * t[:, None]
+"""
+TRAINING = """
+def loss(model, x, t, train=True):
+    out = model(x, t, train)
+    penalty = model.cfg.weight * (2.0 if model.cfg.loss == "noise" else out.sum())
+    return (out ** 2).mean() + penalty
+"""
+
+
+def test_an_argument_that_is_called_is_an_instance_of_a_class_of_the_project(project):
+    module = project(network=NETWORK, training=TRAINING)
+    classes = [sys.modules[module.__name__.replace("training", "network")].NetConfig]
+    cases = cases_of(module, "loss", classes)
+    models = [case["args"][0] for case in cases.values()]
+    assert {type(model).__name__ for model in models} == {"Net"}
+    # The block passes it on to a layer whose class is not known there.
+    assert "batch" in {model.cfg.mixing for model in models}
+    # It has no effect while the weight is zero.
+    assert any(model.cfg.loss == "other" and model.cfg.weight for model in models)

@@ -80,7 +80,7 @@ def reached(unit: Callable[..., Any], owner: Optional[type] = None) -> List[Any]
             bases = [base for base in function.__mro__ if _package(base) == home]
             for member in [member for base in bases for member in vars(base).values()]:
                 if callable(member) and left:
-                    walk(member, left - 1)
+                    walk(member, left)
             return
         code = attribute(function, "__code__")
         if code is None or id(code) in seen:

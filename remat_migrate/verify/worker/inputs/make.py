@@ -150,12 +150,12 @@ class _Maker:
             self.cls = None
         else:
             self.cls = concrete(self.cls)
-        reached = code_usage.reached(unit, self.cls)
-        self.read = code_usage.names_read(reached)
-        self.options = option_strings.options_read(reached)
         self.classes = hints.get("classes") or []
         self.constructions = of_project(hints.get("root") or "")
         self.producers = Producers(self.constructions, self.classes)
+        reached = code_usage.reached(unit, self.cls) + self.producers.methods_called(unit)
+        self.read = code_usage.names_read(reached)
+        self.options = option_strings.options_read(reached)
         self._start(0)
         self.cases: List[Tuple[str, Case]] = []
         # Which numbers the cases have.

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import typing
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ..frameworks import flax_modules
 from ..inputs import candidates, stand_in, type_hints
@@ -278,6 +278,13 @@ class Constructions:
         for value in parsers.settings(self.sources, self.evaluator, here):
             if read <= _offered(value):
                 yield value
+
+    def classes(self, words: Iterable[str], near: str) -> Iterator[type]:
+        """Yield the classes in the modules of the project that mention all words."""
+        for module in self._modules(sorted(words), near):
+            for value in list(vars(module).values()):
+                if isinstance(value, type) and value.__module__ == module.__name__:
+                    yield value
 
     def _modules(self, words: List[str], near: str) -> Iterator[Any]:
         for module in list(sys.modules.values()):

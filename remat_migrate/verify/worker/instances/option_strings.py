@@ -105,6 +105,9 @@ class _Options:
     def by_name(self) -> Dict[str, List[str]]:
         """Return the strings by the names of the options."""
         found: Dict[str, List[str]] = {}
+        for option in [*self._strings, *self._becomes]:
+            if option[0] not in ("", None):  # what an unknown function takes
+                self._link((None, option[1]), option)
         for option in {*self._strings, *self._becomes}:
             texts = found.setdefault(option[1], [])
             texts += [text for text in self._all(option) if text not in texts]
@@ -154,7 +157,8 @@ class _Options:
                 for one, other in zip(target.elts, value.elts):
                     self._link(scope.option(other), scope.option(one))
             else:
-                self._link(scope.option(value), scope.option(target))
+                for one in _either(value):
+                    self._link(scope.option(one), scope.option(target))
 
     def _passed(self, node: ast.Call, scope: "_Scope") -> None:
         if getattr(node.func, "id", None) == "getattr" and len(node.args) > 1:
@@ -167,7 +171,9 @@ class _Options:
         pairs = list(zip(parameters, node.args))
         pairs += [(keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg]
         code = attribute(unwrapped(function), "__code__")
-        for name, argument in pairs:
+        if code is None:  # of a layer, as a rule: its parameters may have the same names
+            pairs += [(getattr(argument, "id", ""), argument) for argument in node.args]
+        for name, argument in [(name, one) for name, each in pairs for one in _either(each)]:
             self._link(scope.option(argument), (code, name))
             if inspect.isclass(callee):  # of a dataclass or a Flax module
                 self._link(scope.option(argument), ("", name))
@@ -199,6 +205,15 @@ class _Scope:
             owner = self.value(node.value)
             return getattr(owner, node.attr, None) if inspect.ismodule(owner) else None
         return None
+
+
+def _either(node: ast.expr) -> List[ast.expr]:
+    """Return the expressions of which a value is one: `a if c else b`, `a or b`."""
+    if isinstance(node, ast.IfExp):
+        return [*_either(node.body), *_either(node.orelse)]
+    if isinstance(node, ast.BoolOp):
+        return [part for each in node.values for part in _either(each)]
+    return [node]
 
 
 def _tree(function: Callable[..., Any]) -> Optional[ast.AST]:

@@ -22,8 +22,8 @@ def variations(settings: Any, names_read: Sequence[str], options: Options) -> Li
     """Return settings as they are used first, and copies with another value of what is read.
 
     All rates change together. Flags and options change alone, in the order in which they are read;
-    what is left of them changes together. At first there is dropout; if there is none in the
-    settings that are given, these come second.
+    what is left of them changes together. If a rate is zero, they also change with the rates. At
+    first there is dropout; if there is none in the settings that are given, these come second.
 
     Args:
         settings: an object or a dictionary, perhaps with others inside.
@@ -40,7 +40,7 @@ def variations(settings: Any, names_read: Sequence[str], options: Options) -> Li
         name = path[-1]
         if type(value) is bool:
             found.append({path: not value})
-        elif type(value) is float and candidates.is_rate(name):
+        elif type(value) is float and (not value or candidates.is_rate(name)):
             if value == given[path]:
                 rates[path] = candidates.rates(value)[-1].value
         elif isinstance(value, enum.Enum):
@@ -53,6 +53,9 @@ def variations(settings: Any, names_read: Sequence[str], options: Options) -> Li
     if len(changes) > _MOST:
         rest = {path: value for change in changes[_MOST - 1 :] for path, value in change.items()}
         changes[_MOST - 1 :] = [rest]
+    elif any(not given[path] for path in rates):
+        # What a rate of zero switches off may depend on the others.
+        changes += [{**rates, **change} for change in found][: _MOST - len(changes)]
     others = [settings] if first is not settings else []
     return [first, *others, *(_changed(first, change) for change in changes)]
 

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from ..frameworks.abstraction import has_abstract
-from ..inputs import candidates, type_hints
+from ..inputs import candidates, code_usage, type_hints
 from ..inputs.node import (
     FIELDS,
     INSTANCE,
@@ -26,9 +26,10 @@ from ..inputs.node import (
     value,
 )
 from ..instances import sizes
-from ..instances.constructions import Constructions, concrete
+from ..instances.constructions import Constructions, concrete, signature
 from ..instances.expressions import Unknown, is_settings
 from . import documented
+from .called import classes_called
 from .initialisers import Initialiser, Initialisers
 from .settings import FunctionSettings, fields, has
 
@@ -59,6 +60,7 @@ class Producers:
         # The fields that the unit reads of its settings.
         self.read: Set[str] = set()
         self._known_sizes: Dict[Any, Dict[str, int]] = {}
+        self._called: Dict[Any, List[type]] = {}
         self._trees: Dict[Any, Optional[Tree]] = {}
 
     # Plans for the parameters of a unit
@@ -77,6 +79,7 @@ class Producers:
             else:
                 found = self.initialisers.of(unit, name)
                 made = [Choice(TREE, Tree(None, (), one)) for one in found[:_MOST_INITIALISERS]]
+                made += [Choice(INSTANCE, cls) for cls in self.classes_called(unit, name)]
                 if not made and plan is None:
                     passed = self._passed(unit, name)
                     if passed is not None:
@@ -86,6 +89,19 @@ class Producers:
             if made:
                 return Plan(made + rest, plan.alternatives if plan else [])
         return plan
+
+    def classes_called(self, unit: Any, name: str) -> List[type]:
+        """Return the classes whose instances a parameter may be, by how it is called."""
+        key = (unit, name)
+        if key not in self._called:
+            self._called[key] = classes_called(unit, name, self.settings, self.constructions)
+        return self._called[key]
+
+    def methods_called(self, unit: Any) -> List[Any]:
+        """Return the methods of the likeliest classes of arguments that a unit calls."""
+        made = signature(unit)
+        found = [self.classes_called(unit, name)[:1] for name in (made.parameters if made else ())]
+        return [method for each in found for cls in each for method in code_usage.reached(cls, cls)]
 
     def _settings(self, unit: Any, name: str) -> List[Choice]:
         values = self.settings.values(unit, name)
