@@ -211,7 +211,19 @@ def written_paths(event: str, args: Tuple[Any, ...]) -> List[str]:
     if event not in _WRITES:
         return []
     follow = event in _FOLLOWING
+    if event in _BELOW_DESCRIPTOR and args[1] >= 0:
+        return _real(os.path.join(_path_of(args[1]), os.fsdecode(args[0])), follow)
     return [path for place in _WRITES[event] for path in _real(args[place], follow)]
+
+
+def _path_of(descriptor: int) -> str:
+    """Return the path of an open folder."""
+    import fcntl
+
+    if hasattr(fcntl, "F_GETPATH"):  # macOS
+        found: bytes = fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024))
+        return os.fsdecode(found.rstrip(b"\0"))
+    return os.readlink("/proc/self/fd/%d" % descriptor)
 
 
 def _real(path: Any, follow: bool) -> List[str]:
@@ -224,5 +236,7 @@ def _real(path: Any, follow: bool) -> List[str]:
 
 
 _READING = frozenset("rbtU")
+# How `shutil.rmtree` removes what is in a folder: the second argument is its descriptor, or -1.
+_BELOW_DESCRIPTOR = frozenset(["os.remove", "os.rmdir"])
 # These follow symbolic links; the others change the link itself.
 _FOLLOWING = frozenset(["os.chmod", "os.chown", "os.truncate", "os.utime", "sqlite3.connect"])

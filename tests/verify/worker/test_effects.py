@@ -67,6 +67,10 @@ ACTIONS = {
     "remove": ("writes to {}/kept", lambda f: (f / "kept").unlink()),
     "rename": ("writes to {}/kept", lambda f: (f / "kept").rename("kept")),
     "rmtree": ("writes to {}", lambda f: shutil.rmtree(f)),
+    "below a descriptor": (
+        "writes to {}/kept",
+        lambda f: os.unlink("kept", dir_fd=os.open(f, os.O_RDONLY)),
+    ),
     "chmod": ("writes to {}/kept", lambda f: (f / "kept").chmod(0)),
 }
 
@@ -97,6 +101,8 @@ def test_what_stays_inside_is_allowed(scratch, tmp_path, capfd):
         shutil.rmtree("outputs")
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "a").touch()
+            os.chdir("/")
+        os.chdir(scratch)
         with tempfile.NamedTemporaryFile() as file:
             file.write(b"x")
         with open(os.devnull, "w") as null:

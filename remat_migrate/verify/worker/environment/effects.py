@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 from types import FrameType
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
@@ -72,6 +73,8 @@ def install(folder: str) -> None:
         # `multiprocessing` starts processes by it, without an event.
         _posixsubprocess.fork_exec = _audited(_posixsubprocess.fork_exec)
     _State.folder = os.path.realpath(folder)
+    # Python remembers it, whatever the code does to the environment.
+    tempfile.gettempdir()
 
 
 @contextlib.contextmanager
