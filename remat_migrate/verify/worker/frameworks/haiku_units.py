@@ -143,9 +143,17 @@ def prepare(
 def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
     """See `pure_functions.initialised`."""
     pure, key = _PureUnit(unit, {}), jax.random.PRNGKey(0)
-    params, state = pure.init({"rng": key}, *args, **kwargs)
+    fresh = {name: _rebuilt(value) for name, value in kwargs.items()}
+    params, state = pure.init({"rng": key}, *map(_rebuilt, args), **fresh)
     known = {"params": params, "state": state, "rng": key}
     return pure.apply(known, *args, **kwargs)[0]
+
+
+def _rebuilt(argument: Any) -> Any:
+    """Return a copy of an object that is a pytree, such as a key that can be used once."""
+    if isinstance(argument, (dict, list, tuple)):
+        return argument
+    return jax.tree_util.tree_map(lambda leaf: leaf, argument)
 
 
 def _overlaid(made: Any, recorded: Dict[str, Any]) -> Dict[str, Any]:

@@ -78,7 +78,7 @@ def find_blame(error: BaseException, search: Any) -> Blame:
     nodes = _distinct(nodes + [node.parent for node in nodes if node.parent and node.parent.order])
     nodes.sort(key=lambda node: -node.order)
     depend = any(map(_is_traced, nodes))
-    return Blame(error, nodes, depend, numbers, _place(error), keys)
+    return Blame(error, nodes, depend, numbers, _place(error, search.is_called), keys)
 
 
 def _by_number(message: str, search: Any) -> List[Node]:
@@ -132,9 +132,12 @@ def _frames(
     return own, callee
 
 
-def _place(error: BaseException) -> Tuple[Tuple[str, str, int], ...]:
-    """Return where in the user's code an error was raised, so that progress can be compared."""
-    place = []
+def _place(error: BaseException, is_called: bool) -> Tuple[Tuple[str, str, int], ...]:
+    """Return where in the user's code an error was raised, so that progress can be compared.
+
+    The arguments are constructed before the unit is called.
+    """
+    place = [("", "", int(is_called))]
     trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]

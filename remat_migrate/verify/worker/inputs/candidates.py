@@ -40,13 +40,25 @@ _WEIGHT = [(8, 8), (8,), (2, 4, 8), (), (2, 8, 8), (8, 2, 8), (3, 3, 8, 8), (4, 
 _VECTOR = [(8,), (), (8, 8), (4, 8), (1, 8), (2, 8), (2, 4, 8)]
 _HEADS = [(2, 4, 2, 8), (2, 4, 8), (2, 2, 4, 8), (4, 8), (8,)]
 _IMAGE = [(2, 8, 8, 3), (8, 8, 3), (2, 3, 8, 8), (8, 8), (2, 8)]
+_VIDEO = [(2, 2, 8, 8, 3), (2, 8, 8, 3), (2, 4, 8)]
 _INDEX = [(2, 4), (2,), (4,), (), (8,), (2, 1)]
 _LABEL = [(2,), (2, 4), (4,), (2, 8), ()]
 _MASK = [(2, 4), (2, 4, 8), (4, 4), (2, 1, 4, 4), (2, 4, 4), (2, 4, 1), (4,), (8,), (1, 1, 4, 4)]
 _TIME = [(), (2,), (2, 4), (2, 1), (4,)]
 _IN_SPACE = [(3,), (2, 3), (4, 3), (2, 4, 3), (4,)]
 _ROTATION = [(4,), (2, 4), (4, 4), (2, 4, 4)]
-_LAST = [(4, 4), (2, 2, 4, 4), (16,), (1,), (2, 1), (2, 4, 1), (1, 4, 8), (3,), (2, 2)]
+_LAST = [
+    (4, 4),
+    (2, 2, 4, 4),
+    (2, 2, 8, 8, 3),
+    (16,),
+    (1,),
+    (2, 1),
+    (2, 4, 1),
+    (1, 4, 8),
+    (3,),
+    (2, 2),
+]
 
 _FLAG = re.compile(
     r"(is|use|has|do|with|should|enable|apply|return|skip|allow|include)_\w+"
@@ -93,6 +105,7 @@ _POINTS = re.compile(r"(\w+_)?(vec|vector|velocity|direction|normal|xyz|point|po
 _QUATERNIONS = re.compile(r"(\w+_)?(quat|quaternion|quats)\d?")
 _MASKS = re.compile(r"(\w+_)?(mask|masks|padding|valid|keep)")
 _IMAGES = re.compile(r"(\w+_)?(images?|img|pixels)")
+_VIDEOS = re.compile(r"(\w+_)?(videos?|clips?)")
 _WEIGHTS = re.compile(
     r"(\w+_)?(w|ws|kernel|weight|matrix|embedding|table|proj|projection|wi|wo|filter|lookup|u|a)\d*"
 )
@@ -258,6 +271,8 @@ def shapes(name: str, inside: bool) -> List[Choice]:
         first = _TIME
     elif matches(_IMAGES, name):
         first = _IMAGE
+    elif matches(_VIDEOS, name):
+        first = _VIDEO
     elif matches(_POINTS, name) or matches(_QUATERNIONS, name):
         first = _IN_SPACE if matches(_POINTS, name) else _ROTATION
     elif matches(_ATTENTION, name) and not inside:
@@ -271,7 +286,7 @@ def shapes(name: str, inside: bool) -> List[Choice]:
     elif name.lower() == "logits":
         first = [(2, 8), (2, 4, 8), (8,)]
     every = first + [shape for shape in _X + _WEIGHT + _LAST if shape not in first]
-    sized = every if first is _IMAGE else [_with_sizes(shape) for shape in every]
+    sized = every if first in (_IMAGE, _VIDEO) else [_with_sizes(shape) for shape in every]
     return [array(shape, dtype) for shape in sized]
 
 

@@ -273,13 +273,15 @@ class _Maker:
 
     def _solve(self, budget: Budget, known: bool = False) -> Optional[str]:
         """Search without a context, and in the context that an error asks for."""
-        trouble = search_loop.solve(self.search, self._call, budget, known)
-        if trouble is not None and self.context is None:
-            error = self.search.last_error
-            asked = None if error is None else pure_functions.context_from_error(error)
-            if asked is not None:
-                self.context = asked
-                trouble = search_loop.solve(self.search, self._call, budget)
+
+        def asks(error: BaseException) -> bool:
+            return self.context is None and bool(pure_functions.context_from_error(error))
+
+        trouble = search_loop.solve(self.search, self._call, budget, known, asks)
+        error = self.search.last_error
+        if trouble is not None and error is not None and asks(error):
+            self.context = pure_functions.context_from_error(error)
+            trouble = search_loop.solve(self.search, self._call, budget)
         return trouble
 
     def _call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:

@@ -7,8 +7,8 @@ What a network gets as its parameters has the structure that its own `init` make
 from __future__ import annotations
 
 import re
-from types import FrameType
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Tuple
+from types import FrameType, TracebackType
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -26,13 +26,17 @@ _KEY_WANTED = re.compile(r'needs PRNG for "([^"]*)"')
 class _Call(NamedTuple):
     """A call of `apply`: what holds variables, `init` with the other arguments, and random keys.
 
-    `place` says where it is: the instructions of all callers.
+    `frames` are those of all callers, and `place` their instructions.
     """
 
     given: List[Any]
     init: Callable[[], List[Any]]  # the variables that `given` should be
     rngs: Any
-    place: Tuple[Tuple[str, int], ...] = ()
+    frames: Tuple[TracebackType, ...] = ()
+
+    @property
+    def place(self) -> Tuple[Tuple[str, int], ...]:
+        return tuple((at.tb_frame.f_code.co_filename, at.tb_lasti) for at in self.frames)
 
 
 def learn(error: BaseException, search: Any) -> BaseException:
@@ -47,9 +51,10 @@ def learn(error: BaseException, search: Any) -> BaseException:
     if _learn_keys(call, str(error), search):
         return error
     try:
-        made = jax.eval_shape(call.init)
+        # In a trace of its own, JAX could not tell which inputs a value depends on.
+        made = jax.eval_shape(call.init) if search.folding else call.init()
     except Exception as failure:  # the other arguments are wrong, too
-        return failure
+        return failure.with_traceback(_continued(call.frames, failure.__traceback__))
     search.place = call.place
     for given, wanted in zip(call.given, made):
         _match(given, wanted, search)
@@ -58,7 +63,7 @@ def learn(error: BaseException, search: Any) -> BaseException:
 
 def _innermost_call(error: BaseException) -> Optional[_Call]:
     found: Optional[_Call] = None
-    place: List[Tuple[str, int]] = []
+    callers: List[TracebackType] = []
     trace = error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
@@ -69,10 +74,19 @@ def _innermost_call(error: BaseException) -> Optional[_Call]:
         elif module == "haiku._src.transform" and name == "apply_fn" and "f" in frame.f_locals:
             call = _haiku(frame)
         if call is not None:
-            found = call._replace(place=tuple(place))
-        place.append((frame.f_code.co_filename, trace.tb_lasti))
+            found = call._replace(frames=tuple(callers))
+        callers.append(trace)
         trace = trace.tb_next
     return found
+
+
+def _continued(
+    callers: Sequence[TracebackType], end: Optional[TracebackType]
+) -> Optional[TracebackType]:
+    """Return the traceback of an error that was raised below these callers."""
+    for at in reversed(callers):
+        end = TracebackType(end, at.tb_frame, at.tb_lasti, at.tb_lineno)
+    return end
 
 
 def _flax(frame: FrameType) -> Optional[_Call]:
@@ -117,8 +131,7 @@ def _live(tree: Any) -> Any:
             if not isinstance(inner, jax.core.Tracer):
                 break
             outer = inner
-        ended = hasattr(outer, "batch_dim") or hasattr(outer, "val")
-        return jnp.zeros(leaf.shape, leaf.dtype) if ended else outer
+        return jnp.zeros(leaf.shape, leaf.dtype) if hasattr(outer, "batch_dim") else outer
 
     return jax.tree_util.tree_map(live, tree)
 

@@ -40,6 +40,12 @@ def needs_value(error: BaseException) -> bool:
     return isinstance(error, _VALUE_ERRORS) or bool(_VALUE_TEXTS.search(str(error)))
 
 
+def missing_attribute(error: BaseException) -> str:
+    """Return the attribute that an error says a value lacks; empty for other errors."""
+    found = re.search(r"has no attribute '?(\w+)", str(error))
+    return found.group(1) if found and isinstance(error, AttributeError) else ""
+
+
 def python_values(node: Node, blamed: Blame) -> List[Choice]:
     """Return Python values in place of an array, by the error that asks for them."""
     assert node.choice is not None
@@ -121,7 +127,10 @@ def repaired(node: Node, blamed: Blame) -> List[Choice]:
     shape, dtype = choice.value
     queue = [_typed(other, dtype) for other in node.queue]
     if parts:
-        return shapes.ranked(queue, int(parts.group(1)))
+        rank = int(parts.group(1))
+        more = (candidates.BATCH,) * (rank - len(shape))
+        widened = [Choice(choice.kind, ((*more, *shape), dtype))] if more else []
+        return shapes.ranked(queue, rank) + widened
     fewer = [Choice(choice.kind, (axes, dtype)) for axes in (shape[1:], shape[:-1]) if shape]
     if "convolution" in message and "ndim" in message:
         # Images and kernels; the next message is about their sizes.

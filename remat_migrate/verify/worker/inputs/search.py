@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from ..instances.constructions import Constructions
+from ..lookup import unwrapped
 from ..producers import produced, settings
 from ..work import TooManyOperations, operations
 from . import blame, candidates, construct, networks, type_hints
@@ -47,6 +48,8 @@ Snapshot = Dict[int, Any]
 
 # Of a pass in which JAX runs each iteration of its loops: operations.
 _MOST_UNROLLED = 8_000
+# To get past an error, once the search has got past the one before.
+_PASSES_FOR_NEXT = 25
 
 
 class OutOfTime(BaseException):
@@ -63,11 +66,18 @@ class Budget:
     def __init__(self, tries: int, work: float) -> None:
         self.tries = tries
         self.deadline = operations.count + work
+        self.last = operations.count
 
     def spend(self) -> bool:
         """Take one pass; False when nothing is left."""
         self.tries -= 1
+        self.last = operations.count
         return self.tries >= 0 and operations.count < self.deadline
+
+    def extend(self) -> None:
+        """Allow some more passes like the last, which got further."""
+        more = _PASSES_FOR_NEXT * (operations.count - self.last)
+        self.deadline = max(self.deadline, operations.count + more)
 
     def left(self) -> float:
         """Return the work that is left: operations to trace."""
@@ -114,6 +124,7 @@ class Search:
         self.fresh = False
         self.blamed: Optional[Blame] = None
         self.leaves: Dict[str, Any] = {}
+        self.is_called = False
         self.passed_values: Dict[int, Tuple[Node, Any]] = {}
         self.values: Dict[int, Any] = {}
 
@@ -175,7 +186,10 @@ class Search:
         """Return the project's classes that have the attributes that were read, or any object."""
         node.attributes.add(attribute)
         fitting = [cls for cls in self.classes if settings.has(cls, node.attributes)]
-        return [Choice(INSTANCE, cls) for cls in fitting] + [Choice(OBJECT)]
+        for cls in self.constructions.classes(node.attributes, ""):
+            if cls not in fitting and all(callable(vars(cls).get(n)) for n in node.attributes):
+                fitting.append(cls)
+        return [Choice(INSTANCE, cls) for cls in _outermost_first(fitting)] + [Choice(OBJECT)]
 
     def arguments_of(self, cls: type) -> Dict[str, Any]:
         """Return what is known of the arguments that construct a class."""
@@ -271,6 +285,7 @@ class Search:
             self.leaves = inputs
             try:
                 args, kwargs = self.arguments()
+                self.is_called = True
                 leaves = jax.tree_util.tree_leaves(call(args, kwargs))
             except Exception as error:
                 # Ask during the trace: afterwards JAX cannot tell what an array depends on.
@@ -338,6 +353,18 @@ class Search:
                 node.set_state(snapshot[number])
             else:
                 node.forget()
+
+
+def _outermost_first(classes: Sequence[type]) -> List[type]:
+    """Return the classes that others make after those."""
+    made = {
+        name
+        for cls in classes
+        for method in vars(cls).values()
+        for name in getattr(getattr(unwrapped(method), "__code__", None), "co_names", ())
+        if name != cls.__name__
+    }
+    return sorted(classes, key=lambda cls: cls.__name__ in made)
 
 
 def _leaf_name(node: Node) -> str:

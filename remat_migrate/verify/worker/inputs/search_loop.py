@@ -6,11 +6,11 @@ is about are tried first, in order of likelihood, then pairs of changes.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import blame, candidates, code_usage, repairs, shapes
 from .blame import Blame
-from .node import ARRAY, CONSTANT, LIKE, LIST, Choice, Node
+from .node import ARRAY, CONSTANT, INSTANCE, KEY, LIKE, LIST, Choice, Node
 from .search import Budget, Call, Search
 
 Move = List[Tuple[Node, Choice, Sequence[Choice]]]
@@ -36,27 +36,43 @@ class Outcome(NamedTuple):
     @property
     def mark(self) -> Tuple[object, ...]:
         """A key that is equal for the same error at the same place."""
-        return self.jit, self.blamed.place, frozenset(self.blamed.nodes)
+        names = frozenset(node.path for node in self.blamed.nodes)
+        return self.jit, self.blamed.place, names, self.mismatch
+
+    @property
+    def mismatch(self) -> Tuple[int, int]:
+        """How far the shapes in its message are from matching."""
+        return shapes.mismatch(str(self.blamed.error))
 
 
 class _BudgetSpent(Exception):
     """No passes or no work left."""
 
 
-def solve(search: Search, call: Call, budget: Budget, known: bool = False) -> Optional[str]:
+def solve(
+    search: Search,
+    call: Call,
+    budget: Budget,
+    known: bool = False,
+    is_final: Callable[[BaseException], bool] = lambda error: False,
+) -> Optional[str]:
     """Find inputs under which `call` can be traced, also under `jit`; else what is in the way.
 
-    `known` says that most inputs are known, so that they are likely to do.
+    `known` says that most inputs are known, so that they are likely to do. No inputs help against
+    an error that `is_final`.
     """
     try:
         outcome = _settle(search, call, budget, known)
         visited: Set[Tuple[object, ...]] = set()
         while outcome is not None:
+            if is_final(outcome.blamed.error):
+                return repairs.describe(outcome.blamed.error)
             visited.add(outcome.mark)
             improvement = _Improvement(search, call, budget, outcome, visited)
             if not improvement.improve():
                 return repairs.describe(outcome.blamed.error)
             outcome = improvement.reached
+            budget.extend()
     except _BudgetSpent:
         error = search.last_error
         return "no tries left" if error is None else repairs.describe(error)
@@ -206,9 +222,10 @@ class _Improvement:
             if further is False or outcome.mark in self.visited:
                 return False
             same = str(outcome.blamed.error) == str(self.start.blamed.error)
-            if further is None and (
-                same or set(outcome.blamed.nodes) == set(self.start.blamed.nodes)
-            ):
+            alike = same or set(outcome.blamed.nodes) == set(self.start.blamed.nodes)
+            apart = any(outcome.mismatch) and any(self.start.mismatch)
+            closer = apart and outcome.mismatch < self.start.mismatch
+            if further is None and (alike or apart) and not closer:
                 return False
         self.reached = outcome
         return True
@@ -231,15 +248,17 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
     groups = [nodes]
     if shapes.shapes_in(str(blamed.error)):
         # Nodes without a shape are not the ones that do not fit.
+        decided = [node for node in nodes if node.choice is not None]
         groups = [
-            [node for node in nodes if node.choice is not None],
+            [node for node in decided if _is_mentioned(node, blamed)],
+            [node for node in decided if not _is_mentioned(node, blamed)],
             [node for node in nodes if node.choice is None],
         ]
     about = fixed | set(blamed.nodes)
     rest = [node for node in search.in_use() if node.queue and node not in about]
     rest.sort(key=lambda node: (node.parent is not None or not _is_variadic(node), -node.order))
     for group in groups:
-        lists = [repairs.choices(node, blamed)[:MOST_PER_NODE] for node in group]
+        lists = [_choices(search, node, blamed)[:MOST_PER_NODE] for node in group]
         for move in _interleave(group, lists):
             if count < most:
                 count += 1
@@ -248,6 +267,23 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
         if count < most:
             count += 1
             yield move
+
+
+def _choices(search: Search, node: Node, blamed: Blame) -> List[Choice]:
+    """Return everything to try for a node: first the objects that have what an array lacks."""
+    found = repairs.choices(node, blamed)
+    name = repairs.missing_attribute(blamed.error)
+    if name and node.choice is not None and node.choice.kind in (ARRAY, KEY):
+        found = [one for one in search.objects(node, name) if one.kind == INSTANCE] + found
+    return found
+
+
+def _is_mentioned(node: Node, blamed: Blame) -> bool:
+    """Return whether a message tells the shape of an array."""
+    choice = node.choice
+    if choice is None or choice.kind not in (ARRAY, CONSTANT):
+        return False
+    return choice.value[0] in shapes.shapes_in(str(blamed.error))
 
 
 def _with_named_axes(search: Search, move: Move) -> Move:

@@ -75,16 +75,29 @@ def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choi
     sizes = list(dict.fromkeys(sizes))
     for at in reversed(range(len(shape))):
         found += [(*shape[:at], size, *shape[at + 1 :]) for size in sizes if size != shape[at]]
+    # The size in the message is the sum of this one and others, as in a concatenation.
+    pairs = [(a, b) for a in sizes[:3] for b in sizes[:3] if a != b]
+    for at in reversed(range(len(shape))):
+        moved = [shape[at] + a - b for a, b in pairs]
+        found += [(*shape[:at], size, *shape[at + 1 :]) for size in moved if size > 0]
     for other in others:
         found += [other[start:] for start in range(len(other))]
     found += [(size,) for size in sizes]
-    if "broadcast" in message:
+    if "broadcast" in message and shape in shapes_in(message):
         found.sort(key=lambda one: not all(broadcastable(one, other) for other in others))
     if "reshape" in message:
         found.sort(key=lambda one: not any(_entries(one) == _entries(o) for o in others))
     if re.search(r"numbers? of dimensions|ndim|\brank", message):
         # The shape of the other one is likelier than any of the same rank.
         found.sort(key=lambda one: (one not in others, len(one) not in map(len, others)))
+    inner = shape[1:]
+    if others and inner and shape not in shapes_in(message):
+        if any(tuple(size for size in other if size != 1) == inner for other in others):
+            # The first axis is mapped over, and not in the message.
+            mapped = repairs(Choice(choice.kind, (inner, dtype)), message, constants)
+            found = [(shape[0], *one.value[0]) for one in mapped] + found
+    # A size of one fits everything, and hides what happens to the axis.
+    found.sort(key=lambda one: one.count(1) > shape.count(1))
     found = [*_with_leading_axes(shape, others), *found]
     small = [one for one in found if _entries(one) <= 4096]
     return _different(Choice(choice.kind, (one, dtype)) for one in small)[:16]
@@ -108,6 +121,16 @@ def _entries(shape: Shape) -> int:
     for size in shape:
         count *= size
     return count
+
+
+def mismatch(text: str) -> Tuple[int, int]:
+    """Return by how much the shapes in a message differ: in rank, and in how many axes."""
+    found = [shape for shape in shapes_in(text) if shape]
+    if len(found) < 2:
+        return 0, 0
+    ranks = [len(shape) for shape in found]
+    axes = zip(*(reversed(shape) for shape in found))
+    return max(ranks) - min(ranks), sum(len(set(axis) - {1}) > 1 for axis in axes)
 
 
 def ranked(choices: Sequence[Choice], rank: int) -> List[Choice]:

@@ -91,14 +91,14 @@ def difference(settings: Any, other: Any) -> str:
 
 def fields(settings: Any, above: Path = ()) -> Iterator[Tuple[Path, Any]]:
     """Yield what settings hold, and what those inside hold, with its path; nothing for others."""
-    if type(settings) is dict:
+    if isinstance(settings, dict):  # or one whose keys are attributes, too
         held = {name: value for name, value in settings.items() if type(name) is str}
     elif isinstance(settings, tuple):
         held = {name: getattr(settings, name) for name in getattr(settings, "_fields", ())}
     else:
         held = sizes.attributes(settings) if sizes.holds_settings(settings) else {}
     for name, value in held.items():
-        if len(above) < _DEEPEST and (type(value) is dict or sizes.holds_settings(value)):
+        if len(above) < _DEEPEST and (isinstance(value, dict) or sizes.holds_settings(value)):
             yield from fields(value, (*above, name))
         else:
             yield (*above, name), value
@@ -111,7 +111,7 @@ def _changed(settings: Any, change: Dict[Path, Any]) -> Any:
         inside.setdefault(path[0], {})[path[1:]] = value
     new: Dict[Any, Any] = {}
     for name, parts in inside.items():
-        held = settings.get(name) if type(settings) is dict else getattr(settings, name)
+        held = settings.get(name) if isinstance(settings, dict) else getattr(settings, name)
         new[name] = parts[()] if () in parts else _changed(held, parts)
     if isinstance(settings, tuple):
         named: Any = settings
