@@ -390,3 +390,37 @@ def test_an_argument_that_is_called_is_an_instance_of_a_class_of_the_project(pro
     assert "batch" in {model.cfg.mixing for model in models}
     # It has no effect while the weight is zero.
     assert any(model.cfg.loss == "other" and model.cfg.weight for model in models)
+
+
+STUDENT = """
+from typing import Any, NamedTuple
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+class State(NamedTuple):
+    params: Any
+    step: Any
+
+class Student(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(x)
+
+def init(key, features=5):
+    return State(Student().init(key, jnp.zeros((1, features)))["params"], jnp.zeros((), jnp.int32))
+
+def loss(params, x):
+    def out(p):
+        return Student().apply({"params": p}, x).sum()
+    return jax.checkpoint(lambda p: jax.grad(out)(p))(params)["Dense_0"]["bias"].sum()
+"""
+
+
+def test_parameters_are_part_of_the_state_that_the_project_initialises(project):
+    pytest.importorskip("flax")
+    cases = cases_of(project(student=STUDENT), "loss")
+    params, x = next(iter(cases.values()))["args"]
+    # Neither the whole state nor variables with the width of any input.
+    assert params["Dense_0"]["kernel"].shape == (5, 3)
+    assert x.shape[-1] == 5

@@ -165,9 +165,10 @@ def _node_of(thing: Any, search: Any) -> Optional[Node]:
         return None
     parents = {node.parent for leaf in leaves for node in blame.dependencies(leaf, search)}
     parent = parents.pop() if len(parents) == 1 else None
-    if parent is None or not parent.is_tree or parent.count() != len(leaves):
+    if parent is None or not parent.is_tree or parent.choice is None:
         return None
-    return parent
+    structure = jax.tree_util.tree_structure(thing)
+    return parent if parent.choice.value.structure == structure else None
 
 
 def become(node: Node, made: Any, search: Any) -> None:
@@ -178,6 +179,8 @@ def become(node: Node, made: Any, search: Any) -> None:
     if node.pinned or (node.choice is not None and node.choice.key() == choice.key()):
         return
     if node.is_tree and node.choice is not None and node.choice.value.structure == structure:
+        if node.choice.value.made_by is not None:
+            return  # the project makes it so: the other arguments do not fit
         if search.taught.get(node.number, search.place) != search.place:
             return  # it fits another call of the network: the other arguments of this one do not
     search.taught[node.number] = search.place

@@ -46,10 +46,12 @@ class Initialiser(NamedTuple):
     Attributes:
         function: the function.
         path: keys, indices, and names of attributes, the outermost first.
+        field: the part of a state that is meant, if the result is one that has it.
     """
 
     function: Callable[..., Any]
     path: Tuple[Any, ...] = ()
+    field: str = ""
 
     def part(self, result: Any) -> Any:
         """Return what is at the path.
@@ -57,7 +59,9 @@ class Initialiser(NamedTuple):
         Raises:
             LookupError: nothing is.
         """
-        return first_of(result, self.path)
+        found = first_of(result, self.path)
+        is_state = hasattr(found, "_fields") or hasattr(found, "__dataclass_fields__")
+        return getattr(found, self.field, found) if is_state and self.field else found
 
     def below(self, *steps: Any) -> "Initialiser":
         """Return what makes a part of the result."""
@@ -79,8 +83,9 @@ class Initialisers:
 
     def of(self, function: Any, name: str) -> List[Initialiser]:
         """Return what may make a parameter of a function, the likeliest first."""
-        found = self.sources.definition(function)
-        return self._of(found[0], found[1], name, _DEEPEST) if found else []
+        place = self.sources.definition(function)
+        found = self._of(place[0], place[1], name, _DEEPEST) if place else []
+        return [made if made.path else made._replace(field=name) for made in found]
 
     def _of(self, node: Any, source: Source, name: str, depth: int) -> List[Initialiser]:
         key = (source.path, id(node), name)
