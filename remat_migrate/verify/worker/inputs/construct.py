@@ -82,19 +82,20 @@ def add_parameters(search: Any, node: Node) -> None:
                 plan = _plan_of_default(name, parameter.default, search)
                 if plan is None:
                     continue
-        if plan is not None and type(parameter.default) is str and not plan.closed:
-            texts = [parameter.default, *search.options.get(name, ())]
-            plan = plan._replace(alternatives=[value(text) for text in dict.fromkeys(texts)])
-        elif parameter.default is empty:
-            plan = with_options(plan, search.options.get(name, ()))
+        plan = with_options(plan, search.options.get(name, ()), parameter.default)
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
 
 
-def with_options(plan: Optional[Plan], texts: Sequence[str]) -> Optional[Plan]:
-    """Return the plan of a required string with what the code compares it with before guesses."""
-    if plan is None or plan.closed or not texts or type(plan.choices[0].value) is not str:
+def with_options(plan: Optional[Plan], texts: Sequence[str], default: Any) -> Optional[Plan]:
+    """Return the plan of a string with what the code compares it with: before guesses, if any."""
+    if plan is None or plan.closed or not texts:
         return plan
     known = [value(text) for text in texts]
+    if default is None or type(default) is str:
+        others = [one for one in known if one != value(default)]
+        return plan._replace(alternatives=[value(default), *others])
+    if default is not inspect.Parameter.empty or type(plan.choices[0].value) is not str:
+        return plan
     return plan._replace(choices=[*known, *plan.choices], alternatives=known)
 
 

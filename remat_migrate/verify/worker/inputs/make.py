@@ -262,8 +262,8 @@ class _Maker:
                 plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
             else:
                 plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
-                if parameter.default is parameter.empty:
-                    plan = construct.with_options(plan, self.options.get(name, ()))
+                known_texts = self.options.get(name, ())
+                plan = construct.with_options(plan, known_texts, parameter.default)
                 plan = self.producers.plan(self.unit, name, plan, parameter.default)
             node = self.search.new((name,), None, annotation, plan)
             node.expected = self.producers.settings.fields_read(self.unit, name)

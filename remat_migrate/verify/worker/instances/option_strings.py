@@ -19,8 +19,9 @@ from .sources import key_of
 _MOST_KEYS = 8
 _LONGEST = 40
 
-# Of a module of activations or reductions: `getattr(jax.nn, name)`.
-_FUNCTIONS = ("relu", "gelu", "tanh", "sin", "mean", "sum", "max")
+# Of a module of activations or reductions: `getattr(jax.nn, name)`; of the policies of checkpoints.
+_FUNCTIONS = ["relu", "gelu", "tanh", "sin", "mean", "sum", "max"]
+_FUNCTIONS += ["nothing_saveable", "dots_saveable"]
 
 # A string that no code knows, for the branch of all others.
 OTHER = "other"
