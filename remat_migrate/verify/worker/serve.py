@@ -239,6 +239,7 @@ def _flip(request: Reply) -> Reply:
 def _evaluate(request: Reply) -> Reply:
     from . import unit_cases
     from .comparison import described, evaluate
+    from .producers import overrides
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
@@ -247,7 +248,7 @@ def _evaluate(request: Reply) -> Reply:
     if request["by_position"]:
         case = unit_cases.by_position(unit.function, case)
     shapes = described.arrays_of(unit.function, case)
-    with effects.refused(unless=case.get("asked_for")):
+    with effects.refused(unless=case.get("asked_for")), overrides.active(case):
         failure = evaluate.evaluate(
             unit.function,
             case,

@@ -424,3 +424,45 @@ def test_parameters_are_part_of_the_state_that_the_project_initialises(project):
     # Neither the whole state nor variables with the width of any input.
     assert params["Dense_0"]["kernel"].shape == (5, 3)
     assert x.shape[-1] == 5
+
+
+ACTIVE = """
+import contextlib
+import dataclasses
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    rule: str = "sum"
+    double: bool = False
+    unread: bool = False
+
+_ACTIVE = [Settings()]
+
+@contextlib.contextmanager
+def override(**changes):
+    _ACTIVE.append(dataclasses.replace(_ACTIVE[-1], **changes))
+    try:
+        yield _ACTIVE[-1]
+    finally:
+        _ACTIVE.pop()
+"""
+READER = """
+from . import active
+
+def reduce(x):
+    cfg = active._ACTIVE[-1]
+    found = x.sum() if cfg.rule == "sum" else x.max()
+    return 2 * found if cfg.double else found
+"""
+
+
+def test_settings_are_overridden_by_the_project_s_own_context_manager(project):
+    module = project(active=ACTIVE, reader=READER)
+    unit = load_worker("load").Unit(module.reduce, None, module)
+    cases = load_worker("unit_cases").all_cases(unit, [], root_of(module)).cases
+    [(about, case)] = [(about, case) for about, case in cases if "within" in case]
+    assert about == "override(double=True and rule='other')"
+    before = module.reduce(*case["args"])
+    with load_worker("producers.overrides").active(case):
+        assert module.reduce(*case["args"]) == 2 * case["args"][0].max()
+    assert module.reduce(*case["args"]) == before

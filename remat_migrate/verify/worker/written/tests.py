@@ -51,6 +51,8 @@ def write_test(unit: Unit, request: Mapping[str, Any], case: Dict[str, Any]) -> 
     lines = _Lines(writer, unit, request)
     if request["module"] is None:
         raise CannotWrite("the file has no name as a module")
+    if case.get("within"):
+        raise CannotWrite("a case under other settings")
     if not request["qualname"] or unit.is_fixture:
         raise CannotWrite("the values of a module" if not unit.is_fixture else "a pytest fixture")
     lines.write(case)
