@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 from support import write_files
-from worker_package import FOLDER
+from worker_package import FOLDER, load_worker
 
 LIBRARY = '''\
 """The docstring."""
@@ -287,3 +292,34 @@ def test_script_is_not_run(found: dict[str, Any]) -> None:
 
 def test_flags_of_the_same_name(found: dict[str, Any]) -> None:
     assert found["sizes"] == [5, 3]
+
+
+MEMO = """
+import functools
+import jax.numpy as jnp
+
+@functools.lru_cache(maxsize=None)
+def mask(n):
+    return jnp.tril(jnp.ones((n, n)))
+
+@functools.lru_cache
+def scale(n):
+    return jnp.arange(n) / n
+
+def attend(x):
+    return mask(len(x)) @ x * scale(len(x))
+"""
+
+
+def test_cached_arrays_survive_the_trace_in_which_they_are_made(package, monkeypatch):
+    caches = load_worker("environment.caches")
+    projects = load_worker("environment.projects")
+    monkeypatch.setattr(functools, "lru_cache", functools.lru_cache)
+    name = package(memo=MEMO)
+    monkeypatch.setattr(projects, "_roots", [])
+    projects.add(str(Path(importlib.import_module(name).__file__).parent))
+    caches.install()
+    memo = importlib.import_module(f"{name}.memo")
+    traced = jax.jit(memo.attend)(jnp.ones(3))
+    assert memo.attend(jnp.ones(3)).tolist() == traced.tolist()
+    assert memo.mask.cache_info().hits == 1

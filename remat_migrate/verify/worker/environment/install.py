@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from . import definitions, flags, imports, options, projects, waiting
+from . import caches, definitions, flags, imports, options, projects, waiting
 
 
 def install(root: str) -> None:
     """Import the modules below a folder with substitutes for what is missing."""
     projects.add(root)
+    caches.install()
     imports.install()
     definitions.install()
     flags.install()
