@@ -295,6 +295,15 @@ def test_function():
     assert callable(case["args"][0])
 
 
+def masked(x, mask: jax.Array | None = None, remat: bool = False):
+    return x if mask is None else jnp.where(mask > 0, x, -1.0 if remat else 0.0)
+
+
+def test_an_optional_array_is_tried_together_with_each_flag():
+    given = {(case["args"][1] is None, case["args"][2]) for case in cases_of(masked).values()}
+    assert given == {(True, False), (False, False), (True, True), (False, True)}
+
+
 def optional(x, mask=None, bias: jax.Array | None = None):
     x = x if mask is None else jnp.where(mask, x, 0.0)
     return x if bias is None else x + bias

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..instances import option_strings, sizes, variations
 from ..lookup import attribute
-from .node import ABSENT, LIST, VALUE, Choice, Node
+from .node import ABSENT, ARRAY, LIST, PROBE, VALUE, Choice, Node
 from .search import Snapshot
 
 Pin = Tuple[int, Choice]
@@ -90,11 +90,11 @@ class Combinations:
         return True
 
     def _row(self) -> Optional[Pins]:
-        """Return values of all flags, options, and rates that cover the most pairs."""
+        """Return values of all flags, options, rates, and optional arrays that cover most pairs."""
         options: Dict[int, List[Choice]] = {}
         for number, choice in self._flips:
             held = self._held(number)
-            if held is not None and held.kind == VALUE and choice.kind == VALUE:
+            if held is not None and held.kind == VALUE and choice.kind in (VALUE, PROBE, ARRAY):
                 options.setdefault(number, [held]).append(choice)
         for left, right in itertools.combinations(options, 2):
             for first, second in itertools.product(options[left], options[right]):
