@@ -148,6 +148,7 @@ def test_settings_whose_keys_are_attributes_are_varied():
     found = variations.variations(settings, ["first"], {})
     assert [one.outer.first for one in found] == [False, True]
     assert type(found[1]) is type(found[1].outer) is Attributes
+    assert variations.difference(found[1], found[0]) == "outer.first=True"
 
 
 def rematerialized(x, policy=""):

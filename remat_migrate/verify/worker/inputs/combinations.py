@@ -142,7 +142,7 @@ def described(node: Node, choice: Choice) -> str:
     """Return what a choice for a node is, or which of its settings differ from the first."""
     first = node.alternatives[0].value if node.alternatives else None
     held = choice.value
-    if choice.kind == VALUE and (type(held) is dict or sizes.holds_settings(held)):
+    if choice.kind == VALUE and (isinstance(held, dict) or sizes.holds_settings(held)):
         changed = variations.difference(held, first) if first is not None else ""
         return "{}.{}".format(node.label, changed) if changed else ""
     return "{}={}".format(node.label, _shown(choice))
