@@ -1,0 +1,522 @@
+"""Programs that write inputs of any size, each of a shape that an analysis may stumble over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+Files = dict[str, str]
+
+_HEAD = """import functools
+import jax
+import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
+
+@jax.checkpoint
+def g(x):
+    return jnp.sin(x)
+
+"""
+_OLD = "    return jax.checkpoint(f, concrete=True)(x, 1)\n"
+
+
+@dataclass(frozen=True)
+class Generator:
+    """One shape of input.
+
+    Attributes:
+        files: returns the files of an input of size n, by name.
+        arguments: of the run, after `remat-migrate`.
+        first: the smallest size.
+        most: the largest size, where Python or a file format limits it.
+    """
+
+    files: Callable[[int], Files]
+    arguments: tuple[str, ...] = ("check", "--no-cache")
+    first: int = 100
+    most: int = 1_000_000
+
+
+GENERATORS: dict[str, Generator] = {}
+
+
+def _adding(
+    name: str,
+    *arguments: str,
+    file: str = "m.py",
+    head: str = _HEAD,
+    first: int = 100,
+    most: int = 1_000_000,
+) -> Callable[[Callable[[int], str]], Callable[[int], str]]:
+    """Add a generator whose files are one, with the text that the decorated function returns."""
+
+    def add(text: Callable[[int], str]) -> Callable[[int], str]:
+        options = Generator(lambda n: {file: head + text(n)}, first=first, most=most)
+        if arguments:
+            options = Generator(options.files, arguments, first, most)
+        GENERATORS[name] = options
+        return text
+
+    return add
+
+
+def _each(text: str, numbers: Iterable[int]) -> str:
+    """Return a text for each number i, where `{j}` is the next number and `{h}` is i // 2."""
+    return "".join(text.format(i=i, j=i + 1, h=i // 2) for i in numbers)
+
+
+def _nested(head: str, depth: int, last: str, around: int = 0) -> str:
+    lines = [" " * (around + i) + head.format(i=i) + "\n" for i in range(depth)]
+    return "".join(lines) + " " * (around + depth) + last + "\n"
+
+
+# Statements and control flow. CPython does not compile deeper nesting than of 20 blocks.
+
+
+def _blocks(head: str, n: int) -> str:
+    body = _nested(head, 18, "x = g(x)", around=1)
+    return "".join(f"def f{i}(x, *y):\n{body} return x\n" for i in range(n // 20))
+
+
+for _name, _head in {
+    "for loops in each other": "for i{i} in y:",
+    "while loops in each other": "while x < {i}:",
+    "if statements in each other": "if y[{i}]:",
+    "with statements in each other": "with jax.named_scope('{i}'):",
+}.items():
+    _adding(_name)(lambda n, head=_head: _blocks(head, n))  # type: ignore[misc]
+
+
+@_adding("try statements in each other's finally")
+def _finally(n: int) -> str:
+    lines = []
+    for i in range(18):
+        lines += [" " * (i + 1) + "try:", " " * (i + 2) + f"x = g(x + {i})"]
+        lines += [" " * (i + 1) + "finally:"]
+    body = "\n".join([*lines, " " * 19 + "x = g(x)"])
+    return "".join(f"def f{i}(x):\n{body}\n return x\n" for i in range(n // 50))
+
+
+@_adding("the same statement again and again")
+def _same(n: int) -> str:
+    return "def f(x):\n" + "    x = g(x)\n" * n + "    return x\n"
+
+
+@_adding("an elif chain", most=3000)
+def _elif(n: int) -> str:
+    return (
+        "def f(x, k, y=0):\n    if k == -1:\n        y = x\n"
+        + _each("    elif k == {i}:\n        y = g(y + x)\n", range(n))
+        + "    return y\n"
+    )
+
+
+@_adding("cases of a match statement")
+def _match(n: int) -> str:
+    cases = _each("        case {i}:\n            x = g(x)\n", range(n))
+    return f"def f(x, k):\n    match k:\n{cases}    return x\n"
+
+
+@_adding("the same names swapped in branches")
+def _swaps(n: int) -> str:
+    branches = _each("    if k == {i}:\n        x, y = y, x\n", range(n))
+    return f"def f(x, y, k):\n{branches}    return jax.checkpoint(x, concrete=True)(y)\n"
+
+
+@_adding("rebindings of one function")
+def _rebound(n: int) -> str:
+    return _each("g = functools.partial(jax.checkpoint(g), {i})\n", range(n))
+
+
+@_adding("choices of one function in branches")
+def _choices(n: int) -> str:
+    functions = _each("def h{i}(x):\n    return g(x)\n\n", range(n))
+    branches = _each("    if k == {i}:\n        h = h{i}\n", range(n))
+    return f"{functions}def f(x, k):\n    h = g\n{branches}    return jax.checkpoint(h)(x)\n"
+
+
+# Functions, calls and their arguments.
+
+
+@_adding("parameters of a function")
+def _parameters(n: int) -> str:
+    names = [f"a{i}" for i in range(n)]
+    body = _each("    if a{i}:\n        x = x + 1\n", range(n))
+    return (
+        f"@functools.partial(jax.checkpoint, concrete=True)\ndef f(x, {', '.join(names)}):\n"
+        f"{body}    return x\n\ny = f(1.0, {', '.join(str(i % 2) for i in range(n))})\n"
+    )
+
+
+@_adding("parameters that a function hands on by name")
+def _handed_on(n: int) -> str:
+    names = ", ".join(f"a{i}" for i in range(n))
+    passed = ", ".join(f"a{i}=a{i}" for i in range(n))
+    body = _each("    if a{i}:\n        x = x + 1\n", range(n))
+    return (
+        f"def h(x, {names}):\n{body}    return x\n\n"
+        f"def f(x, {names}):\n    return jax.checkpoint(h, concrete=True)(x, {passed})\n"
+    )
+
+
+@_adding("functions that call each other")
+def _recursive(n: int) -> str:
+    return "".join(
+        f"def r{i}(x, k):\n    if k:\n        x = g(x)\n"
+        f"    return r{(i + 1) % n}(x, k) + r{i * 7 % n}(x, k)\n\n"
+        for i in range(n)
+    ) + ("def f(x, k):\n    return r0(x, k)\n\ndef h(x):\n" + _OLD)
+
+
+@_adding("a chain of calls")
+def _chain(n: int) -> str:
+    functions = _each("def c{j}(x, k):\n    return c{i}(x, k)\n\n", range(n))
+    first = "def c0(x, k):\n    return x if k else g(x)\n\n"
+    return f"{first}{functions}y = jax.checkpoint(c{n}, concrete=True)(1.0, True)\n"
+
+
+@_adding("two calls of the next function in each")
+def _doubled(n: int) -> str:
+    functions = _each("def c{j}(x, k):\n    return c{i}(x, k) + c{i}(x, not k)\n\n", range(n))
+    first = "def c0(x, k):\n    return x if k else g(x)\n\n"
+    return f"{first}{functions}y = jax.checkpoint(c{n}, concrete=True)(1.0, True)\n"
+
+
+@_adding("calls of one checkpointed function")
+def _calls(n: int) -> str:
+    return (
+        "@functools.partial(jax.checkpoint, concrete=True)\n"
+        "def f(x, k):\n    return x if k else -x\n\ndef h(x):\n"
+        + _each("    x = f(x, {i} > 3)\n", range(n))
+        + "    return x\n"
+    )
+
+
+@_adding("checkpoints in one function")
+def _sites(n: int) -> str:
+    sites = _each("    x = jax.checkpoint(g, concrete=True)(x)\n", range(n))
+    return f"def f(x):\n{sites}    return x\n"
+
+
+@_adding("keyword dictionaries that double")
+def _dictionaries(n: int) -> str:
+    return (
+        "o0 = dict(concrete=True)\n"
+        + _each("o{j} = dict(**o{i}, a{i}=1)\n", range(n))
+        + f"def f(x):\n    return jax.checkpoint(g, **o{n})(x)\n"
+    )
+
+
+@_adding("partials of partials")
+def _partials(n: int) -> str:
+    return (
+        "p0 = functools.partial(jax.checkpoint, concrete=True)\n"
+        + _each("p{j} = functools.partial(p{i}, prevent_cse=False)\n", range(n))
+        + f"f = p{n}(g)\n"
+    )
+
+
+@_adding("decorators of a function", most=100_000)
+def _decorators(n: int) -> str:
+    return "@jax.checkpoint\n" * n + "def f(x):\n    return x\n"
+
+
+@_adding("functions in each other", most=50)
+def _functions(n: int) -> str:
+    return _nested("def f{i}(x{i}, k{i}):", n, "return jax.checkpoint(g, concrete=True)(x0)")
+
+
+@_adding("wrappers that return checkpoints")
+def _wrappers(n: int) -> str:
+    return (
+        "def w0(f, **kw):\n    return jax.checkpoint(f, concrete=True, **kw)\n\n"
+        + _each("def w{j}(f, **kw):\n    return w{i}(f, **kw)\n\n", range(n))
+        + f"f = w{n}(g)\n"
+    )
+
+
+# Expressions.
+
+
+@_adding("a sum of many terms", most=20_000)
+def _sum(n: int) -> str:
+    return "def f(x):\n    return " + " + ".join(["g(x)"] * n) + "\n"
+
+
+@_adding("calls in each other", most=80)
+def _nested_calls(n: int) -> str:
+    return "def f(x):\n    return " + "g(" * n + "x" + ")" * n + "\n"
+
+
+@_adding("a long chain of attributes", most=20_000)
+def _attributes(n: int) -> str:
+    return "def f(x):\n    return g(x" + ".a" * n + ")\n"
+
+
+@_adding("elements of a list of checkpoints")
+def _elements(n: int) -> str:
+    return "fs = [" + "jax.checkpoint(g, concrete=True),\n" * n + "]\nf = fs[0]\n"
+
+
+@_adding("generators of a comprehension", most=10_000)
+def _comprehension(n: int) -> str:
+    return "f = [jax.checkpoint(g)(x0)" + _each(" for x{i} in [{i}] if x{i}", range(n)) + "]\n"
+
+
+@_adding("names that a policy saves")
+def _names(n: int) -> str:
+    named = _each("    x = checkpoint_name(x, 'n{i}')\n", range(n))
+    names = ", ".join(f"'n{i}'" for i in range(n))
+    policy = f"jax.checkpoint_policies.save_only_these_names({names})"
+    return f"def f(x):\n{named}    return x\n\nh = jax.checkpoint(f, policy={policy})\n"
+
+
+@_adding("a long string", most=8_000_000, first=100_000)
+def _string(n: int) -> str:
+    return "text = '''" + "jax.checkpoint(f, concrete=True)\n" * (n // 30) + "'''\n"
+
+
+# Classes and frameworks.
+
+
+@_adding("methods of a class")
+def _methods(n: int) -> str:
+    methods = "".join(
+        f"    def m{i}(self, x, k):\n        return jax.checkpoint(self.m{(i + 1) % n})(x, k)\n"
+        for i in range(n)
+    )
+    return f"class A:\n{methods}"
+
+
+@_adding("a diamond of classes")
+def _diamond(n: int) -> str:
+    return "class A0: pass\nclass B0: pass\n" + _each(
+        "class A{j}(A{i}, B{i}):\n    def m(self, x):\n        return jax.checkpoint(self.m)(x)\n"
+        "class B{j}(A{i}):\n    pass\n",
+        range(n),
+    )
+
+
+@_adding("subclasses of one class")
+def _subclasses(n: int) -> str:
+    return (
+        "class A:\n    def m(self, x, k): return x\n"
+        "    def c(self, x): return jax.checkpoint(self.m, concrete=True)(x, True)\n"
+    ) + _each("class B{i}(A):\n    def m(self, x, k): return -x if k else x\n", range(n))
+
+
+@_adding("attributes of a class")
+def _fields(n: int) -> str:
+    fields = _each("        self.a{i} = jax.checkpoint(g, concrete=True)\n", range(n))
+    uses = _each("        x = self.a{i}(x)\n", range(n))
+    return (
+        f"class A:\n    def __init__(self):\n{fields}    def f(self, x):\n{uses}        return x\n"
+    )
+
+
+_FLAX = "import jax\nimport flax.linen as nn\n\n"
+_BLOCK = "class Block(nn.Module):\n    @nn.compact\n    def __call__(self, x, train):\n"
+_BLOCK += "        if train:\n            x = nn.Dense(4)(x)\n        return x\n\n"
+
+
+@_adding("layers of a Flax module", head=_FLAX + _BLOCK)
+def _layers(n: int) -> str:
+    layers = _each("        x = nn.remat(Block, concrete=True)()(x, True)\n", range(n))
+    call = "    @nn.compact\n    def __call__(self, x):\n"
+    return f"class Net(nn.Module):\n{call}{layers}        return x\n"
+
+
+# Transformations, which placement follows.
+
+
+@_adding("stages of a gradient")
+def _stages(n: int) -> str:
+    stages = _each("@jax.checkpoint\ndef s{i}(x):\n    return jnp.sin(x) @ x\n\n", range(n))
+    calls = _each("    x = s{i}(x)\n", range(n))
+    return f"{stages}def loss(x):\n{calls}    return x.sum()\n\ngrad = jax.grad(loss)\n"
+
+
+@_adding("scans of a gradient")
+def _scans(n: int) -> str:
+    scans = _each(
+        "    x, _ = jax.lax.scan(lambda c, _: (g(c), None), x, None, length={j})\n", range(n)
+    )
+    return f"def loss(x):\n{scans}    return x.sum()\n\ngrad = jax.grad(loss)\n"
+
+
+@_adding("gradients of one function")
+def _gradients(n: int) -> str:
+    return "def loss(x):\n    return g(x).sum()\n\n" + _each("h{i} = jax.grad(loss)\n", range(n))
+
+
+@_adding("checkpoints of checkpoints")
+def _checkpoints(n: int) -> str:
+    return (
+        _each("@jax.checkpoint\ndef d{j}(x):\n    return d{i}(x) + g(x)\n\n", range(n))
+        + f"def d0(x):\n    return x\n\ngrad = jax.grad(d{n})\n"
+    )
+
+
+@_adding("changes of the flag")
+def _flags(n: int) -> str:
+    return "jax.config.update('jax_new_checkpoint', True)\n" * n
+
+
+@_adding("noqa comments")
+def _noqa(n: int) -> str:
+    return "f = jax.checkpoint(g, concrete=True)  # noqa: RMT101\n" * n
+
+
+# Modules.
+
+
+def _modules(name: str, files: Callable[[int], Files], first: int = 50) -> None:
+    GENERATORS[name] = Generator(files, first=first)
+
+
+def _numbered(text: str, n: int) -> Files:
+    return {f"m{i}.py": _each(text, [i]) for i in range(n)}
+
+
+_modules(
+    "modules that import each other's names",
+    lambda n: {
+        **_numbered("import jax\nfrom m{j} import f{j}\nf{i} = jax.checkpoint(f{j})\n", n),
+        f"m{n}.py": f"def f{n}(x, k):\n    return x if k else -x\n",
+    },
+)
+_modules(
+    "modules that import everything from the next",
+    lambda n: {
+        **_numbered("from m{j} import *\n", n),
+        f"m{n}.py": _HEAD,
+        "a.py": "from m0 import *\nf = jax.checkpoint(g, concrete=True)\n",
+    },
+)
+_modules(
+    "modules that import each other in a circle",
+    lambda n: {
+        f"m{i}.py": f"{_HEAD}import m{(i + 1) % n}\nf = jax.checkpoint(m{(i + 1) % n}.g)\n"
+        for i in range(n)
+    },
+)
+_modules("files with an old call", lambda n: _numbered(_HEAD + "def f(x):\n" + _OLD, n))
+_modules("files without JAX", lambda n: _numbered("import os\nprint(os.name, {i})\n", n), first=500)
+_modules(
+    "folders with a .gitignore each",
+    lambda n: {
+        name: text
+        for i in range(n)
+        for name, text in {
+            f"d{i}/.gitignore": _each("*.x{i}\n", range(20)),
+            f"d{i}/m.py": "import jax\n",
+        }.items()
+    },
+)
+_modules(
+    "patterns of a .gitignore",
+    lambda n: {
+        ".gitignore": _each("a{i}*b/**/c{i}\n", range(n)),
+        **_numbered("import jax\n", 200),
+    },
+)
+
+
+# Notebooks and text.
+
+
+def _notebook(cells: Iterable[str]) -> str:
+    shape: dict[str, object] = {"cell_type": "code", "execution_count": None, "metadata": {}}
+    code = [{**shape, "outputs": [], "source": cell.splitlines(keepends=True)} for cell in cells]
+    return json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+@_adding("cells of a notebook", file="m.ipynb", head="")
+def _cells(n: int) -> str:
+    return _notebook([_HEAD, *["f = jax.checkpoint(g, concrete=True)\nf(1.0)\n"] * n])
+
+
+@_adding("lines of a cell", file="m.ipynb", head="")
+def _lines_of_a_cell(n: int) -> str:
+    return _notebook([_HEAD + "x = 1.0\n" + "x = g(x)\n" * n])
+
+
+@_adding("magics of a notebook", file="m.ipynb", head="")
+def _magics(n: int) -> str:
+    return _notebook([_HEAD + "%env JAX_NEW_CHECKPOINT=1\n!ls\n" * n])
+
+
+@_adding("code blocks of Markdown", file="m.md", head="")
+def _markdown(n: int) -> str:
+    return "```python\nimport jax\nf = jax.checkpoint(g, concrete=True)\n```\n\n" * n
+
+
+_SET = "JAX_NEW_CHECKPOINT=1"
+for _name, _file, _text in (
+    ("exports of a script", "m.sh", "export " + _SET + "\npython train.py\n"),
+    ("here-documents", "m.sh", "cat <<EOF\n" + _SET + "\nEOF\n"),
+    ("pipes of a script", "m.sh", _SET + " python a.py | tee b |\n  sort\n"),
+    ("run blocks of a workflow", "m.yml", "- run: |\n    export " + _SET + "\n    python a.py\n"),
+    ("entries of YAML", "m.yaml", "- {name: JAX_NEW_CHECKPOINT, value: '1'}\n"),
+    ("tables of TOML", "m.toml", "[[a]]\n[a.env]\nJAX_NEW_CHECKPOINT = '1'\n"),
+    ("instructions of a Dockerfile", "Dockerfile", "ENV " + _SET + " A=1\nRUN " + _SET + " a\n"),
+    ("rules of a makefile", "Makefile", "a:\n\t" + _SET + " python a.py\n"),
+    ("lines of a .env file", ".env", "A=1\n" + _SET + "\n"),
+):
+    _adding(_name, file=_file, head="")(lambda n, text=_text: text * n)  # type: ignore[misc]
+
+for _name, _open, _close in (
+    ("quotes in substitutions", 'x="$(', ')"'),
+    ("blocks of a script in each other", "if a; then\n", "\nfi"),
+    ("subshells in each other", "( ", " )"),
+    ("parameters in each other", "${a:-", "}"),
+):
+    _adding(_name, file="m.sh", head=_SET + "\n", first=10, most=3000)(
+        lambda n, one=_open, two=_close: one * n + _SET + " a" + two * n + "\n"  # type: ignore[misc]
+    )
+
+
+@_adding("continued lines of a Dockerfile", file="Dockerfile", head="FROM a\n")
+def _continued(n: int) -> str:
+    return "ENV A=1 \\\n" + "  B=2 \\\n" * n + "  JAX_NEW_CHECKPOINT=1\n"
+
+
+@_adding("YAML nesting", file="m.yaml", head="", most=1000)
+def _yaml_nesting(n: int) -> str:
+    return _nested("a{i}:", n, _SET.replace("=", ": "))
+
+
+@_adding("YAML aliases that double", file="m.yaml", head="a0: &a0 {JAX_NEW_CHECKPOINT: 1}\n")
+def _aliases(n: int) -> str:
+    return _each("a{j}: &a{j} [*a{i}, *a{i}]\n", range(n))
+
+
+# What is written.
+
+_FINDINGS = "f{i} = jax.checkpoint(g, concrete=True)\n"
+for _format in (
+    "full", "concise", "json", "sarif", "github", "gitlab", "junit", "rdjson", "markdown", "html",
+):  # fmt: skip
+    _adding(f"findings as {_format}", "check", "--no-cache", "--output-format", _format)(
+        lambda n: _each(_FINDINGS, range(n))
+    )
+_adding("sites of a report", "report", "--no-cache")(lambda n: _each(_FINDINGS, range(n)))
+_adding("findings of a baseline", "check", "--no-cache", "--write-baseline", "baseline.json")(
+    lambda n: _each(_FINDINGS, range(n))
+)
+for _name, _option in (("fixes", "--fix"), ("fixes as a diff", "--diff")):
+    _adding(_name, "check", "--no-cache", _option)(lambda n: _each(_FINDINGS, range(n)))
+
+
+@_adding("fixes of keyword calls", "check", "--no-cache", "--fix")
+def _keyword_calls(n: int) -> str:
+    return (
+        "@functools.partial(jax.checkpoint, concrete=True)\n"
+        "def f(x, k):\n    return x if k else -x\n\n" + _each("y{i} = f(1.0, k=True)\n", range(n))
+    )
+
+
+GENERATORS["fixes of files"] = Generator(
+    lambda n: _numbered(_HEAD + "def f(x):\n" + _OLD, n), ("check", "--no-cache", "--fix"), 25
+)
