@@ -60,11 +60,19 @@ class Kinds:
         self.project = project
         self.evaluator = project.evaluator
         self._differentiated: dict[Module, dict[FunctionNode, set[int]]] = {}
+        self._known: dict[tuple[ast.expr, int], Kind] = {}
+        self._origins: dict[tuple[ast.expr, int], dict[ast.expr, Module]] = {}
 
     def of(self, module: Module, node: ast.expr, depth: int = _DEPTH) -> Kind:
         """Return the kind of an expression."""
         if depth <= 0:
             return "unknown"
+        key = (node, depth)
+        if key not in self._known:
+            self._known[key] = self._of(module, node, depth)
+        return self._known[key]
+
+    def _of(self, module: Module, node: ast.expr, depth: int) -> Kind:
         match node:
             case ast.Constant(value=float()):
                 return "unknown"  # it may be passed for an argument that is differentiated
@@ -277,6 +285,16 @@ class Kinds:
         self, module: Module, node: ast.expr, depth: int = _DEPTH
     ) -> Iterator[tuple[Module, ast.expr]]:
         """Yield an expression, or for a parameter its default and what the callers pass for it."""
+        key = (node, depth)
+        if key not in self._origins:
+            found = self._origins_of(module, node, depth)
+            self._origins[key] = {expr: where for where, expr in found}
+        for expr, where in self._origins[key].items():
+            yield where, expr
+
+    def _origins_of(
+        self, module: Module, node: ast.expr, depth: int
+    ) -> Iterator[tuple[Module, ast.expr]]:
         bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
         own = [b for b in bindings if b.kind == "parameter"] if depth > 0 else []
         if not own or len(own) < len(bindings):
