@@ -16,6 +16,7 @@ from .frameworks import pure_functions
 from .inputs import code_usage, construct, make, number_variants, variants
 from .instances import option_strings
 from .load import Unit
+from .lookup import unwrapped
 from .producers import overrides
 from .transfer import pickling
 
@@ -122,7 +123,10 @@ def _of_result(
         result = results.unfolded(made_in)
     except Exception:
         return  # evaluating the case reports it
+    given = [*case["args"], *case["kwargs"].values()]
     for place, function in itertools.islice(results.functions(result), results.MOST_FUNCTIONS):
+        if any(unwrapped(function) is unwrapped(one) for one in given):
+            continue  # it is made up, and so would be the number of its arguments
         hints = {"class": None, "classes": classes}
         made = make.make_cases(function, function, hints, deadline - time.monotonic(), _WORK)
         for about, inner in made.cases:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -36,3 +37,19 @@ def test_by_position(function: Any, args: Any, kwargs: Any, expected: Any) -> No
     assert (found["args"], found["kwargs"]) == expected
     assert found["context"] == {"library": "haiku"}
     assert (case["args"], case["kwargs"]) == (args, kwargs)
+
+
+def wrapped(fn: Any, enabled: bool) -> Any:
+    return functools.wraps(fn)(lambda *args: fn(*args)) if enabled else fn
+
+
+def scaled_by(scale: float) -> Any:
+    return lambda x: x * scale
+
+
+@pytest.mark.parametrize(("function", "is_called"), [(wrapped, False), (scaled_by, True)])
+def test_a_made_up_function_that_comes_back_is_not_called(function: Any, is_called: bool) -> None:
+    unit = load_worker("load").Unit(function, None, None)
+    made = unit_cases.all_cases(unit, [])
+    assert made.cases
+    assert any("then" in case for _, case in made.cases) == is_called
