@@ -50,6 +50,8 @@ Snapshot = Dict[int, Any]
 _MOST_UNROLLED = 8_000
 # To get past an error, once the search has got past the one before.
 _PASSES_FOR_NEXT = 25
+# With all that, how many times the work that was allowed at first.
+_MOST_TIMES = 4
 
 
 class OutOfTime(BaseException):
@@ -66,6 +68,7 @@ class Budget:
     def __init__(self, tries: int, work: float) -> None:
         self.tries = tries
         self.deadline = operations.count + work
+        self.latest = operations.count + _MOST_TIMES * work
         self.last = operations.count
 
     def spend(self) -> bool:
@@ -76,8 +79,8 @@ class Budget:
 
     def extend(self) -> None:
         """Allow some more passes like the last, which got further."""
-        more = _PASSES_FOR_NEXT * (operations.count - self.last)
-        self.deadline = max(self.deadline, operations.count + more)
+        more = operations.count + _PASSES_FOR_NEXT * (operations.count - self.last)
+        self.deadline = max(self.deadline, min(more, self.latest))
 
     def left(self) -> float:
         """Return the work that is left: operations to trace."""
