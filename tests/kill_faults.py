@@ -25,6 +25,8 @@ CALLS = (
 )
 # Calls that need free disk space.
 _GROWING = frozenset({"write", "mkdir", "fsync", "setxattr", "link", "symlink"})
+# Calls with a second path.
+_MOVING = ("replace", "rename", "link")
 # Python audit events for changes on disk.
 _AUDITED = {
     "os.rename": "replace",
@@ -114,10 +116,12 @@ class Counting:
 
     def _counting(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
-            path = self._path(arguments[0])
+            folder = options.get("src_dir_fd", options.get("dir_fd"))
+            path = self._path(arguments[0], folder)
             if path is None or (name == "open" and _only_reads(path, arguments[1])):
                 return real(*arguments, **options)
-            self._count(self._event(name, path, arguments), arguments)
+            to = self._path(arguments[1], options.get("dst_dir_fd")) if name in _MOVING else None
+            self._count(self._event(name, path, to, arguments), arguments)
             if name == "close":
                 self.handles.pop(arguments[0], None)
             self.expected += 1
@@ -131,21 +135,24 @@ class Counting:
 
         return call
 
-    def _path(self, argument: object) -> Path | None:
-        """Return the path that a call concerns if it is below the folder."""
+    def _path(self, argument: object, folder: int | None = None) -> Path | None:
+        """Return the path that a call concerns if it is below the root."""
         if isinstance(argument, int):
             return self.handles.get(argument)
         if not isinstance(argument, str | bytes | os.PathLike):
             return None
-        path = Path(os.path.abspath(os.fsdecode(argument)))
+        above = Path() if folder is None else self.handles.get(folder)
+        if above is None:
+            return None
+        path = Path(os.path.abspath(above / os.fsdecode(argument)))
         return path if path.is_relative_to(self.root) else None
 
     @staticmethod
-    def _event(name: str, path: Path, arguments: Sequence[Any]) -> Event:
+    def _event(name: str, path: Path, to: Path | None, arguments: Sequence[Any]) -> Event:
         if name == "open":
             return Event(name, path, creates=bool(arguments[1] & os.O_CREAT))
-        if name in ("replace", "rename", "link"):
-            return Event("replace" if name == "rename" else name, path, Path(arguments[1]))
+        if name in _MOVING:
+            return Event("replace" if name == "rename" else name, path, to)
         if name == "write":
             return Event(name, path, data=bytes(arguments[1]))
         return Event("unlink" if name == "remove" else name, path)

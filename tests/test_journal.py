@@ -22,6 +22,7 @@ from remat_migrate.engine.undo import clean_up_killed_run, undo
 from remat_migrate.errors import ApplyError
 from remat_migrate.text import read_source
 from remat_migrate.text.atomic import write_obstacle
+from remat_migrate.text.folders import Folder
 
 needs_root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"
@@ -204,14 +205,14 @@ def test_a_file_that_changes_while_others_are_written(
 ) -> None:
     a, b = files(tmp_path, 2)
     changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
-    real = os.replace
+    real = Folder.rename
 
-    def move_and_meddle(new: Path, path: Path) -> None:
-        real(new, path)
-        if path == a and "new" in path.read_text():
+    def move_and_meddle(folder: Folder, new: str, name: str) -> None:
+        real(folder, new, name)
+        if name == a.name and "new" in a.read_text():
             b.write_text("mine\n")
 
-    monkeypatch.setattr(os, "replace", move_and_meddle)
+    monkeypatch.setattr(Folder, "rename", move_and_meddle)
     with pytest.raises(WriteError, match="changed on disk") as caught:
         write_changes(changes, tmp_path)
     assert set(caught.value.failures) == {a, b}
@@ -227,14 +228,14 @@ def test_a_failed_write_is_reverted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         change(b, "old", "new", a),
         change(c, "old", "new"),
     ]
-    real = os.replace
+    real = Folder.rename
 
-    def fail_for_b(new: Path, path: Path) -> None:
-        if path == b:
+    def fail_for_b(folder: Folder, new: str, name: str) -> None:
+        if name == b.name:
             raise OSError(28, "No space left on device")
-        real(new, path)
+        real(folder, new, name)
 
-    monkeypatch.setattr(os, "replace", fail_for_b)
+    monkeypatch.setattr(Folder, "rename", fail_for_b)
     with pytest.raises(WriteError, match="No space left on device") as caught:
         write_changes(changes, tmp_path)
     assert [path.read_text()[-4:-1] for path in (a, b, c)] == ["old", "old", "new"]
@@ -249,16 +250,16 @@ def test_a_failed_write_that_cannot_be_reverted_is_left_to_undo(
 ) -> None:
     a, b = files(tmp_path, 2)
     changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
-    real, moves = os.replace, 0
+    real, moves = Folder.rename, 0
 
-    def fail_from_second_file_on(new: Path, path: Path) -> None:
+    def fail_from_second_file_on(folder: Folder, new: str, name: str) -> None:
         nonlocal moves
-        moves += path.parent == tmp_path
-        if moves > 1 and path.parent == tmp_path:
+        moves += folder.path == tmp_path
+        if moves > 1 and folder.path == tmp_path:
             raise OSError(5, "Input/output error")
-        real(new, path)
+        real(folder, new, name)
 
-    monkeypatch.setattr(os, "replace", fail_from_second_file_on)
+    monkeypatch.setattr(Folder, "rename", fail_from_second_file_on)
     with pytest.raises(WriteError, match="run remat-migrate undo"):
         write_changes(changes, tmp_path)
     monkeypatch.undo()

@@ -14,8 +14,10 @@ import stat
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+from ..text.folders import Folder, open_folder
 
 VARIABLE = "REMAT_MIGRATE_CACHE_DIR"
 # Reading a larger entry takes longer than most runs.
@@ -28,9 +30,6 @@ _ENTRY = re.compile(r"[0-9a-f]{64}\.json")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.json\.[0-9a-f]+\.tmp")
 _HOUR, _DAY = 3600.0, 86400.0
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-_NO_BLOCK = getattr(os, "O_NONBLOCK", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
 _IS_POSIX = os.name == "posix"
 
 
@@ -51,65 +50,46 @@ def cache_folder() -> Path | None:
 
 
 @contextmanager
-def open_folder(path: Path, *, outside: Path) -> Iterator[Folder | None]:
+def open_cache(path: Path, *, outside: Path) -> Iterator[CacheFolder | None]:
     """Open the folder, creating it if needed; None if it is not safe to use.
 
     Args:
         path: the folder.
         outside: a folder that must not contain it.
     """
-    if Path(os.path.realpath(path)).is_relative_to(outside):
-        yield None
-        return
-    handle: int | None = None
-    try:
-        os.makedirs(path.parent, exist_ok=True)
-        with suppress(FileExistsError):
-            os.mkdir(path, 0o700)
-        if _IS_POSIX:
-            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK)
-            is_safe = _is_own(os.fstat(handle))
-        else:
-            is_safe = path.is_dir() and not path.is_symlink()
-    except (OSError, ValueError):
-        is_safe = False
-    try:
-        yield Folder(path, handle) if is_safe else None
-    finally:
-        if handle is not None:
-            os.close(handle)
+    real = Path(os.path.realpath(path.parent), path.name)
+    with ExitStack() as opened:
+        cache = None
+        with suppress(OSError, ValueError):
+            if not Path(os.path.realpath(real)).is_relative_to(outside):
+                os.makedirs(real.parent, exist_ok=True)
+                with suppress(FileExistsError):
+                    os.mkdir(real, 0o700)
+                folder = opened.enter_context(open_folder(real, real))
+                found = folder.stat(os.curdir)
+                cache = CacheFolder(folder) if found and _is_own(found) else None
+        yield cache
 
 
-class Folder:
-    """A folder of entries that is safe to use.
+class CacheFolder:
+    """A folder of entries that is safe to use."""
 
-    On POSIX, all operations are relative to the open folder, so replacing it has no effect.
-    """
-
-    def __init__(self, path: Path, handle: int | None) -> None:
-        self._path = path
-        self._handle = handle
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
 
     def read(self, name: str) -> bytes | None:
         """Return an entry; None if there is none, or it is not safe to use."""
-        flags = os.O_RDONLY | _NO_LINK | _NO_BLOCK | _BINARY
         try:
-            handle = os.open(self._at(name), flags, dir_fd=self._handle)
-        except OSError:
-            return None
-        with open(handle, "rb") as file:
-            found = os.fstat(handle)
-            if not (stat.S_ISREG(found.st_mode) and _is_own(found)):
-                return None
-            if found.st_size > MAX_BYTES:
-                return None
-            try:
+            with open(self._folder.open(name), "rb") as file:
+                found = os.fstat(file.fileno())
+                if not _is_own(found) or found.st_size > MAX_BYTES:
+                    return None
                 data = file.read()
                 # Keeps used entries from being pruned; once a day is enough.
                 if _IS_POSIX and time.time() - found.st_mtime > _DAY:
-                    os.utime(handle)
-            except OSError:
-                return None
+                    os.utime(file.fileno())
+        except OSError:
+            return None
         return data
 
     def write(self, name: str, data: bytes) -> bool:
@@ -117,25 +97,19 @@ class Folder:
         if len(data) > MAX_BYTES:
             return False
         temporary = f".{name}.{os.getpid():x}{time.time_ns():x}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
         try:
-            handle = os.open(self._at(temporary), flags, 0o600, dir_fd=self._handle)
+            handle = self._folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError:
             return False
         try:
+            # Not synced: a damaged entry is not used.
             with open(handle, "wb") as file:
                 file.write(data)
-            os.replace(
-                self._at(temporary),
-                self._at(name),
-                src_dir_fd=self._handle,
-                dst_dir_fd=self._handle,
-            )
-        except OSError:
-            self._remove(temporary)
-            return False
-        except BaseException:
-            self._remove(temporary)
+            self._folder.rename(temporary, name)
+        except BaseException as error:
+            self._folder.discard(temporary)
+            if isinstance(error, OSError):
+                return False
             raise
         self._prune()
         return True
@@ -145,28 +119,19 @@ class Folder:
         now = time.time()
         entries: list[tuple[float, int, str]] = []
         with suppress(OSError):
-            for name in os.listdir(self._path if self._handle is None else self._handle):
-                try:
-                    found = os.stat(self._at(name), dir_fd=self._handle, follow_symlinks=False)
-                except OSError:
-                    continue
-                if _ENTRY.fullmatch(name):
+            for name in self._folder.names():
+                found = self._folder.stat(name)
+                if found is not None and _ENTRY.fullmatch(name):
                     entries.append((found.st_mtime, found.st_size, name))
-                elif _TEMPORARY.fullmatch(name) and now - found.st_mtime > _HOUR:
-                    self._remove(name)
+                elif found is not None and _TEMPORARY.fullmatch(name):
+                    if now - found.st_mtime > _HOUR:
+                        self._folder.discard(name)
         total = 0
         for number, (used, size, name) in enumerate(sorted(entries, reverse=True)):
             total += size
             old = now - used > _MAX_DAYS * _DAY
             if old or number >= _MAX_ENTRIES or total > _MAX_TOTAL_BYTES:
-                self._remove(name)
-
-    def _remove(self, name: str) -> None:
-        with suppress(OSError):
-            os.unlink(self._at(name), dir_fd=self._handle)
-
-    def _at(self, name: str) -> str:
-        return name if self._handle is not None else str(self._path / name)
+                self._folder.discard(name)
 
 
 def _is_own(found: os.stat_result) -> bool:

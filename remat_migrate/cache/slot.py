@@ -13,7 +13,7 @@ from ..discovery.roots import repository
 from ..discovery.survey import Survey
 from .entry import VERSION, Entry, dump, load
 from .file_states import content_hash, exists, states_of
-from .folder import Folder, cache_folder, open_folder
+from .folder import CacheFolder, cache_folder, open_cache
 from .key import code_files, key_of
 from .record import Outcome, Record
 
@@ -41,7 +41,7 @@ def find_slot(
     place = cache_folder()
     if place is None:
         return None
-    with open_folder(place, outside=repository(about.settings.root)) as folder:
+    with open_cache(place, outside=repository(about.settings.root)) as folder:
         if folder is None:
             return None
         key = key_of(command, parameters, about)
@@ -77,7 +77,7 @@ class CacheSlot:
         self._states = states_of(named, self._moment)
         self._hashes: dict[str, str | None] = {}
 
-    def look_up(self, folder: Folder) -> None:
+    def look_up(self, folder: CacheFolder) -> None:
         """Look up the outcome in a folder."""
         entry = self._find(folder)
         if entry is not None:
@@ -96,11 +96,11 @@ class CacheSlot:
         place = cache_folder()
         if entry is None or place is None:
             return
-        with open_folder(place, outside=self._outside) as folder:
+        with open_cache(place, outside=self._outside) as folder:
             if folder is not None:
                 folder.write(self._name, dump(entry))
 
-    def _find(self, folder: Folder) -> Entry | None:
+    def _find(self, folder: CacheFolder) -> Entry | None:
         """Return the stored entry if everything that it depends on is unchanged."""
         data = folder.read(self._name)
         entry = load(data) if data is not None else None

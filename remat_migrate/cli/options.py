@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ..discovery.named_outputs import resolve_named
 from ..engine.baseline import BaselineChoice
 from ..errors import UsageError
 from ..report.outputs import FORMATS, Output, destinations
@@ -192,13 +193,18 @@ def check_output(*files: Path | None) -> None:
     """Check, before anything is done, that reports can be written.
 
     Raises:
-        UsageError: a file's folder does not exist, or the file is a folder.
+        UsageError: a file's folder does not exist, the file is a folder, or a link in a project
+            leads to it.
     """
-    for file in files:
-        if file is not None and not file.absolute().parent.is_dir():
+    for file in filter(None, files):
+        if not file.absolute().parent.is_dir():
             raise UsageError(f"--output-file: folder {file.parent} does not exist")
-        if file is not None and file.is_dir():
+        if file.is_dir():
             raise UsageError(f"--output-file: {file} is a folder")
+        try:
+            resolve_named(file)
+        except OSError as error:
+            raise UsageError(f"--output-file: {file}: {error.strerror or error}") from error
 
 
 def output_options(formats: Sequence[str], what: str) -> _Decorator:

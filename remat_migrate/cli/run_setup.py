@@ -63,10 +63,10 @@ def set_up_run(
 def clean_up_before(paths: Sequence[Path]) -> None:
     """Restore files that a killed run left with part of a fix."""
     from ..discovery.roots import find_root
-    from ..engine.journal_entries import open_files
+    from ..engine.journal_entries import entry_files, open_entries
 
     root = find_root(paths or [Path.cwd()])
-    if not open_files(root):
+    if not open_entries(entry_files(root)):
         return
     from ..engine.undo import clean_up_killed_run
     from ..report.output import say, screen_of

@@ -73,6 +73,18 @@ def repository(root: Path) -> Path:
     return root
 
 
+def outermost_project(path: Path) -> Path | None:
+    """Return the outermost folder above a real path that is a project or the working folder."""
+    working = absolute(Path.cwd())
+    outermost = None
+    for folder in (path, *path.parents):
+        if is_too_wide(folder):
+            break
+        if folder == working or any(os.path.lexists(folder / marker) for marker in ROOT_MARKERS):
+            outermost = folder
+    return outermost
+
+
 def is_foreign(path: Path, root: Path) -> bool:
     """Return whether a file is in a folder that runs over the whole project skip."""
     root = repository(root)

@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..discovery.named_outputs import resolve_named, write_named
 from ..errors import UsageError
-from ..text.atomic import read_regular, write_obstacle, write_over
+from ..text.atomic import read_regular, write_obstacle
 
 if TYPE_CHECKING:
     from ..rule import Finding
@@ -123,6 +124,7 @@ class BaselineChoice:
             return
         if not self.write.absolute().parent.is_dir():
             raise UsageError(f"--write-baseline: folder {self.write.parent} does not exist")
+        _to_write(self.write)
         if os.path.lexists(self.write):
             if obstacle := write_obstacle(self.write):
                 raise UsageError(f"--write-baseline: {self.write} {obstacle}")
@@ -221,7 +223,7 @@ def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -
     Raises:
         UsageError: the file cannot be written.
     """
-    file = _real(file)
+    file = _to_write(file)
     old = _existing(file)
     kept = [e for e in old.entries if not covered.includes(old.where(e), e.code)]
     merged = {entry.fingerprint: entry for entry in (*kept, *_entries(findings, file.parent))}
@@ -229,12 +231,19 @@ def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -
     data = render(baseline).encode()
     try:
         if not file.exists() or file.read_bytes() != data:
-            write_over(file, data)
+            write_named(file, data)
     except OSError as error:
         raise UsageError(f"--write-baseline: {file}: {error.strerror or error}") from error
     counts = {entry.fingerprint: entry.count for entry in baseline.entries}
     dropped = sum(max(0, e.count - counts.get(e.fingerprint, 0)) for e in old.entries)
     return Written(baseline, dropped, sum(entry.count for entry in kept))
+
+
+def _to_write(file: Path) -> Path:
+    try:
+        return resolve_named(file)[0]
+    except OSError as error:
+        raise UsageError(f"--write-baseline: {file}: {error.strerror or error}") from error
 
 
 def render(baseline: Baseline) -> str:

@@ -8,7 +8,6 @@ written, the next run restores those files.
 from __future__ import annotations
 
 import datetime
-import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,21 +16,23 @@ from pathlib import Path
 
 from ..discovery.roots import foreign_part
 from ..errors import ApplyError
-from ..text.atomic import discard, read_regular, sync_folder, write_new, write_obstacle
+from ..text.atomic import write_obstacle
+from ..text.folders import Folder, open_folder
 from .fix_rounds import FileChange
 from .journal_entries import (
     JournalEntry,
     SavedFile,
-    entry_files,
+    entries_in,
     next_id,
     reason_of,
+    root_of,
     settle,
     sha256,
     store,
     temporary_of,
 )
 from .project_lock import project_lock
-from .undo import clean_up_under_lock, restore
+from .undo import clean_up_under_lock, content, discard_temporary, restore
 
 _CHANGED = "changed on disk since it was read; run again"
 _ALREADY_FIXED = "was already fixed by another run"
@@ -89,7 +90,7 @@ class _Task:
 
 
 def write_changes(
-    changes: Sequence[FileChange], root: Path, before: Sequence[Path] | None = None
+    changes: Sequence[FileChange], root: Path, before: Sequence[str] | None = None
 ) -> JournalEntry:
     """Replace the changed files, each atomically; files that share a fix all or none.
 
@@ -97,9 +98,10 @@ def write_changes(
 
     Args:
         changes: the changes, by real path.
-        root: the project folder, which holds the journal.
-        before: the journal's entry files when the code was read. Nothing is written if another run
-            has written since, because a fix may depend on files that it does not edit.
+        root: the real path of the project folder, which holds the journal.
+        before: the names of the journal's entry files when the code was read. Nothing is written
+            if another run has written since, because a fix may depend on files that it does not
+            edit.
 
     Raises:
         WriteError: a file changed on disk, is not writable, or cannot hold its new text; the others
@@ -113,7 +115,7 @@ def write_changes(
     groups: dict[frozenset[Path], int] = {}
     for change in changes:
         group = groups.setdefault(change.together, len(groups))
-        task = _task(change, root.resolve(), group)
+        task = _task(change, root, group)
         if isinstance(task, str):
             failures.reasons[change.path] = task
         else:
@@ -122,16 +124,16 @@ def write_changes(
     tasks = [task for task in tasks if task.path not in failures.reasons]
     entry = JournalEntry("", created, ())
     if tasks:
-        with project_lock(root):
-            if before is not None and entry_files(root) != list(before):
+        with project_lock(root) as journal:
+            if before is not None and entries_in(journal) != list(before):
                 raise ApplyError(
                     f"{root}: another run of remat-migrate wrote to this project since the code"
                     " was read; no file was changed; run again"
                 )
-            clean_up_under_lock(root)
-            entry = JournalEntry(next_id(root), created, tuple(task.saved for task in tasks))
-            store(entry, root, "no file was changed")
-            entry = _write(entry, tasks, root, failures)
+            clean_up_under_lock(journal)
+            entry = JournalEntry(next_id(journal), created, tuple(task.saved for task in tasks))
+            store(entry, journal, "no file was changed")
+            entry = _write(entry, tasks, journal, failures)
     if not entry.files:
         entry = replace(entry, id="")
     if failures.reasons or failures.unsettled:
@@ -142,18 +144,17 @@ def write_changes(
 def _task(change: FileChange, root: Path, group: int) -> _Task | str:
     """Return how to replace a file, or why it cannot be replaced."""
     path = change.path
-    if os.path.realpath(path) != str(path):
-        return "became a symbolic link, or is behind one, since it was read; run again"
     if not path.is_relative_to(root):
         return f"is outside {root}, so undo could not restore it"
     if part := foreign_part(path, root):
         return f"is in {part}, which is not part of the project; run remat-migrate in there"
-    if obstacle := write_obstacle(path):
-        return obstacle
     try:
-        found, mode = read_regular(path), stat.S_IMODE(path.stat().st_mode)
+        with open_folder(path.parent, root) as folder:
+            found, mode = folder.read(path.name), stat.S_IMODE(path.lstat().st_mode)
     except OSError as error:
         return f"cannot be read: {reason_of(error)}"
+    if obstacle := write_obstacle(path):
+        return obstacle
     try:
         new = change.after.encode(change.after.text)
         old = change.before.encode(change.before.text)
@@ -169,40 +170,46 @@ def _task(change: FileChange, root: Path, group: int) -> _Task | str:
 
 
 def _write(
-    entry: JournalEntry, tasks: Sequence[_Task], root: Path, failures: _Failures
+    entry: JournalEntry, tasks: Sequence[_Task], journal: Folder, failures: _Failures
 ) -> JournalEntry:
     """Write the files of a stored entry and return the entry of those that were written."""
+    root = root_of(journal)
     groups: dict[int, list[_Task]] = defaultdict(list)
     for task in tasks:
         groups[task.saved.group].append(task)
     failed: set[Path] = set()
     for group in groups.values():
         replaced: list[_Task] = []
-        if not _is_written(group, entry.id, failures, replaced):
+        if not _is_written(group, entry.id, root, failures, replaced):
             failures.spread(task.change for task in group)
             failed.update(task.path for task in group)
             for task in replaced:
-                _restore(task, entry.id, failures)
-    for folder in sorted({task.path.parent for task in tasks}):
+                _restore(task, entry.id, root, failures)
+    for path in sorted({task.path.parent for task in tasks}):
         try:
-            sync_folder(folder)
+            with open_folder(path, root) as folder:
+                folder.sync()
         except OSError as error:
             failures.unsettled.append(
-                f"{folder}: the changes may be lost in a crash: {reason_of(error)}"
+                f"{path}: the changes may be lost in a crash: {reason_of(error)}"
             )
     written = tuple(f for f in entry.files if f.path not in failed - failures.stuck)
     done = replace(entry, files=written)
     # The entry of a stuck fix stays open, so that the next run restores it.
     if not failures.stuck:
         try:
-            settle(done, entry, root)
+            settle(done, entry, journal)
         except ApplyError as error:
             failures.unsettled.append(str(error))
     return done
 
 
 def _is_written(
-    group: Sequence[_Task], entry_id: str, failures: _Failures, replaced: list[_Task]
+    group: Sequence[_Task],
+    entry_id: str,
+    root: Path,
+    failures: _Failures,
+    replaced: list[_Task],
 ) -> bool:
     """Write files that share fixes, up to the first failure, and return whether there was none.
 
@@ -211,30 +218,30 @@ def _is_written(
     task = group[0]
     try:
         for task in group:
-            write_new(temporary_of(task.path, entry_id), task.new, task.path)
+            with open_folder(task.path.parent, root) as folder:
+                folder.create(temporary_of(task.path, entry_id), task.new, like=task.path.name)
         for task in group:
-            found = read_regular(task.path)
-            if found != task.saved.old:
-                failures.reasons[task.path] = _ALREADY_FIXED if found == task.new else _CHANGED
-                return False
-            replaced.append(task)
-            os.replace(temporary_of(task.path, entry_id), task.path)
+            with open_folder(task.path.parent, root) as folder:
+                found = folder.read(task.path.name)
+                if found != task.saved.old:
+                    failures.reasons[task.path] = _ALREADY_FIXED if found == task.new else _CHANGED
+                    return False
+                replaced.append(task)
+                folder.rename(temporary_of(task.path, entry_id), task.path.name)
     except OSError as error:
         failures.reasons[task.path] = f"cannot be written: {reason_of(error)}"
         failures.faults.add(task.path)
         return False
     finally:
         for task in group:
-            discard(temporary_of(task.path, entry_id))
+            discard_temporary(task.saved, entry_id, root)
     return True
 
 
-def _restore(task: _Task, entry_id: str, failures: _Failures) -> None:
+def _restore(task: _Task, entry_id: str, root: Path, failures: _Failures) -> None:
     try:
-        if read_regular(task.path) == task.new:
-            restore(task.saved, task.new, entry_id)
-    except FileNotFoundError:
-        return
+        if content(task.path, root) == task.new:
+            restore(task.saved, task.new, entry_id, root)
     except OSError as error:
         failures.faults.add(task.path)
         failures.stuck.add(task.path)

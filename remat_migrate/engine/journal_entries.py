@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..discovery.roots import foreign_part
 from ..errors import ApplyError
-from ..text.atomic import discard, move_over, read_regular, sync_folder, write_new
+from ..text.folders import Folder, open_folder
 
 FOLDER = ".remat_migrate"
 KEPT_ENTRIES = 10
@@ -56,52 +58,74 @@ class JournalEntry:
 
 
 def journal_folder(root: Path) -> Path:
-    """Return the journal folder of a project."""
-    return root.resolve() / FOLDER / "journal"
+    """Return the path of a project's journal folder."""
+    return root / FOLDER / "journal"
 
 
-def entry_files(root: Path) -> list[Path]:
-    """Return the files of all entries, oldest first.
+@contextmanager
+def open_journal(root: Path, *, create: bool = False) -> Iterator[Folder]:
+    """Open the journal folder of a project.
+
+    Raises:
+        OSError: it cannot be opened or created, or is behind a link.
+    """
+    with open_folder(journal_folder(root), root, create=create) as journal:
+        yield journal
+
+
+def entry_files(root: Path) -> list[str]:
+    """Return the names of the files of all entries, oldest first.
+
+    Raises:
+        ApplyError: the journal folder cannot be listed, or is behind a link.
+    """
+    try:
+        with open_journal(root) as journal:
+            return entries_in(journal)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise journal_error(root / FOLDER, "the undo journal cannot be listed", error) from error
+
+
+def entries_in(journal: Folder) -> list[str]:
+    """Return what `entry_files` does, for an open journal.
 
     Raises:
         ApplyError: the journal folder cannot be listed.
     """
-    folder = journal_folder(root)
     try:
-        return sorted(path for path in folder.iterdir() if _ENTRY.fullmatch(path.name))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+        return sorted(filter(_ENTRY.fullmatch, journal.names()))
     except OSError as error:
-        raise journal_error(folder, "cannot be listed", error) from error
+        raise journal_error(journal.path, "cannot be listed", error) from error
 
 
-def open_files(root: Path) -> list[Path]:
-    """Return the files of entries whose run did not finish, oldest first."""
-    return [path for path in entry_files(root) if path.name.endswith(_OPEN)]
+def open_entries(names: Sequence[str]) -> list[str]:
+    """Return the entries whose run did not finish."""
+    return [name for name in names if name.endswith(_OPEN)]
 
 
-def next_id(root: Path) -> str:
+def next_id(journal: Folder) -> str:
     """Return the id of a new entry."""
-    entries = entry_files(root)
-    last = int(entries[-1].name.partition("-")[0]) if entries else 0
+    entries = entries_in(journal)
+    last = int(entries[-1].partition("-")[0]) if entries else 0
     return f"{last + 1:06}-{os.urandom(4).hex()}"
 
 
-def temporary_of(path: Path, entry_id: str) -> Path:
+def temporary_of(path: Path, entry_id: str) -> str:
     """Return the temporary file for replacing `path`, short even if the file name is not."""
-    name = sha256(os.fsencode(path.name))[:16]
-    return path.parent / f".remat-{entry_id}-{name}.tmp"
+    return f".remat-{entry_id}-{sha256(os.fsencode(path.name))[:16]}.tmp"
 
 
 # -- writing
 
 
-def store(entry: JournalEntry, root: Path, consequence: str) -> None:
+def store(entry: JournalEntry, journal: Folder, consequence: str) -> None:
     """Write an entry, as an open one, so that it survives a power loss.
 
     Args:
         entry: the entry.
-        root: the project folder.
+        journal: the journal folder.
         consequence: what a failure means, for the error message.
 
     Raises:
@@ -109,36 +133,35 @@ def store(entry: JournalEntry, root: Path, consequence: str) -> None:
     """
     import json
 
-    folder = journal_folder(root)
     text = json.dumps(
         {
             "version": _VERSION,
             "created": entry.created,
-            "files": [_to_json(saved, root.resolve()) for saved in entry.files],
+            "files": [_to_json(saved, root_of(journal)) for saved in entry.files],
         }
     )
     try:
-        temporary = folder / f"{entry.id}.tmp"
-        discard(temporary)
+        temporary = f"{entry.id}.tmp"
+        journal.discard(temporary)
         # The old content may be confidential.
-        write_new(temporary, text.encode(), mode=0o600)
-        move_over(temporary, folder / f"{entry.id}{_OPEN}")
+        journal.create(temporary, text.encode(), mode=0o600)
+        journal.replace(temporary, f"{entry.id}{_OPEN}")
+        journal.sync()
     except OSError as error:
-        raise journal_error(
-            folder, f"cannot write the undo journal; {consequence}", error
-        ) from error
+        message = f"cannot write the undo journal; {consequence}"
+        raise journal_error(journal.path, message, error) from error
 
 
-def reopen(entry: JournalEntry, root: Path) -> None:
+def reopen(entry: JournalEntry, journal: Folder) -> None:
     """Mark an entry as open before its files are restored.
 
     Raises:
         ApplyError: the journal cannot be written.
     """
-    _rename(entry, root, ".json", _OPEN, "cannot write the undo journal; no file was changed")
+    _rename(entry, journal, ".json", _OPEN, "cannot write the undo journal; no file was changed")
 
 
-def settle(rest: JournalEntry, entry: JournalEntry, root: Path) -> None:
+def settle(rest: JournalEntry, entry: JournalEntry, journal: Folder) -> None:
     """Close an open entry with the files that are left in it, or remove it if none are.
 
     Also removes the oldest entries.
@@ -147,31 +170,32 @@ def settle(rest: JournalEntry, entry: JournalEntry, root: Path) -> None:
         ApplyError: the journal cannot be written; the next run settles the entry.
     """
     if not rest.files:
-        _remove(journal_folder(root) / f"{entry.id}{_OPEN}")
+        _remove(f"{entry.id}{_OPEN}", journal)
         return
     if rest.files != entry.files:
-        store(rest, root, "its newest entry lists more files than it should")
-    _rename(rest, root, _OPEN, ".json", "cannot close the journal entry; the next run does")
-    for path in entry_files(root)[:-KEPT_ENTRIES]:
-        _remove(path)
+        store(rest, journal, "its newest entry lists more files than it should")
+    _rename(entry, journal, _OPEN, ".json", "cannot close the journal entry; the next run does")
+    for name in entries_in(journal)[:-KEPT_ENTRIES]:
+        _remove(name, journal)
 
 
-def _rename(entry: JournalEntry, root: Path, old: str, new: str, failure: str) -> None:
-    folder = journal_folder(root)
-    source, target = folder / f"{entry.id}{old}", folder / f"{entry.id}{new}"
+def _rename(entry: JournalEntry, journal: Folder, old: str, new: str, failure: str) -> None:
+    source, target = f"{entry.id}{old}", f"{entry.id}{new}"
     try:
-        if source.exists() or not target.exists():
-            os.replace(source, target)
-        sync_folder(folder)
+        if journal.stat(source) or not journal.stat(target):
+            journal.rename(source, target)
+        journal.sync()
     except OSError as error:
-        raise journal_error(folder, failure, error) from error
+        raise journal_error(journal.path, failure, error) from error
 
 
-def _remove(path: Path) -> None:
+def _remove(name: str, journal: Folder) -> None:
     try:
-        path.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        with suppress(FileNotFoundError):
+            journal.remove(name)
+        journal.sync()
     except OSError as error:
+        path = journal.path / name
         raise journal_error(path, "cannot be removed from the journal", error) from error
 
 
@@ -192,7 +216,7 @@ def _to_json(saved: SavedFile, root: Path) -> dict[str, object]:
 # -- reading
 
 
-def load(path: Path, root: Path) -> JournalEntry:
+def load(name: str, journal: Folder) -> JournalEntry:
     """Read an entry.
 
     Raises:
@@ -201,8 +225,9 @@ def load(path: Path, root: Path) -> JournalEntry:
     import json
     import zlib
 
+    path = journal.path / name
     try:
-        data = read_regular(path)
+        data = journal.read(name)
     except OSError as error:
         raise journal_error(path, "cannot read this journal entry", error) from error
     try:
@@ -211,8 +236,8 @@ def load(path: Path, root: Path) -> JournalEntry:
             raise ApplyError(
                 f"{path}: written by another version of remat-migrate; undo with that version"
             )
-        files = tuple(_from_json(item, root.resolve()) for item in content["files"])
-        match = _ENTRY.fullmatch(path.name)
+        files = tuple(_from_json(item, root_of(journal)) for item in content["files"])
+        match = _ENTRY.fullmatch(name)
         assert match is not None
         return JournalEntry(match[1], ascii(content["created"]).strip("'"), files)
     except (ValueError, KeyError, TypeError, RecursionError, zlib.error) as error:
@@ -250,6 +275,11 @@ def _from_json(item: dict[str, object], root: Path) -> SavedFile:
 
 
 # -- shared
+
+
+def root_of(journal: Folder) -> Path:
+    """Return the project folder of a journal."""
+    return journal.path.parents[1]
 
 
 def journal_error(path: Path, message: str, error: OSError) -> ApplyError:

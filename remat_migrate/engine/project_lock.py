@@ -5,39 +5,39 @@ The operating system releases it when a run ends or is killed, so no stale lock 
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ..errors import ApplyError
-from ..text.atomic import discard, sync_folder, write_over
-from .journal_entries import journal_error, journal_folder, reason_of
+from ..text.folders import Folder, open_folder
+from .journal_entries import FOLDER, journal_error, open_journal, reason_of
 
 # Writing takes a few milliseconds per file.
 TIMEOUT_SECONDS = 20.0
-_NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 _IN_USE = (errno.EWOULDBLOCK, errno.EACCES, errno.EINTR)
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 
 
-@contextlib.contextmanager
-def project_lock(root: Path) -> Iterator[None]:
-    """Hold the lock of a project, whose journal folder exists meanwhile.
+@contextmanager
+def project_lock(root: Path) -> Iterator[Folder]:
+    """Hold the lock of a project, and yield its journal folder.
 
     Raises:
-        ApplyError: another run holds the lock for too long, or the folder cannot be created.
+        ApplyError: another run holds the lock for too long, or the journal cannot be opened.
     """
-    folder = journal_folder(root)
-    try:
-        _create_folder(folder)
-        handle = os.open(folder.parent / "lock", os.O_RDONLY | os.O_CREAT | _NO_LINK, 0o666)
-    except OSError as error:
-        message = "cannot write the undo journal; no file was changed"
-        raise journal_error(folder, message, error) from error
-    try:
+    with ExitStack() as opened:
+        try:
+            folder = opened.enter_context(open_folder(root / FOLDER, root, create=True))
+            handle = folder.open("lock", os.O_RDONLY | os.O_CREAT)
+            opened.callback(_close, handle)
+            journal = opened.enter_context(open_journal(root, create=True))
+        except OSError as error:
+            message = "cannot write the undo journal; no file was changed"
+            raise journal_error(root / FOLDER, message, error) from error
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while not _is_acquired(handle):
             if time.monotonic() > deadline:
@@ -46,14 +46,19 @@ def project_lock(root: Path) -> Iterator[None]:
                     " was changed; run again when it is done"
                 )
             time.sleep(0.02)
-        _hide_from_git(folder.parent)
-        for path in folder.glob("*.tmp"):  # left by a killed run
-            discard(path)
-        yield
-    finally:
-        # Nothing was written to the handle, so closing it cannot lose anything.
-        with contextlib.suppress(OSError):
-            os.close(handle)
+        _hide_from_git(folder)
+        for place in (folder, journal):
+            with suppress(OSError):
+                for name in place.names():
+                    if name.endswith(".tmp"):  # left by a killed run
+                        place.discard(name)
+        yield journal
+
+
+def _close(handle: int) -> None:
+    # Nothing was written to the handle, so closing it cannot lose anything.
+    with suppress(OSError):
+        os.close(handle)
 
 
 def _is_acquired(handle: int) -> bool:
@@ -78,20 +83,11 @@ def _is_acquired(handle: int) -> bool:
     return True
 
 
-def _create_folder(folder: Path) -> None:
-    for own in (folder.parent, folder):
-        if own.is_symlink():  # It could point outside the project.
-            raise OSError(errno.ELOOP, f"{own} is a symbolic link")
-    if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        for above in folder.parents[:2]:
-            sync_folder(above)
-
-
-def _hide_from_git(folder: Path) -> None:
-    ignore = folder / ".gitignore"
+def _hide_from_git(folder: Folder) -> None:
+    name = ".gitignore"
     try:
-        if not ignore.exists():
-            write_over(ignore, b"*\n")
+        if folder.stat(name) is None:
+            folder.write(name, b"*\n")
     except OSError as error:
-        raise journal_error(ignore, "cannot be written; no file was changed", error) from error
+        path = folder.path / name
+        raise journal_error(path, "cannot be written; no file was changed", error) from error

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import ApplyError
-from ..text.atomic import discard, read_regular, sync_folder, write_new, write_obstacle
+from ..text.atomic import write_obstacle
+from ..text.folders import Folder, open_folder
 from .journal_entries import (
     JournalEntry,
     SavedFile,
+    entries_in,
     entry_files,
     journal_folder,
     load,
-    open_files,
+    open_entries,
     reason_of,
     reopen,
+    root_of,
     settle,
     sha256,
     temporary_of,
@@ -57,30 +60,30 @@ def undo(root: Path, *, force: bool = False) -> UndoResult:
     nothing = ApplyError(f"nothing to undo in {root}")
     if not journal_folder(root).is_dir():
         raise nothing
-    with project_lock(root):
-        entries = entry_files(root)
+    with project_lock(root) as journal:
+        entries = entries_in(journal)
         if not entries:
             raise nothing
-        entry = load(entries[-1], root)
-        reopen(entry, root)
+        entry = load(entries[-1], journal)
+        reopen(entry, journal)
         restored: list[Path] = []
         unchanged: list[Path] = []
         skipped: dict[Path, str] = {}
         for saved in entry.files:
-            discard(temporary_of(saved.path, entry.id))  # left by a killed run
+            discard_temporary(saved, entry.id, root)
             try:
-                found = _content(saved.path)
+                found = content(saved.path, root)
                 if found == saved.old:
                     unchanged.append(saved.path)
                 elif reason := _reason_to_skip(saved, found, force):
                     skipped[saved.path] = reason
                 else:
-                    restore(saved, found, entry.id)
+                    restore(saved, found, entry.id, root)
                     restored.append(saved.path)
             except OSError as error:
                 skipped[saved.path] = f"cannot be restored: {reason_of(error)}"
         rest = tuple(saved for saved in entry.files if saved.path in skipped)
-        settle(replace(entry, files=rest), entry, root)
+        settle(replace(entry, files=rest), entry, journal)
     return UndoResult(entry.created, tuple(restored), tuple(unchanged), skipped)
 
 
@@ -93,72 +96,84 @@ def clean_up_killed_run(root: Path) -> tuple[Path, ...]:
     Raises:
         ApplyError: a file cannot be restored, or another run is writing.
     """
-    if not open_files(root):
+    if not open_entries(entry_files(root)):
         return ()
-    with project_lock(root):
-        return clean_up_under_lock(root)
+    with project_lock(root) as journal:
+        return clean_up_under_lock(journal)
 
 
-def clean_up_under_lock(root: Path) -> tuple[Path, ...]:
+def clean_up_under_lock(journal: Folder) -> tuple[Path, ...]:
     """Do the work of `clean_up_killed_run` for a caller that holds the lock."""
     restored: list[Path] = []
-    for file in reversed(open_files(root)):
-        entry = load(file, root)
+    root = root_of(journal)
+    for name in reversed(open_entries(entries_in(journal))):
+        entry = load(name, journal)
         groups: dict[int, list[SavedFile]] = defaultdict(list)
         for saved in entry.files:
-            discard(temporary_of(saved.path, entry.id))
+            discard_temporary(saved, entry.id, root)
             groups[saved.group].append(saved)
         kept: list[SavedFile] = []
         for group in groups.values():
-            states = {saved.path: _state(saved) for saved in group}
+            states = {saved.path: _state(saved, root) for saved in group}
             if "old" not in states.values():
                 kept += group
                 continue
             for saved in group:
                 if states[saved.path] == "new":
-                    _restore_half_fixed(saved, entry)
+                    _restore_half_fixed(saved, entry, root)
                     restored.append(saved.path)
                 elif states[saved.path] == "other":
                     kept.append(saved)  # It may have been new before it was edited.
-        settle(replace(entry, files=tuple(kept)), entry, root)
+        settle(replace(entry, files=tuple(kept)), entry, journal)
     return tuple(sorted(restored))
 
 
-def restore(saved: SavedFile, found: bytes | None, entry_id: str) -> None:
+def restore(saved: SavedFile, found: bytes | None, entry_id: str, root: Path) -> None:
     """Give a file its old content.
 
     Args:
         saved: the file.
         found: its current content; None if it does not exist.
         entry_id: the id of its journal entry.
+        root: the project folder.
 
     Raises:
-        OSError: the file cannot be written, or changed meanwhile.
+        OSError: the file cannot be written, changed meanwhile, or is a link or behind one.
     """
-    temporary = temporary_of(saved.path, entry_id)
-    write_new(temporary, saved.old, None if found is None else saved.path)
-    try:
+    name, temporary = saved.path.name, temporary_of(saved.path, entry_id)
+    with open_folder(saved.path.parent, root) as folder:
         if found is None:
-            os.chmod(temporary, saved.mode)
-        if _content(saved.path) != found:
-            raise OSError("it was changed just now")
-        os.replace(temporary, saved.path)
-    except OSError:
-        discard(temporary)
-        raise
-    sync_folder(saved.path.parent)
+            folder.create(temporary, saved.old, mode=saved.mode)
+        else:
+            folder.create(temporary, saved.old, like=name)
+        try:
+            current = None
+            with suppress(FileNotFoundError):
+                current = folder.read(name)
+            if current != found:
+                raise OSError("it was changed just now")
+            folder.rename(temporary, name)
+        except OSError:
+            folder.discard(temporary)
+            raise
+        folder.sync()
 
 
-def _content(path: Path) -> bytes | None:
+def discard_temporary(saved: SavedFile, entry_id: str, root: Path) -> None:
+    """Remove the temporary file of a file, if there is one."""
+    with suppress(OSError), open_folder(saved.path.parent, root) as folder:
+        folder.discard(temporary_of(saved.path, entry_id))
+
+
+def content(path: Path, root: Path) -> bytes | None:
     """Return a file's content; None if it does not exist.
 
     Raises:
-        OSError: the file cannot be read, or is no longer a regular file.
+        OSError: the file cannot be read, is not a regular file, or is behind a link.
     """
-    if os.path.realpath(path) != str(path):
-        raise OSError("it is now a symbolic link, or behind one")
     try:
-        return read_regular(path)
+        with open_folder(path.parent, root) as folder:
+            return folder.read(path.name)
     except FileNotFoundError:
         return None
 
@@ -171,9 +186,9 @@ def _reason_to_skip(saved: SavedFile, found: bytes | None, force: bool) -> str |
     return write_obstacle(saved.path)
 
 
-def _state(saved: SavedFile) -> str:
+def _state(saved: SavedFile, root: Path) -> str:
     try:
-        found = _content(saved.path)
+        found = content(saved.path, root)
     except OSError:
         return "other"
     if found == saved.old:
@@ -181,11 +196,11 @@ def _state(saved: SavedFile) -> str:
     return "new" if found is not None and sha256(found) == saved.new_sha256 else "other"
 
 
-def _restore_half_fixed(saved: SavedFile, entry: JournalEntry) -> None:
+def _restore_half_fixed(saved: SavedFile, entry: JournalEntry, root: Path) -> None:
     try:
         if obstacle := write_obstacle(saved.path):
             raise OSError(obstacle)
-        restore(saved, _content(saved.path), entry.id)
+        restore(saved, content(saved.path, root), entry.id, root)
     except OSError as error:
         raise ApplyError(
             f"{saved.path}: a killed run left part of a fix in this file, and it cannot be"

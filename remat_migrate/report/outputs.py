@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..discovery.named_outputs import write_named
 from ..errors import UsageError
 
 # Names the file that GitHub shows as the summary of a job.
@@ -63,8 +64,7 @@ def write_file(file: Path, text: str) -> None:
         UsageError: the file cannot be written.
     """
     try:
-        # Line feeds on every platform, because the reader may run on another one.
-        file.write_text(text, encoding="utf-8", newline="\n")
+        write_named(file, text.encode())
     except OSError as error:
         raise UsageError(f"--output-file: {file}: {error.strerror or error}") from error
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
+from ...discovery.named_outputs import write_named
 from ...rule import Finding, Severity
 from ..content import Report
 from ..outputs import SUMMARY_VARIABLE
@@ -72,9 +73,7 @@ def write_step_summary(report: Report) -> None:
         return
     file = Path(name)
     used = file.stat().st_size if file.exists() else 0
-    text = step_summary(report, _MAX_SUMMARY - used)
-    with file.open("a", encoding="utf-8", newline="\n") as stream:
-        stream.write(text)
+    write_named(file, step_summary(report, _MAX_SUMMARY - used).encode(), append=True)
 
 
 def step_summary(report: Report, limit: int) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ...discovery.named_outputs import open_named, resolve_named, write_named
 from ...errors import UsageError
 from ...rule import Example, Fails, Rule
 
@@ -53,12 +54,14 @@ def write_pages(rules: Sequence[Rule], folder: Path) -> None:
     """
     written = pages(rules)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.glob("*.md"):
-            if old.name not in written and _PAGE.fullmatch(old.name):
-                old.unlink()
+        with open_named(folder, create=True) as opened:
+            for name in written:
+                resolve_named(folder / name)
+            for name in opened.names():
+                if name not in written and _PAGE.fullmatch(name):
+                    opened.remove(name)
         for name, text in written.items():
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+            write_named(folder / name, text.encode())
     except OSError as error:
         raise UsageError(f"--write: {folder}: {error.strerror or error}") from error
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import __version__
+from ...discovery.named_outputs import open_named, write_named
 from ...errors import UsageError
 from ..copies.sides import Sides, error_line
 from ..evidence import Inputs, Outcome, Unit, UnitKey, Verdict
@@ -168,13 +169,18 @@ class WrittenTests:
         text = "\n\n".join([head.rstrip(), standard, f"{third}\n\n{imports}", rest.rstrip()])
         text = text.replace(' if __name__ != "support" else {}', "")
         texts = "\n\n".join(text for tests in several for text in tests.texts)
-        (self._folder / f"{stem}.py").write_text(f"{text}\n\n\n{texts}", encoding="utf-8")
-        with zipfile.ZipFile(self._folder / f"{stem}.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
             for data in (data for tests in several for data in tests.arrays):
                 with zipfile.ZipFile(io.BytesIO(data)) as part:
                     for name in part.namelist():
                         # Without times, so that the same arrays give the same file.
                         file.writestr(zipfile.ZipInfo(name), part.read(name), zipfile.ZIP_DEFLATED)
+        try:
+            write_named(self._folder / f"{stem}.py", f"{text}\n\n\n{texts}".encode())
+            write_named(self._folder / f"{stem}.npz", archive.getvalue())
+        except OSError as error:
+            raise _cannot_write(self._folder, error) from error
         count = sum(len(tests.texts) for tests in several)
         self._notes.append(f"wrote {count} tests of {module} to {self._folder.name}/{stem}.py")
 
@@ -192,7 +198,11 @@ def written_tests(options: VerifyOptions, root: Path) -> WrittenTests | None:
     if folder is None:
         return None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        with open_named(folder, create=True):
+            return WrittenTests(folder, root, options.platform)
     except OSError as error:
-        raise UsageError(f"--write-tests: {folder}: {error.strerror}") from error
-    return WrittenTests(folder, root, options.platform)
+        raise _cannot_write(folder, error) from error
+
+
+def _cannot_write(folder: Path, error: OSError) -> UsageError:
+    return UsageError(f"--write-tests: {folder}: {error.strerror or error}")
