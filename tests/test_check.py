@@ -165,10 +165,10 @@ class TestFix:
     def test_a_full_disk(self, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         real, before = os.replace, read_files(project)
 
-        def fail(new: Path, path: Path) -> None:
-            if Path(path).name == "old.py":
+        def fail(new: str, name: str, **folders: int) -> None:
+            if name == "old.py":
                 raise OSError(28, "No space left on device")
-            real(new, path)
+            real(new, name, **folders)
 
         monkeypatch.setattr(os, "replace", fail)
         ran = cli(project, "--fix", "src", "--output-format", "concise")

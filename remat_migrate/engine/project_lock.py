@@ -86,7 +86,9 @@ def _is_acquired(handle: int) -> bool:
 def _hide_from_git(folder: Folder) -> None:
     name = ".gitignore"
     try:
-        if folder.stat(name) is None:
+        try:
+            folder.read(name)
+        except FileNotFoundError:
             folder.write(name, b"*\n")
     except OSError as error:
         path = folder.path / name

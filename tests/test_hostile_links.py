@@ -1,0 +1,449 @@
+"""Links in a project, and folders that are exchanged for links during a run: nothing is written
+outside of the project through them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import cli, git, read_files, write_files
+
+from remat_migrate.discovery.named_outputs import write_named
+from remat_migrate.engine import journal, journal_entries, project_lock, undo
+from remat_migrate.text import folders
+from remat_migrate.text.folders import Folder, open_folder
+
+WRONG = "import jax  # noqa: RMT999\n"
+FIXED = "import jax\n"
+IN_THE_WAY = "is a symbolic link, and links in a project are not followed"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path.resolve() / "project"
+    write_files(root, {"pyproject.toml": "", "src/old.py": WRONG})
+    write_files(outside(root), {"old.py": WRONG, "kept.txt": "kept\n"})
+    return root
+
+
+def outside(project: Path) -> Path:
+    return project.parent / "outside"
+
+
+@pytest.fixture(params=[True, False], ids=["handles", "paths"])
+def handles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Run a test with folder handles, and with checked paths as on Windows."""
+    if not request.param:
+        monkeypatch.setattr(folders, "_HAS_HANDLES", False)
+    return bool(request.param)
+
+
+def refused(project: Path, *command: str, naming: Path | None = None) -> None:
+    """Check that a command writes nothing and names the link in the way."""
+    before = read_files(outside(project))
+    code = (project / "src").resolve()
+    sources = read_files(code)
+    ran = cli(project, *command)
+    assert ran.code == 2, ran.err
+    assert f"{naming or ''} {IN_THE_WAY}" in ran.err
+    assert "Traceback" not in ran.err
+    assert read_files(outside(project)) == before
+    assert read_files(code) == sources
+
+
+# -- the journal
+
+
+@pytest.mark.usefixtures("handles")
+@pytest.mark.parametrize("target", ["made.txt", "kept.txt"])
+def test_gitignore_of_the_journal_is_a_link(project: Path, target: str) -> None:
+    link = project / ".remat_migrate/.gitignore"
+    link.parent.mkdir()
+    link.symlink_to(outside(project) / target)
+    refused(project, "--fix", naming=link)
+
+
+@pytest.mark.usefixtures("handles")
+@pytest.mark.parametrize("name", [".remat_migrate", ".remat_migrate/journal"])
+@pytest.mark.parametrize("target", ["", "missing"])
+def test_folder_of_the_journal_is_a_link(project: Path, name: str, target: str) -> None:
+    (project / name).parent.mkdir(exist_ok=True)
+    (project / name).symlink_to(outside(project) / target)
+    refused(project, "--fix", naming=project / name)
+    cli(project, "undo")
+    assert sorted(read_files(outside(project))) == ["kept.txt", "old.py"]
+
+
+@pytest.mark.usefixtures("handles")
+@pytest.mark.parametrize("target", ["made.txt", "kept.txt"])
+def test_lock_is_a_link(project: Path, target: str) -> None:
+    (project / ".remat_migrate").mkdir()
+    (project / ".remat_migrate/lock").symlink_to(outside(project) / target)
+    refused(project, "--fix", naming=project / ".remat_migrate/lock")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_lock_is_a_pipe(project: Path) -> None:
+    (project / ".remat_migrate").mkdir()
+    os.mkfifo(project / ".remat_migrate/lock")
+    ran = cli(project, "--fix")
+    assert ran.code == 2
+    assert "lock is not a regular file" in ran.err
+    assert (project / "src/old.py").read_text() == WRONG
+
+
+# -- folders that are exchanged for links
+
+
+def exchange(folder: Path, target: Path) -> None:
+    folder.rename(folder.with_name(folder.name + "-moved"))
+    folder.symlink_to(target)
+
+
+def before_first_call(
+    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, act: Callable[[], None]
+) -> None:
+    """Act once, right before the first call of a function."""
+    real, calls = getattr(owner, name), 0
+
+    def call(*arguments: object, **options: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            act()
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, call)
+
+
+# Where a run is between listing the journal and its last write.
+_MOMENTS: list[tuple[object, str]] = [
+    (journal, "project_lock"),
+    (project_lock, "open_journal"),
+    (project_lock, "_hide_from_git"),
+    (journal, "clean_up_under_lock"),
+    (journal, "store"),
+    (journal_entries, "_to_json"),
+    (journal, "_write"),
+    (journal, "settle"),
+    (Folder, "create"),
+    (Folder, "rename"),
+    (Folder, "discard"),
+    (Folder, "sync"),
+]
+
+
+@pytest.mark.usefixtures("handles")
+@pytest.mark.parametrize("name", [".remat_migrate", ".remat_migrate/journal", "src"])
+@pytest.mark.parametrize(("owner", "function"), _MOMENTS, ids=[name for _, name in _MOMENTS])
+def test_folder_is_exchanged_while_fixes_are_written(
+    project: Path, monkeypatch: pytest.MonkeyPatch, owner: object, function: str, name: str
+) -> None:
+    write_files(project, {"src/first.py": WRONG})
+    cli(project, "--fix", "src/first.py")  # creates the journal
+    before = read_files(outside(project))
+    folder = project / name
+    before_first_call(monkeypatch, owner, function, lambda: exchange(folder, outside(project)))
+    ran = cli(project, "--fix")
+    assert folder.is_symlink()
+    assert "Traceback" not in ran.err
+    assert read_files(outside(project)) == before
+    sources = project / ("src-moved" if name == "src" else "src")
+    assert (sources / "old.py").read_text() in (WRONG, FIXED)
+
+
+@pytest.mark.usefixtures("handles")
+@pytest.mark.parametrize("name", [".remat_migrate", ".remat_migrate/journal", "src"])
+@pytest.mark.parametrize(
+    ("owner", "function"),
+    [
+        (undo, "project_lock"),
+        (undo, "load"),
+        (undo, "restore"),
+        (Folder, "create"),
+        (Folder, "rename"),
+    ],
+)
+def test_folder_is_exchanged_during_undo(
+    project: Path, monkeypatch: pytest.MonkeyPatch, owner: object, function: str, name: str
+) -> None:
+    cli(project, "--fix")
+    write_files(outside(project), {"old.py": FIXED})
+    before = read_files(outside(project))
+    folder = project / name
+    before_first_call(monkeypatch, owner, function, lambda: exchange(folder, outside(project)))
+    ran = cli(project, "undo")
+    assert folder.is_symlink()
+    assert "Traceback" not in ran.err
+    assert read_files(outside(project)) == before
+
+
+@pytest.mark.usefixtures("handles")
+def test_source_folder_is_exchanged_after_reading(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file behind the link has the text that was read, so only its place tells it apart."""
+    source, before = project / "src", read_files(outside(project))
+    before_first_call(monkeypatch, journal, "_task", lambda: exchange(source, outside(project)))
+    ran = cli(project, "--fix")
+    assert f"src/old.py cannot be read: {source} {IN_THE_WAY}; the file is unchanged" in ran.err
+    assert read_files(outside(project)) == before
+
+
+@pytest.mark.usefixtures("handles")
+def test_project_itself_is_exchanged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(outside(project), {"src/old.py": WRONG, "pyproject.toml": ""})
+    before = read_files(outside(project))
+    before_first_call(monkeypatch, journal, "_task", lambda: exchange(project, outside(project)))
+    ran = cli(project, "--fix")
+    assert f"{project} {IN_THE_WAY}; the file is unchanged" in ran.err
+    assert read_files(outside(project)) == before
+
+
+# -- reports and other files that the user names
+
+_NAMED = [
+    ("--output-format", "sarif={}"),
+    ("--output-file", "{}"),
+    ("report", "--output-file", "{}"),
+    ("--write-baseline", "{}"),
+]
+
+
+@pytest.mark.usefixtures("handles")
+@pytest.mark.parametrize("command", _NAMED, ids=" ".join)
+@pytest.mark.parametrize("target", ["kept.txt", "made.txt"])
+def test_output_is_a_link(project: Path, command: tuple[str, ...], target: str) -> None:
+    link = project / "named"
+    link.symlink_to(outside(project) / target)
+    for name in ("named", "src/../named", str(link)):
+        arguments = [part.format(name) for part in command]
+        ran = cli(project, *arguments)
+        assert ran.code == 2
+        assert f"{link} is a symbolic link" in ran.err or "cannot be accessed" in ran.err
+    assert sorted(read_files(outside(project))) == ["kept.txt", "old.py"]
+    assert (outside(project) / "kept.txt").read_text() == "kept\n"
+
+
+@pytest.mark.usefixtures("handles")
+@pytest.mark.parametrize("command", _NAMED, ids=" ".join)
+def test_output_is_below_a_linked_folder(project: Path, command: tuple[str, ...]) -> None:
+    (project / "docs").symlink_to(outside(project))
+    arguments = [part.format("docs/kept.txt") for part in command]
+    refused(project, *arguments, naming=project / "docs")
+
+
+@pytest.mark.parametrize("command", _NAMED[:3], ids=" ".join)
+def test_output_becomes_a_link(
+    project: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also between the moment that the path is resolved and the moment that it is opened."""
+    (project / "docs").mkdir()
+    arguments = [part.format("docs/kept.txt") for part in command]
+    named = "remat_migrate.discovery.named_outputs"
+    real = folders.open_folder
+
+    def late(*where: Path, **options: bool) -> object:
+        if not (project / "docs").is_symlink():
+            exchange(project / "docs", outside(project))
+        return real(*where, **options)
+
+    monkeypatch.setattr(f"{named}.open_folder", late)
+    refused(project, *arguments, naming=project / "docs")
+
+
+def test_output_through_a_link_of_the_user_to_a_link_of_the_project(project: Path) -> None:
+    (project / "docs").symlink_to(outside(project))
+    mine = project.parent / "mine"
+    mine.symlink_to(project / "docs/kept.txt")
+    refused(project, "--output-file", str(mine), naming=project / "docs")
+
+
+def test_project_without_markers(project: Path) -> None:
+    (project / "pyproject.toml").unlink()
+    (project / "named").symlink_to(outside(project) / "kept.txt")
+    refused(project, "--output-file", "named", naming=project / "named")
+
+
+def test_links_outside_the_project_are_followed(project: Path) -> None:
+    mine = project.parent / "mine"
+    mine.symlink_to(outside(project))
+    (outside(project) / "latest").symlink_to("kept.txt")
+    for name in ("kept.txt", "new.txt", "latest"):
+        file = mine / name
+        assert cli(project, "--output-format", f"json={file}").code == 1
+        assert file.read_text().startswith("{")
+        file.unlink()
+        write_files(outside(project), {"kept.txt": ""})
+    assert cli(project, "--write-baseline", str(mine / "base.json")).code == 0
+    assert cli(project, "--baseline", str(outside(project) / "base.json")).code == 0
+
+
+def test_replaced_report_keeps_its_mode_and_leaves_no_temporary_file(project: Path) -> None:
+    file = project / "out.json"
+    file.write_text("old")
+    file.chmod(0o640)
+    assert cli(project, "--output-format", f"json={file}").code == 1
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert not list(project.rglob("*.tmp"))
+
+
+def test_failed_report_keeps_the_old_one(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = project / "out.json"
+    file.write_text("old")
+
+    def full(handle: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    ran = cli(project, "--output-format", f"json={file}")
+    monkeypatch.undo()
+    assert (ran.code, file.read_text()) == (2, "old")
+    assert "No space left on device" in ran.err
+    assert not list(project.rglob("*.tmp"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("place", ["project", "outside"])
+def test_report_to_a_pipe(project: Path, place: str) -> None:
+    pipe = project.parent / place / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    found: list[bytes] = []
+    thread = threading.Thread(target=lambda: found.append(reader.communicate()[0]))
+    thread.start()
+    assert cli(project, "--output-format", f"json={pipe}").code == 1
+    thread.join(10)
+    assert found[0].startswith(b"{")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_report_to_a_pipe_of_the_project_that_nobody_reads(project: Path) -> None:
+    os.mkfifo(project / "out.sarif")
+    ran = cli(project, "--output-format", "sarif=out.sarif")
+    assert ran.code == 2
+    assert "out.sarif" in ran.err
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there are no such files")
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/null"])
+def test_report_to_a_device(project: Path, name: str, tmp_path: Path) -> None:
+    run = [sys.executable, "-m", "remat_migrate", "--no-cache", "--output-format", f"json={name}"]
+    ran = subprocess.run(run, cwd=project, capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (1, b"")
+    assert ran.stdout.startswith(b"{") is (name == "/dev/stdout")
+    with (tmp_path / "redirected").open("wb") as file:
+        subprocess.run(run, cwd=project, stdout=file, check=False)
+    assert (tmp_path / "redirected").read_bytes() == ran.stdout
+
+
+def test_file_in_a_folder_that_is_not_writable(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is then written in place, unless another name of the file lies elsewhere."""
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Folder, "create", fail)
+    write_files(project, {"out.txt": "a longer text"})
+    write_named(project / "out.txt", b"new")
+    assert (project / "out.txt").read_bytes() == b"new"
+    os.link(outside(project) / "kept.txt", project / "hard.txt")
+    with pytest.raises(PermissionError):
+        write_named(project / "hard.txt", b"new")
+    assert (outside(project) / "kept.txt").read_text() == "kept\n"
+
+
+def test_job_summary_is_a_link(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "summary.md").symlink_to(outside(project) / "kept.txt")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project / "summary.md"))
+    ran = cli(project, "--output-format", "github")
+    assert ran.code == 1
+    assert IN_THE_WAY in ran.err
+    assert (outside(project) / "kept.txt").read_text() == "kept\n"
+
+
+@pytest.mark.usefixtures("handles")
+@pytest.mark.parametrize("name", ["docs", "docs/rules", "docs/rules/README.md"])
+def test_rule_pages_through_a_link(project: Path, name: str) -> None:
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).symlink_to(outside(project))
+    write_files(outside(project), {"RMT999-gone.md": "mine"})
+    refused(project, "rules", "--write", "docs/rules", naming=project / name)
+    if name.endswith(".md"):
+        assert [path.name for path in (project / "docs/rules").iterdir()] == ["README.md"]
+
+
+# -- git
+
+
+def test_tracked_folder_that_was_replaced_by_a_link(project: Path) -> None:
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    exchange(project / "src", outside(project))
+    before = read_files(outside(project))
+    ran = cli(project, "--fix")
+    assert "Traceback" not in ran.err
+    assert read_files(outside(project)) == before
+
+
+def test_crafted_index(project: Path) -> None:
+    """An index with names that git itself would not add."""
+    git(project, "init", "-q")
+    write_files(project, {"aaaaaaaaaaaaaaaaa": WRONG})
+    git(project, "add", ".")
+    index = project / ".git/index"
+    data = index.read_bytes()
+    assert b"aaaaaaaaaaaaaaaaa" in data
+    name = b"../outside/old.py"
+    data = data[:-20].replace(b"aaaaaaaaaaaaaaaaa", name)
+    index.write_bytes(data + hashlib.sha1(data).digest())
+    before = read_files(outside(project))
+    ran = cli(project, "--fix")
+    assert "Traceback" not in ran.err
+    assert read_files(outside(project)) == before
+
+
+# -- open folders
+
+
+@pytest.mark.usefixtures("handles")
+@pytest.mark.parametrize("path", ["..", "src/../..", "src/../../outside"])
+def test_paths_out_of_a_project(project: Path, path: str) -> None:
+    with pytest.raises(OSError, match="is outside"), open_folder(project / path, project):
+        pass
+    with pytest.raises(OSError, match="is outside"), open_folder(outside(project), project):
+        pass
+
+
+@pytest.mark.usefixtures("handles")
+def test_folders_are_created_as_needed(project: Path) -> None:
+    with open_folder(project / "a/b", project, create=True) as folder:
+        folder.write("c.txt", b"1")
+        folder.write("c.txt", b"2")
+        assert folder.read("c.txt") == b"2"
+        assert folder.names() == ["c.txt"]
+        folder.remove("c.txt")
+    assert list((project / "a/b").iterdir()) == []
+    with pytest.raises(FileNotFoundError), open_folder(project / "missing", project):
+        pass
+    with pytest.raises(NotADirectoryError), open_folder(project / "src/old.py", project):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="requires O_PATH")
+def test_folder_that_is_not_readable(project: Path) -> None:
+    (project / "src").chmod(0o300)
+    try:
+        with open_folder(project / "src", project) as folder:
+            folder.write("new.py", b"")
+    finally:
+        (project / "src").chmod(0o700)
+    assert (project / "src/new.py").exists()
