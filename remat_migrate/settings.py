@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from .errors import SettingsError
 from .text.atomic import read_regular
+from .text.source_file import MAX_BYTES
 
 NEWEST_JAX = (0, 12, 0)
 
@@ -65,7 +66,7 @@ class Settings:
         exclude: globs of files and folders to skip unless they are given explicitly.
         fail_on: the lowest severity that fails a run.
         jax_version: the JAX version to migrate to.
-        jobs: the number of processes; has no effect yet.
+        max_file_size: larger files are not read, and reported as unreadable.
         baseline: the file of known findings.
         search_path: folders in which imported packages are looked up.
         wrappers: user-defined functions that apply a checkpoint.
@@ -83,7 +84,7 @@ class Settings:
     exclude: tuple[str, ...] = ()
     fail_on: Severity = "warning"
     jax_version: tuple[int, ...] = NEWEST_JAX
-    jobs: int = 0
+    max_file_size: int = MAX_BYTES >> 20
     baseline: Path | None = None
     search_path: tuple[Path, ...] = ()
     wrappers: tuple[Wrapper, ...] = ()
@@ -208,7 +209,7 @@ def _read_table(config: Path) -> dict[str, object] | None:
         document = tomllib.loads(data.decode())
     except UnicodeDecodeError as error:
         raise SettingsError(f"{config}: is not valid UTF-8: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also of numbers with thousands of digits
         raise SettingsError(f"{config}: is not valid TOML: {error}") from error
     except RecursionError as error:
         raise SettingsError(f"{config}: is nested too deeply") from error
@@ -229,7 +230,7 @@ def _from_table(table: Mapping[str, object], config: Path, root: Path) -> Settin
         "exclude": _Key.strings,
         "fail-on": _Key.severity,
         "jax-version": _Key.version,
-        "jobs": _Key.count,
+        "max-file-size": _Key.count,
         "baseline": _Key.file,
         "search-path": _Key.folders,
         "wrappers": _Key.wrappers,

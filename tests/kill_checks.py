@@ -10,7 +10,7 @@ from pathlib import Path
 from kill_faults import run
 from kill_trees import Tree, copy_tree, differences, strays, tree_of
 
-FIX = ("--fix", "--jobs", "1", "--no-cache", "--output-format", "concise", ".")
+FIX = ("--fix", "--no-cache", "--output-format", "concise", ".")
 UNDO = ("undo", ".")
 # How often to undo: a run that recovers another run writes two journal entries.
 _MOST_UNDONE = 3

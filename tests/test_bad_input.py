@@ -205,7 +205,10 @@ def test_a_file_of_fifty_thousand_lines(project: Path) -> None:
     ("settings", "message"),
     [
         ("[tool.remat-migrate]\nselct = []\n", "unknown key tool.remat-migrate.selct"),
-        ("[tool.remat-migrate]\njobs = 'two'\n", "expected a non-negative integer, got a string"),
+        (
+            "[tool.remat-migrate]\nmax-file-size = 'two'\n",
+            "expected a non-negative integer, got a string",
+        ),
         ("[tool.remat-migrate]\nignore = ['RMT9']\n", "no rule code starts with RMT9"),
         (
             "[tool.remat-migrate.wrappers]\n'pkg.f' = 'jax.chekpoint'\n",

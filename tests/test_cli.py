@@ -61,7 +61,6 @@ class TestExitCodes:
             ["--select", "RMT9"],
             ["--select", "?"],
             ["--jax-version", "new"],
-            ["--jobs", "-1"],
             ["--output-format", "xml"],
             ["--output-file", "src"],
             ["--output-file", "nowhere/report.txt"],

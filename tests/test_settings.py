@@ -34,7 +34,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ignore = ["RMT104"]
         exclude = ["vendored/"]
         jax-version = "0.10.2"
-        jobs = 3
+        max-file-size = 3
         search-path = ["stubs", "env/lib/python3.*/site-packages"]
         [tool.remat-migrate.per-file-ignores]
         "tests/**" = ["RMT101"]
@@ -59,7 +59,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         per_file_ignores={"tests/**": ("RMT101",)},
         exclude=("vendored/",),
         jax_version=(0, 10, 2),
-        jobs=3,
+        max_file_size=3,
         search_path=(
             tmp_path / "stubs",
             tmp_path / "env/lib/python3.11/site-packages",
@@ -78,12 +78,12 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 def test_the_nearest_file_with_the_table_wins(tmp_path: Path) -> None:
     inner = tmp_path / "packages" / "inner"
     inner.mkdir(parents=True)
-    (tmp_path / "pyproject.toml").write_text("[tool.remat-migrate]\njobs = 2\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.remat-migrate]\nmax-file-size = 2\n")
     (inner / "pyproject.toml").write_text("[project]\nname = 'inner'\n")
-    assert load_settings(inner, inner / "model.py").jobs == 2
+    assert load_settings(inner, inner / "model.py").max_file_size == 2
     assert load_settings(inner, inner / "model.py").base == tmp_path
-    (inner / "pyproject.toml").write_text("[tool.remat-migrate]\njobs = 5\n")
-    assert load_settings(inner, inner / "model.py").jobs == 5
+    (inner / "pyproject.toml").write_text("[tool.remat-migrate]\nmax-file-size = 5\n")
+    assert load_settings(inner, inner / "model.py").max_file_size == 5
 
 
 def test_the_defaults_apply_without_a_table(tmp_path: Path) -> None:
@@ -100,8 +100,14 @@ def test_the_defaults_apply_without_a_table(tmp_path: Path) -> None:
         ('select = "RMT1"', ["tool.remat-migrate.select", "array of strings", "string 'RMT1'"]),
         ("ignore = [1]", ["tool.remat-migrate.ignore", "array of strings", "an integer 1"]),
         ('select = ["RMT-1"]', ["tool.remat-migrate.select", "'RMT-1' is not a rule code"]),
-        ("jobs = true", ["tool.remat-migrate.jobs", "non-negative integer", "a boolean True"]),
-        ("jobs = -1", ["tool.remat-migrate.jobs", "non-negative integer", "an integer -1"]),
+        (
+            "max-file-size = true",
+            ["tool.remat-migrate.max-file-size", "non-negative integer", "a boolean True"],
+        ),
+        (
+            "max-file-size = -1",
+            ["tool.remat-migrate.max-file-size", "non-negative integer", "an integer -1"],
+        ),
         ("jax-version = 0.10", ["tool.remat-migrate.jax-version", "version", "a float 0.1"]),
         ('jax-version = "new"', ["tool.remat-migrate.jax-version", "'new' is not a JAX version"]),
         ('per-file-ignores = ["a"]', ["tool.remat-migrate.per-file-ignores", "a table", "array"]),
@@ -120,7 +126,7 @@ def test_the_defaults_apply_without_a_table(tmp_path: Path) -> None:
             "verify = {tolerence = 1}",
             ["tool.remat-migrate.verify.tolerence", "did you mean tolerance?"],
         ),
-        ("jobs = ", ["not valid TOML", "line 2"]),
+        ("max-file-size = ", ["not valid TOML", "line 2"]),
     ],
 )
 def test_errors_name_file_key_and_problem(tmp_path: Path, body: str, words: list[str]) -> None:
@@ -142,12 +148,12 @@ def test_select_on_the_command_line_replaces_the_settings() -> None:
 
 
 def test_other_options_add_to_the_settings() -> None:
-    settings = Settings(select=("RMT1",), ignore=("RMT104",), jobs=4)
+    settings = Settings(select=("RMT1",), ignore=("RMT104",), max_file_size=4)
     chosen = with_options(settings, Options(extend_select=("RMT2",), ignore=("RMT103",)))
     assert chosen.select == ("RMT1",)
     assert chosen.extend_select == ("RMT2",)
     assert chosen.ignore == ("RMT104", "RMT103")
-    assert chosen.jobs == 4
+    assert chosen.max_file_size == 4
     assert with_options(settings, Options(jax_version="0.4.30")).jax_version == (0, 4, 30)
 
 

@@ -11,7 +11,7 @@ from ..discovery.installed import default_search_path
 from ..errors import SourceError
 from ..prefilter.words import ESCAPED, WORDS
 from ..text import SourceFile, read_source
-from ..text.source_file import may_be_notebook, read_bytes
+from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
 
 # The start of a line of a notebook's code.
 _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
@@ -37,11 +37,13 @@ class Files:
         overlay: Mapping[Path, SourceFile] | None = None,
         search_path: Sequence[Path] = (),
         refused: Mapping[Path, SourceError] | None = None,
+        limit: int = MAX_BYTES,
     ) -> None:
         self.root = root
         self.targets = tuple(dict.fromkeys(targets))
         self.all = tuple(dict.fromkeys((*targets, *context)))
         self._search_path = tuple(search_path)
+        self._limit = limit
         self.beyond: dict[Path, bool] = {}
         self.unreadable: set[Path] = set()
         self._listed = frozenset(self.all)
@@ -61,7 +63,7 @@ class Files:
         if shown is not None:
             return shown.encode(shown.text)
         try:
-            data = read_bytes(path)
+            data = read_bytes(path, self._limit)
         except SourceError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 self._looked_at(path, False)

@@ -81,7 +81,8 @@ def load_project(
         words: further words that make a file matter.
         refused: files that count as unreadable.
     """
-    files = Files(settings.root, targets, context, overlay, settings.search_path, refused)
+    limit = settings.max_file_size << 20
+    files = Files(settings.root, targets, context, overlay, settings.search_path, refused, limit)
     project = Project(settings, (*targets, *texts), files, previous=previous, learned=learned)
     _Selection(project, words).choose()
     for path in texts:

@@ -13,6 +13,8 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..text.source_file import MAX_BYTES
+
 # The resolution of FAT, the coarsest of file systems in use.
 _COARSE_NS = 2 * 10**9
 _ABSENT = "-"
@@ -63,6 +65,8 @@ def content_hash(name: str, state: str) -> str | None:
     try:
         with open(name, "rb", buffering=0, opener=_open_without_blocking) as file:
             if _state(os.fstat(file.fileno())) != state:
+                return None
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
                 return None
             data = file.read()
             if _state(os.fstat(file.fileno())) != state:

@@ -329,11 +329,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if arguments is None:
         # Almost all objects live until the end; collecting garbage took a tenth of the run time.
         gc.disable()
+    # A program may be started with closed streams. What is done and the exit code are the same.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (for the whole run)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # The terminal's encoding may lack a character of a file name.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
+        _check_current_folder()
         code = cli.main(arguments, prog_name="remat-migrate", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
@@ -364,6 +368,19 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if arguments is None:
         _exit_at_once(code)
     sys.exit(code)
+
+
+def _check_current_folder() -> None:
+    """Check that there is a current folder.
+
+    Raises:
+        UsageError: there is none.
+    """
+    try:
+        os.getcwd()
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError(f"the current folder cannot be used: {reason}") from error
 
 
 def _exit_at_once(code: object) -> None:

@@ -118,13 +118,6 @@ _analysis = _options(
         help="The JAX version to migrate to.  [default: newest known]",
     ),
     click.option(
-        "--jobs",
-        "-j",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Accepted for compatibility; has no effect yet.",
-    ),
-    click.option(
         "--no-cache", is_flag=True, envvar="REMAT_MIGRATE_NO_CACHE", help="Disable the cache."
     ),
     click.option(
@@ -169,7 +162,6 @@ def analysis_options(command: _Command) -> _Command:
         extend_select: tuple[str, ...],
         ignore: tuple[str, ...],
         jax_version: str | None,
-        jobs: int | None,
         fail_on: Severity | None,
         outputs: tuple[Output, ...],
         output_file: Path | None,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..text.source_file import may_be_notebook
+from ..errors import SourceError
+from ..text.source_file import may_be_notebook, read_bytes
 
 _PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 _TEXT_SUFFIXES = (".sh", ".bash", ".yaml", ".yml", ".toml", ".mk", ".env")
@@ -41,8 +42,8 @@ def _is_notebook(path: Path, data: bytes | None) -> bool:
     from ..text.markdown_cells import is_notebook
 
     try:
-        return is_notebook(path.read_bytes() if data is None else data)
-    except (OSError, UnicodeEncodeError):  # The latter if the system cannot represent the name.
+        return is_notebook(read_bytes(path) if data is None else data)
+    except (SourceError, UnicodeEncodeError):  # The latter if the system cannot represent the name.
         return False
 
 

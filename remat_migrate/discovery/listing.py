@@ -10,11 +10,16 @@ import os
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 
+from ..errors import UsageError
 from .globs import ignore_rules, is_ignored
 from .roots import BUILT, FOREIGN, find_root
+
+# Listing a million files takes less.
+_GIT_SECONDS = 60
 
 # The files that decide how a folder is listed.
 _MARKERS = frozenset({".gitignore", "pyvenv.cfg"})
@@ -81,10 +86,29 @@ def list_names(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -
 # -- git
 
 
+@cache
+def git_program() -> str | None:
+    """Return the path of git, which must not be that of a program in the current folder."""
+    here = os.getcwd()
+    for folder in os.get_exec_path():
+        path = os.path.join(folder, "git.exe" if os.name == "nt" else "git")
+        if os.path.isabs(folder) and os.path.commonpath((here, os.path.realpath(folder))) != here:
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+    return None
+
+
 def run_git(
     folder: str | Path, *arguments: str, data: bytes = b""
 ) -> subprocess.CompletedProcess[bytes] | None:
-    """Run a git command in a folder, with `data` as stdin; None if git is not installed."""
+    """Run a git command in a folder, with `data` as stdin; None if git is not installed.
+
+    Raises:
+        UsageError: git takes too long.
+    """
+    program = git_program()
+    if program is None:
+        return None
     # Hooks set GIT_DIR and GIT_INDEX_FILE, possibly for another folder.
     environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
     try:
@@ -92,16 +116,22 @@ def run_git(
             # A repository can configure the file system monitor, and the transport for fetching
             # missing objects, as commands to execute.
             [
-                *("git", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
+                *(program, "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
                 *("-C", str(folder), *arguments),
             ],
             input=data,
             capture_output=True,
             check=False,
             env={**environment, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
+            timeout=_GIT_SECONDS,
         )
     except OSError:
         return None
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(
+            f"git {arguments[0]} in {folder} took longer than {_GIT_SECONDS} s; a pipe in the place"
+            " of .gitignore or of a file in .git makes git wait for ever"
+        ) from error
 
 
 def _git_output(folder: str, *arguments: str) -> bytes | None:

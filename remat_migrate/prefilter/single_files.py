@@ -13,7 +13,7 @@ from ..discovery.roots import find_root, repository
 from ..errors import SourceError
 from ..settings import Settings, load_settings
 from ..text import read_source
-from ..text.source_file import may_be_notebook
+from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
 from .code import code_of
 from .imports import Import, imports_of
 from .mentions import shows_name
@@ -65,14 +65,15 @@ def cannot_matter(
         settings.per_file_ignores,
         settings.wrappers,
         settings.scans,
+        settings.max_file_size < MAX_BYTES >> 20,
     )
     return not any(unchecked) and not concerned(settings)
 
 
 def _has_nothing(path: Path) -> bool:
     try:
-        data = path.read_bytes()
-    except OSError:
+        data = read_bytes(path)
+    except SourceError:
         return False
     if may_be_notebook(path) and ESCAPED.search(data):
         return False
@@ -105,7 +106,7 @@ def _may_name(data: bytes) -> bool:
 
 def _imports_alias(path: Path, top: Path) -> bool:
     """Return whether a file may import an alias of a checkpoint from another file below `top`."""
-    data = path.read_bytes()
+    data = read_bytes(path)
     if may_be_notebook(path):
         try:
             data = read_source(path, data).text.encode()
@@ -147,8 +148,8 @@ def _gives_alias(
             if len(seen) > _MOST_FOLLOWED:
                 return True
             try:
-                text = file.read_bytes()
-            except OSError:
+                text = read_bytes(file)
+            except SourceError:
                 continue
             if any(word in text for word in WORDS):
                 aliases = {alias.decode(errors="replace") for alias in bound_aliases(text)}

@@ -27,6 +27,8 @@ from .escapes import original, original_column
 Located = ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias | ast.excepthandler
 
 _BLOCK = 1 << 20
+# Larger files are not read, unless the settings allow it. Generated code is smaller.
+MAX_BYTES = 64 << 20
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
@@ -272,11 +274,11 @@ def first_line(node: Located) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     """Read a file without buffered I/O, because a run reads thousands of files.
 
     Raises:
-        SourceError: the file cannot be read.
+        SourceError: the file cannot be read, or has more bytes than `limit`.
     """
     try:
         descriptor = os.open(path, _READING)
@@ -285,12 +287,15 @@ def read_bytes(path: Path) -> bytes:
             if not stat.S_ISREG(found.st_mode):
                 raise ValueError("it is not a regular file")
             size = found.st_size
-            data = os.read(descriptor, size + 1)
-            if len(data) == size:
+            data = b"" if size > limit else os.read(descriptor, size + 1)
+            if size == len(data):
                 return data
             parts = [data]  # it has grown, tells no size, or comes in parts
-            while parts[-1]:
+            while parts[-1] and size <= limit:
                 parts.append(os.read(descriptor, _BLOCK))
+                size += len(parts[-1])
+            if size > limit:
+                raise ValueError(f"it is larger than {limit >> 20} MB, see max-file-size")
             return b"".join(parts)
         finally:
             os.close(descriptor)

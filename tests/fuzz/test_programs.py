@@ -77,7 +77,7 @@ def test_training_programs_parse_and_are_reproducible() -> None:
             ast.parse(text)
 
 
-def test_result_is_independent_of_order_jobs_and_hash_seed(
+def test_result_is_independent_of_order_and_hash_seed(
     tmp_path: Path, texts: tuple[str, ...]
 ) -> None:
     files = {f"m{n}.py": arbitrary(Draw(f"{SEED}/{n}"), texts) for n in range(6)}

@@ -89,7 +89,7 @@ def test_folders_and_many_files_take_a_full_run(tmp_path: Path) -> None:
         "extend-select = ['RMT9']",
         "per-file-ignores = {'a.py' = ['RMT9']}",
         "wrappers = {'pkg.f' = 'jax.nothing'}",
-        "jobs = 'many'",
+        "max-file-size = 'many'",
         "unknown = 1",
     ],
 )
