@@ -250,6 +250,75 @@ def test_help_loads_almost_nothing():
     )
 
 
+# Calls that write, or that open what is written to.
+_WRITING_MODULES = ("os", "shutil", "tempfile")
+_WRITING_FUNCTIONS = re.compile(
+    r"mkdir|makedirs|replace|renames?|remove|removedirs|unlink|rmdir|rmtree|(sym)?link|truncate"
+    r"|chmod|chown|utime|setxattr|mkfifo|copy\w*|move|mk[sd]temp|\w*Temporary\w*"
+)
+_WRITING_METHODS = re.compile(
+    r"write_text|write_bytes|mkdir|touch|symlink_to|hardlink_to|unlink|rename|rmdir|chmod"
+)
+_WRITING_OWN = re.compile("Folder|open_folder|open_journal|project_lock|open_named|write_named")
+_WRITING_MODE = re.compile(r"[rbt]*[wax+][rwaxbt+]*")
+
+
+def writes(text: str) -> set[str]:
+    """The calls in a module that write files."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module in _WRITING_MODULES:
+            found |= {a.name for a in node.names if _WRITING_FUNCTIONS.fullmatch(a.name)}
+        if not isinstance(node, ast.Call):
+            continue
+        owner, _, name = ast.unparse(node.func).rpartition(".")
+        values = (*node.args, *(keyword.value for keyword in node.keywords))
+        modes = [str(value.value) for value in values if isinstance(value, ast.Constant)]
+        if (
+            (owner in _WRITING_MODULES and _WRITING_FUNCTIONS.fullmatch(name))
+            or (owner and _WRITING_METHODS.fullmatch(name))
+            or _WRITING_OWN.fullmatch(name)
+            or (name in ("open", "fdopen", "ZipFile") and any(map(_WRITING_MODE.fullmatch, modes)))
+            or (name == "open" and re.search("O_(WRONLY|RDWR|CREAT)", text))
+        ):
+            found.add(name)
+    return found
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "path.write_text('')",
+        "open(path, 'w')",
+        "path.open(mode='ab')",
+        "os.open(path, os.O_WRONLY)",
+        "from shutil import rmtree",
+        "os.replace(a, b)",
+        "zipfile.ZipFile(path, 'w')",
+    ],
+)
+def test_calls_that_write_are_recognized(code):
+    assert writes(code)
+    assert not writes("open(path, 'rb'); os.open(path, os.O_RDONLY); text.replace('w', '')")
+
+
+def test_every_place_that_writes_is_listed():
+    table = (ROOT / "ARCHITECTURE.md").read_text().partition("## What is written")[2]
+    rows = [line.split("|") for line in table.partition("\n## ")[0].splitlines() if "`" in line]
+    listed = {name for row in rows if len(row) > 3 for name in re.findall(r"`(.+?)`", row[2])}
+    found = {
+        path.relative_to("remat_migrate").as_posix()
+        for path in MODULES
+        if path.parts[0] == "remat_migrate"
+        and "worker" not in path.parts
+        and writes((ROOT / path).read_text())
+    }
+    assert listed == found
+    for test in {name for row in rows if len(row) > 3 for name in re.findall(r"`(.+?)`", row[3])}:
+        file, _, name = test.partition("::")
+        assert re.search(rf"^(def|class) {name}\b", (ROOT / "tests" / file).read_text(), re.M), test
+
+
 def test_nothing_about_a_machine():
     """No absolute path of someone's folders in what is published."""
     for path in (*MODULES, *TESTS, *(p.relative_to(ROOT) for p in ROOT.glob("*.md"))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,6 +100,8 @@ def recorders(sides: Sides, copy: Workspace, units: Sequence[Unit]) -> Iterator[
     originals = {}
     for path, names in by_path.items():
         place = copy.at(path)
+        if not Path(os.path.realpath(place)).is_relative_to(copy.folder):
+            continue  # linked instead of copied, so writing would change the project
         try:
             data = place.read_bytes()
             source = read_source(place, data)

@@ -10,13 +10,16 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from support import git, write_files
+from support import git, read_files, write_files
 
 from remat_migrate.errors import VerificationError
 from remat_migrate.verify.copies import workspace
 from remat_migrate.verify.copies.workspace import Workspace, make_workspace
+from remat_migrate.verify.recording import recorders
 from remat_migrate.verify.scratch import remove_folder
 
 
@@ -377,3 +380,22 @@ class TestRemoval:
         assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o500
         assert contents(tmp_path) == {"kept/d": "copy"}
         (tmp_path / "kept").chmod(0o700)
+
+
+@pytest.mark.parametrize("limit", ["BIG_FILE", "MOST_BYTES"])
+def test_recorders_do_not_write_through_links(
+    root: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """What is too large to copy is linked."""
+    monkeypatch.setattr(workspace, limit, 1)
+    write_files(root, {"a.py": "def f(x): ...\n", "z/b.py": "def g(x): ...\n"})
+    before = read_files(root)
+    copy = copied(root)
+    sides: Any = SimpleNamespace(relative=lambda path: path.relative_to(root).as_posix())
+    units: Any = [
+        SimpleNamespace(path=root / "a.py", qualname="f"),
+        SimpleNamespace(path=root / "z/b.py", qualname="g"),
+    ]
+    with recorders(sides, copy, units):
+        assert read_files(root) == before
+        assert (copy.folder / "z/b.py").read_text() == "def g(x): ...\n"
