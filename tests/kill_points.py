@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import random
+import shutil
 import signal
 import stat
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from kill_checks import FIX, UNDO, Findings, Subject, check_after
@@ -124,6 +126,54 @@ def concurrent_edits(subject: Subject, sample: Sample) -> list[Findings]:
                 found.counts["after it was written"] += name not in done.err
             everything.append(found)
     return everything
+
+
+def exchanges(subject: Subject, sample: Sample) -> list[Findings]:
+    """Exchange a folder for a link to a copy of it outside the project, at every call."""
+    both = []
+    changed = [name for name, state in subject.old.items() if state != subject.new[name]]
+    sources = sorted({name.rpartition("/")[0] for name in changed} - {""})
+    for command, fixed in ((FIX, False), (UNDO, True)):
+        found = Findings(f"{'undo' if fixed else '--fix'}, another process exchanges a folder")
+        whole = run(subject.start(fixed), command)
+        for number in sample(len(whole.events)):
+            for name in (*sources, ".remat_migrate", ".remat_migrate/journal"):
+                root = subject.start(fixed)
+                folder, outside = root / name, root.with_name("outside")
+                shutil.rmtree(outside, ignore_errors=True)
+                if folder.is_dir():
+                    shutil.copytree(folder, outside, symlinks=True)
+                else:
+                    outside.mkdir()
+                before = _everything(outside)
+                event = whole.events[number - 1]
+                done = run(root, command, _edit_at(number, partial(_link, target=outside), folder))
+                where = f"{name} at call {number}, {_named(event, root)}"
+                found.check(where, "the run crashed:", "Traceback" not in done.err, done.err)
+                found.check(where, "was not exchanged", folder.is_symlink())
+                after = _everything(outside)
+                found.check(where, "was written outside:", after == before, str(after)[:300])
+                found.counts["runs"] += 1
+                found.counts["told"] += "symbolic link" in done.err
+        both.append(found)
+    return both
+
+
+def _link(folder: Path, target: Path) -> None:
+    if folder.is_dir():
+        os.rename(folder, f"{folder}-moved")
+    folder.parent.mkdir(exist_ok=True)
+    folder.symlink_to(target)
+
+
+def _everything(folder: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        path.relative_to(folder).as_posix(): (
+            path.lstat().st_mode,
+            path.read_bytes() if stat.S_ISREG(path.lstat().st_mode) else b"",
+        )
+        for path in folder.rglob("*")
+    }
 
 
 def _replace_by(path: Path, make: Callable[[Path], object]) -> None:

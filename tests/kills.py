@@ -9,6 +9,7 @@ Each campaign prints its counters and violations:
   run is a fork, so this is exact);
 - faults: every such call fails, once or together with all later ones: a full disk, a broken disk;
 - edits: at every such call, another process edits, deletes or replaces a file that is to be fixed;
+- exchanges: at every such call, another process exchanges a folder for a link out of the project;
 - power: the possible disk contents, by the guarantees of POSIX, after a power loss at any call;
 - times: kill `python -m remat_migrate` at random times, while it writes and during the whole run;
 - twice: two concurrent runs, either two `--fix` or one `--fix` and one `undo`;
@@ -31,11 +32,11 @@ from pathlib import Path
 
 from kill_checks import FIX, UNDO, Findings, prepare
 from kill_faults import load
-from kill_points import concurrent_edits, faults, points, power
+from kill_points import concurrent_edits, exchanges, faults, points, power
 from kill_times import full_disks, times, twice
 from kill_trees import make_tree, plant
 
-_EXACT = ("points", "faults", "edits", "power")
+_EXACT = ("points", "faults", "edits", "exchanges", "power")
 _REAL = ("times", "twice", "disks")
 
 
@@ -76,7 +77,12 @@ def _campaigns(asked: argparse.Namespace, folder: Path) -> Iterator[Findings]:
     if asked.tree is None and wants(*_EXACT):
         # Every call for every kind of file is tried, so one file of each kind is enough.
         subject = prepare(make_tree(folder / "small"), folder)
-        campaigns = {"points": points, "faults": faults, "edits": concurrent_edits}
+        campaigns = {
+            "points": points,
+            "faults": faults,
+            "edits": concurrent_edits,
+            "exchanges": exchanges,
+        }
         for name, campaign in campaigns.items():
             if wants(name):
                 yield from campaign(subject, sample)

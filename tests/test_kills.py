@@ -33,6 +33,16 @@ def test_killed_at_sampled_calls() -> None:
         assert int(re.findall(r"(\d+) calls", counts)[0]) > 100
 
 
+def test_folders_exchanged_at_sampled_calls() -> None:
+    found = campaigns("--only", "exchanges", "--points", "2", "--seed", "3")
+    assert list(found) == [
+        "--fix, another process exchanges a folder",
+        "undo, another process exchanges a folder",
+    ]
+    for counts in found.values():
+        assert int(re.findall(r"(\d+) told", counts)[0]) > 0
+
+
 def test_power_loss_after_any_call() -> None:
     found = campaigns("--only", "power", "--points", "5")
     assert list(found) == ["power loss in --fix", "power loss in undo"]
@@ -48,6 +58,11 @@ def test_killed_at_every_call() -> None:
 @pytest.mark.parametrize("campaign", ["faults", "edits"])
 def test_faults_and_concurrent_edits_at_sampled_calls(campaign: str) -> None:
     assert len(campaigns("--only", campaign, "--points", "20")) == 10
+
+
+@pytest.mark.slow
+def test_folders_exchanged_at_every_call() -> None:
+    assert len(campaigns("--only", "exchanges")) == 2
 
 
 @pytest.mark.slow
