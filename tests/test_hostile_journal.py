@@ -174,6 +174,16 @@ def test_entry_is_a_pipe(project: Path) -> None:
     assert "cannot read this journal entry" in ran.err
 
 
+@pytest.mark.parametrize("name", ["lock", ".gitignore", "journal/000001-ab.json"])
+def test_huge_sparse_files(project: Path, name: str) -> None:
+    committed(project)
+    with (project / ".remat_migrate" / name).open("w") as file:
+        file.truncate(2**40)
+    ran = cli(project, "undo")
+    assert "Traceback" not in ran.err
+    assert ("is larger than" in ran.err) is name.endswith(".json")
+
+
 def test_special_permission_bits_are_dropped(project: Path) -> None:
     committed(project, saved("new.sh", mode=0o6755))
     assert cli(project, "undo", "--force").code == 0

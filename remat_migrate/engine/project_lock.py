@@ -87,7 +87,7 @@ def _hide_from_git(folder: Folder) -> None:
     name = ".gitignore"
     try:
         try:
-            folder.read(name)
+            _close(folder.open(name))
         except FileNotFoundError:
             folder.write(name, b"*\n")
     except OSError as error:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+_MOST_BYTES = 2**30
 # Windows cannot open folders; there, paths are checked before and after each operation.
 _HAS_HANDLES = os.open in os.supports_dir_fd
 _HAS_FCHMOD = os.chmod in os.supports_fd
@@ -164,6 +165,8 @@ class Folder:
         """Return the content of a regular file."""
         handle = self.open(name)
         try:
+            if os.fstat(handle).st_size > _MOST_BYTES:
+                raise OSError(errno.EFBIG, f"{self.path / name} is larger than 1 GiB")
             with open(handle, "rb", closefd=False) as file:
                 return file.read()
         finally:
