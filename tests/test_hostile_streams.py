@@ -111,6 +111,9 @@ def test_git_is_not_a_program_of_the_current_folder(
     listing.git_program.cache_clear()
     try:
         assert listing.git_program() == found
+        monkeypatch.chdir("/")  # as in a container
+        listing.git_program.cache_clear()
+        assert listing.git_program() is not None
     finally:
         listing.git_program.cache_clear()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from .globs import ignore_rules, is_ignored
-from .roots import BUILT, FOREIGN, find_root
+from .roots import BUILT, FOREIGN, absolute, find_root, is_too_wide
 
 # Listing a million files takes less.
 _GIT_SECONDS = 60
@@ -89,10 +89,12 @@ def list_names(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -
 @cache
 def git_program() -> str | None:
     """Return the path of git, which must not be that of a program in the current folder."""
-    here = os.getcwd()
+    here = absolute(Path.cwd())
     for folder in os.get_exec_path():
         path = os.path.join(folder, "git.exe" if os.name == "nt" else "git")
-        if os.path.isabs(folder) and os.path.commonpath((here, os.path.realpath(folder))) != here:
+        # Below the root of the file system, where containers start, are all programs.
+        is_here = absolute(Path(folder)).is_relative_to(here) and not is_too_wide(here)
+        if os.path.isabs(folder) and not is_here:
             if os.path.isfile(path) and os.access(path, os.X_OK):
                 return path
     return None
