@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -110,10 +111,16 @@ def path_of(uri: str, folders: Sequence[Path], language: str = "") -> Path | Non
     An unsaved document counts as a file in the first folder of the workspace, so that its imports
     are found.
     """
-    scheme = urlsplit(uri).scheme
-    if scheme == "file":
-        found = to_fs_path(uri)
-        return Path(os.path.realpath(found)) if found else None
+    try:
+        scheme = urlsplit(uri).scheme
+        found = to_fs_path(uri) if scheme == "file" else None
+        if found:
+            real = Path(os.path.realpath(found))
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                real.lstat()
+            return real
+    except (ValueError, OSError):
+        return None  # There cannot be such a file: it has null bytes, or a name that is too long.
     if scheme != "untitled":
         return None
     name = unquote(uri.partition(":")[2])

@@ -193,6 +193,13 @@ class TestDiagnostics:
         assert editor.codes(uri) == []
         assert "step = jax.checkpoint(abs)" in editor.texts[uri]
 
+    def test_go_on_after_addresses_that_name_no_file(self, editor: Editor, project: Path) -> None:
+        odd = ["", "file:", "git:/a.py", "file:///a%00b.py", f"file:///{'a' * 5000}.py"]
+        for uri in odd:
+            editor.open(uri, MODEL)
+        assert editor.codes(editor.open(project / "model.py")) == ["RMT101"]
+        assert editor.messages == []
+
     def test_take_unsaved_callers_into_account(self, editor: Editor, project: Path) -> None:
         (project / "train.py").unlink()
         model = editor.open(project / "model.py")
