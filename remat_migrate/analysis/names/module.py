@@ -76,6 +76,8 @@ class Module:
     editable: bool = True
     _parents: dict[ast.AST, ast.AST] = field(default_factory=dict, repr=False)
     _scopes: dict[ast.AST, Scope] = field(default_factory=dict, repr=False)
+    # The scopes whose bodies hold a statement or, of a lambda, an expression.
+    _bodies: dict[ast.AST, Scope] = field(default_factory=dict, repr=False)
     _flows: dict[Scope, Flow] = field(default_factory=dict, repr=False)
     _writers: dict[tuple[Scope, str], list[Scope]] = field(default_factory=dict, repr=False)
     _nodes: list[ast.AST] = field(default_factory=list, repr=False)
@@ -107,6 +109,10 @@ class Module:
                     continue
                 value = getattr(node, name, None)
                 inner = own if name == "body" else scope
+                if inner is not scope:
+                    self._bodies.update(
+                        (child, own) for child in (value if isinstance(value, list) else [value])
+                    )
                 if value.__class__ is list:
                     for child in value:
                         if isinstance(child, ast.AST):
@@ -158,15 +164,11 @@ class Module:
         one.
         """
         self._index()
-        child = node
-        for around in self.ancestors(node):
-            if isinstance(around, Definition):
-                if child in around.body:
-                    return self._scopes[around]
-            elif isinstance(around, ast.Lambda):
-                if child is around.body:
-                    return self._scopes[around]
-            child = around
+        found: ast.AST | None = node
+        while found is not None:
+            if (scope := self._bodies.get(found)) is not None:
+                return scope
+            found = self._parents.get(found)
         return self._scopes[self.tree]
 
     def scope_of(self, node: ast.Module | ast.ClassDef | FunctionNode) -> Scope:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,11 @@ ASSERTION = "an assertion on it"
 AND_OR = "`and`/`or` on it"
 NOT = "`not` on it"
 CONDITIONS = frozenset({BRANCH, LOOP, ASSERTION})
+_TOLD_APART = frozenset({*CONDITIONS, AND_OR, NOT})
+
+# A caller is told of so many places that need the same parameter in the same way: otherwise each
+# of n functions that call one another would know every place in all of them.
+_MOST_ALIKE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,20 @@ def merged_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
         alike = (replace(need, traced=frozenset()), bool(need.traced))
         found[alike] = found.get(alike, frozenset()) | need.traced
     return tuple(replace(need, traced=traced) for (need, _), traced in found.items())
+
+
+def passed_on(needs: Iterable[Need]) -> Iterator[Need]:
+    """Yield the needs of a function that concern its callers; of many that are alike, the first."""
+    alike: Counter[tuple[object, ...]] = Counter()
+    for need in needs:
+        reason = need.reason if need.reason in _TOLD_APART else ""
+        kind = (
+            *(need.parameter, need.index, reason, need.certain, need.opaque, need.called),
+            *(need.type_test, need.operands, bool(need.traced)),
+        )
+        alike[kind] += 1
+        if alike[kind] <= _MOST_ALIKE:
+            yield need
 
 
 def learned_needs(learned: Iterable[Learned], module: Module, node: FunctionNode) -> Iterator[Need]:

@@ -43,6 +43,7 @@ from .need import (
     Need,
     learned_needs,
     merged_needs,
+    passed_on,
 )
 from .object_uses import called_object, is_part
 from .static_layers import static_passed
@@ -362,7 +363,7 @@ class _Analysis(LibraryCalls):
         given = sum(len(call.args) - 1 for call in partial_calls(callee))
         call, skip = full_arguments(callee, node), target.skip - given
         own = {p.arg for p in positional_parameters(function.node)[:skip]}
-        for need in self._needs.of(function, target.owner):
+        for need in passed_on(self._needs.of(function, target.owner)):
             name, index = need.parameter, need.index
             if name in own:
                 found = self._of_receiver(function, node, index)

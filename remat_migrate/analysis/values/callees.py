@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ..names.module import Module, once
 from .bind import with_partials
 from .classes import class_chain
 from .evaluator import Evaluator
@@ -89,13 +90,22 @@ def is_pytree(evaluator: Evaluator, cls: Class) -> bool:
             for value in evaluator.values(owner.module, callee):
                 if isinstance(value, External) and value.name in _PYTREE_DECORATORS:
                     return True
-        name = owner.node.name
-        for node in owner.module.nodes:
-            match node:
-                case ast.Call(func=ast.Attribute(attr=attr)) if attr.startswith("register_"):
-                    if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
-                        return True
+        if owner.node.name in _registered(owner.module):
+            return True
     return False
+
+
+@once
+def _registered(module: Module) -> frozenset[str]:
+    """Return the names that a module passes to functions such as `register_pytree_node`."""
+    return frozenset(
+        argument.id
+        for node in module.nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if node.func.attr.startswith("register_")
+        for argument in node.args
+        if isinstance(argument, ast.Name)
+    )
 
 
 def is_frozen(evaluator: Evaluator, cls: Class) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -15,31 +16,55 @@ from .values import Applied, Bound, Class, External, Function, Instance, Value, 
 
 def class_chain(ev: Evaluation, cls: Class) -> Iterator[Value]:
     """Yield a class and its bases in method resolution order (C3); external bases as External."""
-    return _linearized(ev, cls, {})
+    yield replace(cls, exact=True)
+    order = ev.chains.get(cls.node)
+    if order is None:
+        known: dict[Value, Sequence[Value]] = {}
+        is_open: list[Value] = []
+        order = _linearized(ev, cls, known, is_open)
+        if not is_open:
+            ev.chains |= {base.node: c for base, c in known.items() if isinstance(base, Class)}
+            ev.chains[cls.node] = order
+    yield from order[1:]
 
 
-def _linearized(ev: Evaluation, cls: Value, known: dict[Value, list[Value]]) -> Iterator[Value]:
-    """Return the resolution order of `cls`; `known` holds the orders of bases being merged."""
-    seen: set[Value] = set()
+def _linearized(
+    ev: Evaluation, cls: Value, known: dict[Value, Sequence[Value]], is_open: list[Value]
+) -> Sequence[Value]:
+    """Return the resolution order of `cls`.
+
+    Args:
+        ev: evaluates the bases.
+        cls: the class.
+        known: the orders of bases; those being merged are empty.
+        is_open: gets the classes whose bases are not known yet, as they are being found.
+    """
+    seen: dict[Value, None] = {}
     while True:
-        if isinstance(cls, Class) and not cls.exact:
-            cls = replace(cls, exact=True)
+        if isinstance(cls, Class):
+            if (found := ev.chains.get(cls.node)) is not None:
+                return (*seen, *(v for v in found if v not in seen))
+            if not cls.exact:
+                cls = replace(cls, exact=True)
         if cls in seen:
-            return  # classes that inherit from one another
-        seen.add(cls)
-        yield cls
-        bases = _bases(ev, cls)
+            is_open.append(cls)  # classes that inherit from one another
+            return tuple(seen)
+        seen[cls] = None
+        bases = _bases(ev, cls, is_open)
         if len(bases) != 1:
             break
         cls = bases[0]
     for base in bases:
         if base not in known:
-            known[base] = []
-            known[base] = list(_linearized(ev, base, known))
-    yield from (v for v in _merged([*(known[base] for base in bases), bases]) if v not in seen)
+            known[base] = ()
+            known[base] = _linearized(ev, base, known, is_open)
+        elif not known[base]:
+            is_open.append(base)
+    orders = [*(known[base] for base in bases), bases]
+    return (*seen, *(v for v in _merged(orders) if v not in seen))
 
 
-def _bases(ev: Evaluation, cls: Value) -> list[Value]:
+def _bases(ev: Evaluation, cls: Value, is_open: list[Value]) -> list[Value]:
     """Return the bases of a class; for a base that is checkpointed or otherwise lifted, the class
     itself.
     """
@@ -47,6 +72,8 @@ def _bases(ev: Evaluation, cls: Value) -> list[Value]:
     for base in cls.node.bases if isinstance(cls, Class) else ():
         assert isinstance(cls, Class)
         inner = base.value if isinstance(base, ast.Subscript) else base
+        if inner in ev.running:
+            is_open.append(cls)
         # More than one only if a name has several bindings.
         for value in sorted(map(_lifted, ev.values(cls.module, inner)), key=_place):
             if isinstance(value, Class):
@@ -72,12 +99,24 @@ def _place(value: Value) -> tuple[str, int]:
 
 def _merged(orders: Sequence[Sequence[Value]]) -> Iterator[Value]:
     """Merge the orders of some bases by C3; if they contradict one another, return the first."""
-    left = [list(order) for order in orders if order]
+    # How many orders have a class behind their first; those behind `at` are left.
+    behind = Counter(v for order in orders for v in order[1:])
+    left, at = [order for order in orders if order], [0] * len(orders)
+    done: set[Value] = set()
     while left:
-        heads = (order[0] for order in left)
-        first = next((h for h in heads if all(h not in order[1:] for order in left)), left[0][0])
+        heads = [order[i] for order, i in zip(left, at, strict=False)]
+        first = next((head for head in heads if not behind[head]), heads[0])
         yield first
-        left = [rest for order in left if (rest := [v for v in order if v != first])]
+        done.add(first)
+        rest: list[tuple[Sequence[Value], int]] = []
+        for order, i in zip(left, at, strict=False):
+            while i < len(order) and order[i] in done:
+                i += 1
+                if i < len(order):
+                    behind[order[i]] -= 1
+            if i < len(order):
+                rest.append((order, i))
+        left, at = [order for order, _ in rest], [i for _, i in rest]
 
 
 def class_attribute(ev: Evaluation, cls: Class, name: str, receiver: Instance | None) -> Values:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ...libraries.apis import ApiTable
 from ...libraries.transforms import TransformTable
@@ -32,6 +32,7 @@ class Evaluation(ABC):
         aliases: other names that files of the project give to Apis, for others to import.
         apply_functions: what the project passes as `apply_fn` of training states.
         returned: what functions return, as far as it was asked.
+        chains: classes with their bases in method resolution order, see `class_chain`.
         running: the questions being answered, to detect recursion.
         names, contents, light: answers cached for `api_names`, `contents`, and `workload`.
     """
@@ -46,6 +47,7 @@ class Evaluation(ABC):
         self.aliases: set[str] = set()
         self.apply_functions: Values = NOTHING
         self.returned: dict[FunctionNode, Values] = {}
+        self.chains: dict[ast.ClassDef, Sequence[Value]] = {}
         self.running: set[object] = set()
         self.names: dict[object, frozenset[str]] = {}
         self.contents: dict[FunctionNode, object] = {}

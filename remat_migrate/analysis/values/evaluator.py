@@ -49,7 +49,7 @@ class Evaluator(Evaluation):
 
     def forget(self) -> None:
         """Drop what was found, because the family has grown."""
-        for known in (self._known, self._members, self.returned):
+        for known in (self._known, self._members, self.returned, self.chains):
             known.clear()
 
     def note_passed_api(self, function: FunctionNode, name: str, value: Value) -> None:
