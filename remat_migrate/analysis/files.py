@@ -51,7 +51,7 @@ class Files:
         self._text: dict[Path, SourceFile | SourceError] = {**(refused or {})}
         self._packages: dict[Path, bool] = {}
         self._named: dict[tuple[str, Path], Path | None] = {}
-        self._mentioning: dict[frozenset[str], list[Path]] = {}
+        self._mentioning: dict[str, list[int]] = {}
 
     def data(self, path: Path) -> bytes:
         """Return the bytes of a file.
@@ -210,20 +210,23 @@ class Files:
         """Return the files of the project whose bytes contain one of `words`, except unreadable
         ones.
         """
-        asked = frozenset(words)
-        if asked not in self._mentioning:
-            self._mentioning[asked] = self._mention(asked)
-        return self._mentioning[asked]
+        asked = set(words)
+        if new := sorted(asked - self._mentioning.keys()):
+            self._mentioning |= self._mention(new)
+        found: set[int] = set().union(*(self._mentioning[word] for word in asked))
+        return [self.all[i] for i in sorted(found)]
 
-    def _mention(self, words: Iterable[str]) -> list[Path]:
+    def _mention(self, words: Sequence[str]) -> dict[str, list[int]]:
+        """Return the numbers of the files that contain each of some words."""
         # A module whose file name is not UTF-8 has surrogates in its name.
-        needles = [w.encode(errors="surrogateescape") for w in words]
-        found = []
-        for path in self.all:
+        needles = [(w.encode(errors="surrogateescape"), w) for w in words]
+        found: dict[str, list[int]] = {word: [] for word in words}
+        for i, path in enumerate(self.all):
             try:
                 data = self.data(path)
             except SourceError:
                 continue  # reported where it is a target
-            if any(needle in data for needle in needles):
-                found.append(path)
+            for needle, word in needles:
+                if needle in data:
+                    found[word].append(i)
         return found

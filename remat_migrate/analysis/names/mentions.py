@@ -6,6 +6,10 @@ import ast
 from dataclasses import dataclass, field
 
 from .module import Module, once
+from .scopes import Scope
+
+# The reads of a name by the statement that binds it, and the scope in which it does.
+Reads = dict[ast.AST, dict[Scope, dict[ast.Name, None]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +71,20 @@ def find_mentions(module: Module) -> Mentions:
             assert isinstance(node, ast.ClassDef)
             found.classes.setdefault(node.name, []).append(node)
     return found
+
+
+def reads_of(module: Module, name: str) -> Reads:
+    """Return where each binding of a name is read in a module."""
+    known = _known_reads(module)
+    if name not in known:
+        found: Reads = {}
+        for node in find_mentions(module).names.get(name, ()):
+            for binding in module.reaching(node):
+                found.setdefault(binding.node, {}).setdefault(binding.scope, {})[node] = None
+        known[name] = found
+    return known[name]
+
+
+@once
+def _known_reads(module: Module) -> dict[str, Reads]:
+    return {}

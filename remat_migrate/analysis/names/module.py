@@ -109,18 +109,12 @@ class Module:
                     continue
                 value = getattr(node, name, None)
                 inner = own if name == "body" else scope
-                if inner is not scope:
-                    self._bodies.update(
-                        (child, own) for child in (value if isinstance(value, list) else [value])
-                    )
-                if value.__class__ is list:
-                    for child in value:
-                        if isinstance(child, ast.AST):
-                            parents[child] = node
-                            stack.append((child, inner))
-                elif isinstance(value, ast.AST):
-                    parents[value] = node
-                    stack.append((value, inner))
+                for child in value if value.__class__ is list else (value,):
+                    if isinstance(child, ast.AST):
+                        parents[child] = node
+                        stack.append((child, inner))
+                        if inner is not scope:
+                            self._bodies[child] = inner
         for scope in declaring:
             for name in scope.global_names:
                 self._writers.setdefault((root, name), []).append(scope)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...libraries.apis import SAME_CALL
-from ..names.mentions import find_mentions
+from ..names.mentions import find_mentions, reads_of
 from ..names.module import Module
-from ..names.scopes import Binding, Definition, FunctionNode, Scope
+from ..names.scopes import Definition, FunctionNode, Scope
 from ..sites.forms import decorates
 from ..sites.passed_arguments import called_function, parameter_of_default
 from ..values.application import without_partials
@@ -303,16 +303,9 @@ class FunctionTracker:
             yield from self._attributes(name)
         elif scope.parent is None and not name.startswith("_"):
             yield Occurrence("exported", self.module, at)
-        for node in find_mentions(self.module).names.get(name, ()):
-            if any(
-                _is_binding_of(binding, statement, scope) for binding in self.module.reaching(node)
-            ):
-                yield from self._follow(node)
+        for node in reads_of(self.module, name).get(statement, {}).get(scope, ()):
+            yield from self._follow(node)
 
 
 def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__")
-
-
-def _is_binding_of(binding: Binding, statement: ast.AST, scope: Scope) -> bool:
-    return binding.scope is scope and binding.node is statement

@@ -6,8 +6,10 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Literal
 
+from ..names.mentions import reads_of
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..values.callees import layers, targets_of
@@ -83,18 +85,19 @@ def _last(
 ) -> Iterator[Checkpointed]:
     """Yield the checkpoint that computes the result of a function from all its other work."""
     module, node = function.module, function.node
-    last = [
+    reaching = (
         call
         for call in work
         if isinstance(call, ast.Call)
         and not in_python_loop(module, call)
         and _only_reaches_result(evaluator, module, node, call)
-    ]
+    )
+    last = list(islice(reaching, 2))
     if len(last) != 1:
         return
     [call] = last
     others = [other for other in work if other is not call]
-    if not all(_precedes(module, call, other) for other in others):
+    if others and not _inputs(module, call).issuperset(others):
         return
     applied = work[call]
     found: Iterable[Checkpointed] = ()
@@ -256,16 +259,13 @@ def _loads(
     module: Module, function: FunctionNode, names: set[str], statement: ast.AST
 ) -> list[ast.Name]:
     """Return where names are read that may hold what a statement or call keeps under them."""
-    found: list[ast.Name] = []
-    for load in ast.walk(function):
-        if not isinstance(load, ast.Name) or not isinstance(load.ctx, ast.Load):
-            continue
-        if load.id in names and any(
-            binding.node is statement or binding.kind == "augment" or not _binds(statement, load.id)
-            for binding in module.reaching(load)
-        ):
-            found.append(load)
-    return found
+    found: dict[ast.Name, None] = {}
+    for name in sorted(names):
+        rebound = _binds(statement, name)
+        for binding, reads in reads_of(module, name).items():
+            if binding is statement or isinstance(binding, ast.AugAssign) or not rebound:
+                found |= dict.fromkeys(chain.from_iterable(reads.values()))
+    return [load for load in found if function in module.ancestors(load)]
 
 
 def _binds(statement: ast.AST, name: str) -> bool:
@@ -288,21 +288,20 @@ def _names(target: ast.expr) -> set[str] | None:
     return None
 
 
-def _precedes(module: Module, call: ast.Call, other: ast.AST) -> bool:
-    """Return whether the input of a call comes from other work: an argument, or a name bound to
-    it.
+def _inputs(module: Module, call: ast.Call) -> set[ast.AST]:
+    """Return what the input of a call comes from: its arguments, and what names in them are bound
+    to.
     """
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     seen: set[ast.AST] = set()
     while given:
-        arg = given.pop()
-        for node in ast.walk(arg):
-            if node is other:
-                return True
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in seen:
-                seen.add(node)
+        for node in ast.walk(given.pop()):
+            if node in seen:
+                continue
+            seen.add(node)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 given += [b.value for b in module.reaching(node) if b.value is not None]
-    return False
+    return seen
 
 
 def only_call(function: Function) -> ast.Call | None:

@@ -44,6 +44,8 @@ _HARMLESS_FUNCTIONS = frozenset(
         "builtins.hasattr", "builtins.iter",
     }
 )  # fmt: skip
+# Modules that hand a value on to the next, each by another name; beyond, its uses are not known.
+_MOST_STEPS = 30
 _HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
 
 
@@ -111,22 +113,26 @@ class _Search:
         Starts with its own module; other modules are searched if they may see a name that leads to
         it.
         """
-        modules = self._first_modules()
-        while True:
-            search = NameSearch(
-                self.evaluator,
-                modules,
-                list(self.target.words()),
-                self.target.places(),
-                lambda value: self.target.matches(value) or self.target.holds(value),
-                definition=self.target.definition,
-                by_name=False,
-            )
-            more = [m for m in self._modules_mentioning(search.exported) if m not in modules]
+        self.modules = self._first_modules()
+        search = NameSearch(
+            self.evaluator,
+            self.modules,
+            list(self.target.words()),
+            self.target.places(),
+            lambda value: self.target.matches(value) or self.target.holds(value),
+            definition=self.target.definition,
+            by_name=False,
+        )
+        for _ in range(_MOST_STEPS):
+            known = set(self.modules)
+            more = [m for m in self._modules_mentioning(search.exported) if m not in known]
             if not more:
-                self.modules = modules
                 return search
-            modules += more
+            self.modules += more
+            search.extend(more)
+        reason = f"it is handed on through more than {_MOST_STEPS} modules"
+        self._escape(self.target.module, self.target.place, reason)
+        return search
 
     def _first_modules(self) -> list[Module]:
         found = {self.target.module: None, **dict.fromkeys(self.target.passed.values())}

@@ -118,14 +118,15 @@ class _Resolver:
         evaluator = self.project.evaluator
         named = () if isinstance(function, ast.Lambda) else defined(own, function)
         words = [(word, own if local else None) for word, local in named]
-        modules = [own]
+        modules = {own: None}
+        search = NameSearch(evaluator, [own], words, [(own, function)])
         while True:
-            search = NameSearch(evaluator, modules, words, [(own, function)])
             exported = sorted(word for word in search.exported if not word.startswith("__"))
             more = [m for m in self.project.mentioning(exported) if m not in modules]
-            if not exported or not more:
+            if not more:
                 break
-            modules += more
+            modules |= dict.fromkeys(more)
+            search.extend(more)
         for module in modules:
             for node in search.expressions(module):
                 for value in evaluator.values(module, node):

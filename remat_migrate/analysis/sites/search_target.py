@@ -48,6 +48,7 @@ class SearchTarget:
         self.module = origin.module
         self.place = origin.reference if isinstance(origin, Site) else origin.node
         self.passed: dict[tuple[FunctionNode, str], Module] = {}
+        self._matched: dict[tuple[Value | None, int], bool] = {}
         self.name = ""
         if isinstance(origin, Function):
             self.functions = {origin.node}
@@ -105,6 +106,12 @@ class SearchTarget:
         """Return whether calling a value runs it; for a site's function, through the site's
         checkpoint.
         """
+        key = value, len(self.passed)
+        if key not in self._matched:
+            self._matched[key] = self._matches(value)
+        return self._matched[key]
+
+    def _matches(self, value: Value | None) -> bool:
         match value:
             case Applied(node=node, target=inner):
                 return node is self.application or self.matches(inner)

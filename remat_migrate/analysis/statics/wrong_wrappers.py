@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ..names.mentions import last_name
+from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, once
 from ..names.scopes import FunctionNode
 from ..project import Project
@@ -162,10 +162,10 @@ def _in_method(project: Project, module: Module, node: ast.AST) -> bool:
 
 def _in_haiku(project: Project, module: Module, node: ast.AST) -> bool:
     """Return whether code certainly runs inside `hk.transform`, including initialisation."""
+    initialized = find_mentions(module).attributes.get("running_init", ())
     for function in _functions_around(module, node):
-        for inner in ast.walk(function):
-            if isinstance(inner, ast.Attribute) and inner.attr == "running_init":
-                return False
+        if any(function in module.ancestors(init) for init in initialized):
+            return False
         cls = module.enclosing_class(function)
         if cls is not None and framework_of(project.evaluator, Class(module, cls)) == "haiku":
             return True

@@ -46,10 +46,11 @@ class Evaluator(Evaluation):
         self._installed: dict[str, Values] = {}
         self._known: dict[ast.AST, Values] = {}
         self._members: dict[tuple[Module, str], Values] = {}
+        self._defined: dict[ast.AST, Values] = {}
 
     def forget(self) -> None:
         """Drop what was found, because the family has grown."""
-        for known in (self._known, self._members, self.returned, self.chains):
+        for known in (self._known, self._members, self._defined, self.returned, self.chains):
             known.clear()
 
     def note_passed_api(self, function: FunctionNode, name: str, value: Value) -> None:
@@ -249,6 +250,14 @@ class Evaluator(Evaluation):
 
     def definition(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Values:
         """Return what a `def` binds its name to: the function with its decorators applied."""
+        if node not in self._defined:
+            found = self._definition(module, node)
+            if self.running:
+                return found  # something that a decorator denotes may not be known yet
+            self._defined[node] = found
+        return self._defined[node]
+
+    def _definition(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Values:
         api = self.apis.find(module.qualified_name(node))
         if api is not None:
             return frozenset((External(api.name),))

@@ -55,15 +55,29 @@ class NameSearch:
         self._defining_nodes: set[ast.AST] = set(_defining(*definition)) if definition else set()
         self._evaluator = evaluator
         self._matches = matches
-        self._modules = modules
+        self._places = tuple(places)
+        self._modules: list[Module] = []
         self.words: set[str] = set()
         self.exported: set[str] = set()
         self._waiting: list[tuple[str, Module | None]] = []
-        self._known: set[tuple[str, Module | None]] = set()
-        self._found: dict[Module, dict[ast.expr, None]] = {module: {} for module in modules}
-        for module, place in places:
-            if module in self._found:
+        self._known: dict[tuple[str, Module | None], None] = {}
+        self._found: dict[Module, dict[ast.expr, None]] = {}
+        self.extend(modules, words)
+
+    def extend(
+        self, modules: Sequence[Module], words: Iterable[tuple[str, Module | None]] = ()
+    ) -> None:
+        """Search further modules, and for further words."""
+        known = list(self._known)
+        self._modules += modules
+        new: dict[Module, dict[ast.expr, None]] = {module: {} for module in modules}
+        self._found |= new
+        for module, place in self._places:
+            if module in new:
                 self._add_expression(module, place)
+        for word, within in known:
+            for module in modules if within is None else {within} & new.keys():
+                self._search_word(module, word)
         for word, within in words:
             self._add_word(word, within)
         while self._waiting:
@@ -77,8 +91,8 @@ class NameSearch:
 
     def _add_word(self, word: str, within: Module | None = None) -> None:
         """Follow a word: in all modules, or in the one where it is a local name."""
-        if word and not {(word, None), (word, within)} & self._known:
-            self._known.add((word, within))
+        if word and not {(word, None), (word, within)} & self._known.keys():
+            self._known[word, within] = None
             self.words.add(word)
             if within is None:
                 self.exported.add(word)

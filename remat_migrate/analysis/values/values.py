@@ -8,10 +8,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..names.module import Module
 from ..names.scopes import FunctionNode
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """A value that holds others. Its hash is kept: the values in one another may be many."""
+
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names: tuple[str, ...] = self.__match_args__
+        parts = tuple(getattr(self, name) for name in names)
+        object.__setattr__(self, "_hash", hash((type(self), parts)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +64,14 @@ class Class:
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(_Holder):
     """An instance of a class."""
 
     cls: Value
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(_Holder):
     """A method with the instance that it is bound to."""
 
     func: Value
@@ -64,7 +79,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(_Holder):
     """`func` with some arguments, and the call that passed them.
 
     If `by_functools`, the call is `functools.partial(func, ...)`; otherwise it is a call of `func`
@@ -78,7 +93,7 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(_Holder):
     """An Api applied to `target`.
 
     `node` is the application: the call, or the decorator expression. The target is None if it is
@@ -91,7 +106,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapped:
+class Wrapped(_Holder):
     """A transformation (`jax.jit`, `jax.grad`) of `func` that is called with the same arguments."""
 
     how: str
