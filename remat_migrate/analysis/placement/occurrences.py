@@ -10,7 +10,7 @@ from typing import Literal
 from ...libraries.apis import SAME_CALL
 from ..names.mentions import find_mentions, reads_of
 from ..names.module import Module
-from ..names.scopes import Definition, FunctionNode, Scope
+from ..names.scopes import Definition, FunctionNode
 from ..sites.forms import decorates
 from ..sites.passed_arguments import called_function, parameter_of_default
 from ..values.application import without_partials
