@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from .errors import SettingsError
-from .text.atomic import read_regular
+from .text.regular_files import read_regular
 from .text.source_file import MAX_BYTES
 
 NEWEST_JAX = (0, 12, 0)
@@ -195,7 +195,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def _read_table(config: Path) -> dict[str, object] | None:
     """Return the settings table of a pyproject.toml; None without file or table."""
     try:
-        data = read_regular(config, linked=True)
+        data = read_regular(config)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

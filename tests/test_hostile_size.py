@@ -272,3 +272,19 @@ def test_hostile_notebook(tmp_path: Path, text: str) -> None:
     assert ran.code in (0, 1), ran.err
     assert "2 RMT001" in ran.out
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore", "base.json"])
+def test_huge_sparse_file_that_is_not_code(tmp_path: Path, name: str) -> None:
+    write_files(tmp_path, {"setup.py": "", "m.py": SITE})
+    with (tmp_path / name).open("w") as file:
+        file.truncate(2**40)
+    ran = cli(tmp_path, *(["--baseline", name] if name == "base.json" else []), ".")
+    assert "Traceback" not in ran.err
+    if name == ".gitignore":
+        assert ran.code == 1
+    else:
+        assert (ran.code, f"{name}: cannot be read: it is larger than 64 MB" in ran.err) == (
+            2,
+            True,
+        )

@@ -21,8 +21,8 @@ from remat_migrate.engine.project_lock import project_lock
 from remat_migrate.engine.undo import clean_up_killed_run, undo
 from remat_migrate.errors import ApplyError
 from remat_migrate.text import read_source
-from remat_migrate.text.atomic import write_obstacle
 from remat_migrate.text.folders import Folder
+from remat_migrate.text.regular_files import write_obstacle
 
 needs_root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..errors import SettingsError
-from ..text.atomic import read_regular
+from ..text.regular_files import read_regular
 
 
 def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
@@ -54,7 +54,7 @@ def ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
     The function returns None for a path that no rule matches.
     """
     try:
-        data = read_regular(Path(folder, ".gitignore"), linked=True)
+        data = read_regular(Path(folder, ".gitignore"))
     except OSError:
         return None
     from pathspec import GitIgnoreSpec

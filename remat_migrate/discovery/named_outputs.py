@@ -85,6 +85,7 @@ def write_named(file: Path, data: bytes, *, append: bool = False) -> None:
             handle = os.open(file, flags | getattr(os, "O_BINARY", 0), 0o666)
         else:
             handle = folder.open_unchecked(file.name, flags)
-            os.set_blocking(handle, True)
+            if os.name == "posix":
+                os.set_blocking(handle, True)
         with open(handle, "wb") as stream:
             stream.write(data)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ..discovery.named_outputs import resolve_named, write_named
 from ..errors import UsageError
-from ..text.atomic import read_regular, write_obstacle
+from ..text.regular_files import read_regular, write_obstacle
 
 if TYPE_CHECKING:
     from ..rule import Finding
@@ -293,7 +293,7 @@ def read_baseline(file: Path) -> Baseline:
         UsageError: the file cannot be read, is not a baseline, or has a newer version.
     """
     try:
-        data = read_regular(file, linked=True)
+        data = read_regular(file)
     except FileNotFoundError as error:
         raise UsageError(
             f"baseline {file} does not exist; create it with --write-baseline {file}"

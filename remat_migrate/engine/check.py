@@ -40,7 +40,7 @@ def fix_in_memory(
         learned: parameters that were found to be needed at trace time by running the code.
         previous: an earlier analysis, to reuse what it read.
     """
-    from ..text.atomic import write_obstacle
+    from ..text.regular_files import write_obstacle
     from .fix_rounds import fix_to_fixed_point
 
     last = previous

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ..discovery.roots import foreign_part
 from ..errors import ApplyError
-from ..text.atomic import write_obstacle
 from ..text.folders import Folder, open_folder
+from ..text.regular_files import write_obstacle
 from .fix_rounds import FileChange
 from .journal_entries import (
     JournalEntry,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import ApplyError
-from ..text.atomic import write_obstacle
 from ..text.folders import Folder, open_folder
+from ..text.regular_files import write_obstacle
 from .journal_entries import (
     JournalEntry,
     SavedFile,

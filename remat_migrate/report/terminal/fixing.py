@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...engine.analyse import Analysis
 from ...engine.fix_rounds import Dropped, FixOutcome, Refused
 from ...rule import Finding, Safety
-from ...text.atomic import write_obstacle
+from ...text.regular_files import write_obstacle
 from .display import Screen, pluralize
 
 if TYPE_CHECKING:

@@ -7,6 +7,8 @@ import os
 import stat
 from pathlib import Path
 
+# For settings, `.gitignore` files, and baselines. A sparse file can have any size.
+_MOST_BYTES = 64 << 20
 _BINARY: int = getattr(os, "O_BINARY", 0)
 
 
@@ -31,28 +33,19 @@ def write_obstacle(path: Path) -> str | None:
     return None
 
 
-def read_regular(path: Path, *, linked: bool = False) -> bytes:
-    """Read a regular file, without blocking on a pipe.
-
-    Args:
-        path: the file.
-        linked: whether to follow a symbolic link.
+def read_regular(path: Path) -> bytes:
+    """Read a regular file, or one behind a symbolic link, without blocking on a pipe.
 
     Raises:
-        OSError: the file cannot be read, or is not a regular file.
+        OSError: the file cannot be read, is not a regular file, or is very large.
     """
-    flags = os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0)
-    if not linked:
-        flags |= getattr(os, "O_NOFOLLOW", 0)
+    handle = os.open(path, os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0))
     try:
-        handle = os.open(path, flags)
-    except OSError as error:
-        if error.errno == errno.ELOOP and not linked:
-            raise OSError(errno.ELOOP, "it is a symbolic link") from error
-        raise
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
+        if found.st_size > _MOST_BYTES:
+            raise OSError(errno.EFBIG, f"it is larger than {_MOST_BYTES >> 20} MB")
         with open(handle, "rb", closefd=False) as file:
             return file.read()
     finally:
