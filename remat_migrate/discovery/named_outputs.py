@@ -9,8 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ..text.folders import Folder, link_error, open_folder
@@ -51,8 +50,7 @@ def resolve_named(path: Path) -> tuple[Path, Path | None]:
     return here, outermost_project(here)
 
 
-@contextmanager
-def open_named(path: Path, *, create: bool = False) -> Iterator[Folder]:
+def open_named(path: Path, *, create: bool = False) -> AbstractContextManager[Folder]:
     """Open a folder to write to.
 
     Raises:
@@ -60,8 +58,7 @@ def open_named(path: Path, *, create: bool = False) -> Iterator[Folder]:
     """
     real, project = resolve_named(path)
     root = project or next(above for above in (real, *real.parents) if above.is_dir())
-    with open_folder(real, root, create=create) as folder:
-        yield folder
+    return open_folder(real, root, create=create)
 
 
 def write_named(file: Path, data: bytes, *, append: bool = False) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,15 +62,13 @@ def journal_folder(root: Path) -> Path:
     return root / FOLDER / "journal"
 
 
-@contextmanager
-def open_journal(root: Path, *, create: bool = False) -> Iterator[Folder]:
+def open_journal(root: Path, *, create: bool = False) -> AbstractContextManager[Folder]:
     """Open the journal folder of a project.
 
     Raises:
         OSError: it cannot be opened or created, or is behind a link.
     """
-    with open_folder(journal_folder(root), root, create=create) as journal:
-        yield journal
+    return open_folder(journal_folder(root), root, create=create)
 
 
 def entry_files(root: Path) -> list[str]:
