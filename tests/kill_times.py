@@ -15,10 +15,14 @@ from pathlib import Path
 
 from kill_checks import FIX, UNDO, Findings, Subject, check_after
 from kill_trees import copy_tree, differences, tree_of
+from support import heed_signals
+
+# Python ignores the last one.
+_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE)
 
 
-def times(subject: Subject, number: int, chance: random.Random) -> list[Findings]:
-    """Kill real processes at random times, mostly while they write."""
+def times(subject: Subject, turns: int, chance: random.Random) -> list[Findings]:
+    """Send signals to real processes at random times, mostly while they write."""
     both = []
     for command, fixed in ((FIX, False), (UNDO, True)):
         found = Findings(f"random kills of {'undo' if fixed else '--fix'}")
@@ -26,14 +30,16 @@ def times(subject: Subject, number: int, chance: random.Random) -> list[Findings
         before, writing = (statistics.median(part) for part in zip(*spans, strict=True))
         found.counts["ms before writing"] = round(before * 1000)
         found.counts["ms of writing"] = round(writing * 1000)
-        for turn in range(number if not fixed else max(1, number // 3)):
+        for turn in range(turns if not fixed else max(1, turns // 3)):
             root = subject.start(fixed)
             at_writing = chance.random() < 0.9
             delay = chance.random() * (writing * 1.1 if at_writing else before + writing)
-            done = _killed_after(root, command, delay, at_writing)
+            number = _SIGNALS[turn % len(_SIGNALS)]
+            done = _signalled_after(root, command, number, delay, at_writing)
             where = f"turn {turn}, {delay * 1000:.1f} ms {'of writing' if at_writing else ''}"
-            found.check(where, "it failed:", done in (0, 1, -signal.SIGKILL), str(done))
-            found.counts["killed" if done < 0 else "came to the end first"] += 1
+            found.check(where, "it failed:", done in (0, 1, -number), str(done))
+            name = number.name if done < 0 else f"{number.name} after the end, or ignored"
+            found.counts[name] += 1
             check_after(found, where, subject, root)
         both.append(found)
     return both
@@ -43,7 +49,9 @@ def _start(root: Path, command: Sequence[str], told: bool = False) -> subprocess
     """Start a run; `told` is whether its output is captured."""
     command = [sys.executable, "-m", "remat_migrate", *command]
     errors = subprocess.PIPE if told else subprocess.DEVNULL
-    return subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL, stderr=errors)
+    return subprocess.Popen(
+        command, cwd=root, stdout=subprocess.DEVNULL, stderr=errors, preexec_fn=heed_signals
+    )
 
 
 def _is_writing(root: Path) -> bool:
@@ -67,12 +75,14 @@ def _span(root: Path, command: Sequence[str]) -> tuple[float, float]:
     return begun - start, end - begun
 
 
-def _killed_after(root: Path, command: Sequence[str], delay: float, at_writing: bool) -> int:
+def _signalled_after(
+    root: Path, command: Sequence[str], number: int, delay: float, at_writing: bool
+) -> int:
     process = _start(root, command)
     while at_writing and not _is_writing(root) and process.poll() is None:
         time.sleep(0.0002)
     time.sleep(delay)
-    process.kill()
+    process.send_signal(number)
     return process.wait()
 
 

@@ -1,8 +1,9 @@
-"""Kill `verify` by signals at random times; no process and no file of it may remain.
+"""Kill runs of code by signals at random times; no process and no file of them may remain.
 
     python tests/verify_kills.py --each 20
 
-The code under test starts processes of its own: one in the worker's session, one in a session of
+The runs are those of `verify`, with and without a command, `measure` and `plan` in turn. The code
+under test starts processes of its own: one in the worker's session, one in a session of
 its own, and one of a command in the background. Prints a line for each signal.
 """
 
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -40,7 +42,20 @@ def second(x):
 def third(x):
     subprocess.run(["sleep", "602"])
     return jnp.cos(x) * {factor}
+
+def arguments():
+    return (jnp.ones(3),)
 """
+_MEASURED = ("units:second", "--args", "units:arguments")
+RUNS = {
+    "verify": ("verify", "--base", "../base"),
+    "command": (
+        *("verify", "--base", "../base"),
+        *("--command", "sleep 603 & setsid sleep 604 & sleep 605"),
+    ),
+    "measure": ("measure", *_MEASURED),
+    "plan": ("plan", *_MEASURED, "--budget", "1GB"),
+}
 
 
 def make_project(root: Path) -> Path:
@@ -50,12 +65,9 @@ def make_project(root: Path) -> Path:
     return root / "working"
 
 
-def leftovers(project: Path, name: str, delay: float, *, command: bool = False) -> list[str]:
+def leftovers(project: Path, name: str, delay: float, arguments: Sequence[str]) -> list[str]:
     """Send a signal to a run after some seconds; return what is still there after `PATIENCE`."""
     with tempfile.TemporaryDirectory() as scratch:
-        arguments = ["verify", "--base", "../base"]
-        if command:
-            arguments += ["--command", "sleep 603 & setsid sleep 604 & sleep 605"]
         run = subprocess.Popen(
             [sys.executable, "-m", "remat_migrate", *arguments],
             cwd=project,
@@ -104,8 +116,9 @@ def main() -> None:
             found = []
             for number in range(given.each):
                 delay = draw.uniform(0.0, given.seconds)
-                for left in leftovers(project, name, delay, command=number % 2 == 1):
-                    found.append(f"  after {delay:.2f} s: {left}")
+                kind, arguments = list(RUNS.items())[number % len(RUNS)]
+                for left in leftovers(project, name, delay, arguments):
+                    found.append(f"  {kind}, after {delay:.2f} s: {left}")
             print(
                 f"{name}: {given.each} runs, {len(found)} leftovers", *found, sep="\n", flush=True
             )

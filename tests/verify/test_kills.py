@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from verify_kills import SIGNALS, leftovers, make_project
+from verify_kills import RUNS, SIGNALS, leftovers, make_project
 
 
-@pytest.mark.parametrize("name", SIGNALS)
-def test_nothing_is_left(tmp_path: Path, name: str) -> None:
-    assert not leftovers(make_project(tmp_path), name, 2.5, command=name == "SIGHUP")
+@pytest.mark.parametrize(("name", "run"), zip(SIGNALS, ("verify", "command", "plan"), strict=True))
+def test_nothing_is_left(tmp_path: Path, name: str, run: str) -> None:
+    assert not leftovers(make_project(tmp_path), name, 2.5, RUNS[run])
