@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
@@ -13,7 +14,7 @@ from typing import Any
 
 import libcst as cst
 
-from ..text import Edit, Span
+from ..text import Edit, Span, first_line
 from ..text.tokens import layout_of
 from . import expressions
 from .added_imports import insert_import
@@ -136,6 +137,9 @@ class WrittenFile:
                 if node not in known
             ),
         ]
+        self._by_node: dict[ast.AST, list[tuple[int, Change]]] = defaultdict(list)
+        for number, change in enumerate(self.changes):
+            self._by_node[change.node].append((number, change))
         self.index: TreeIndex = index_of(file.tree)
         self.verdicts = Verdicts(self.marks, self.index)
 
@@ -171,9 +175,17 @@ class WrittenFile:
         added = self._imports()
         carried: Lines = []  # what removed statements leave
         gone, is_first = False, True
-        at = 0
-        for chunk in chunks_of(self.file):
-            at = chunk.end
+        chunks = chunks_of(self.file)
+        # Only where something changes, and up to the next statement that stays.
+        offsets = [o for o, _ in added] + [self._first_line(s) for s in by_top]
+        numbers = sorted({_number_at(chunks, offset) for offset in offsets}, reverse=True)
+        last = -1
+        while numbers or ((carried or gone) and last + 1 < len(chunks)):
+            number = last + 1 if (carried or gone) and last + 1 < len(chunks) else numbers.pop()
+            if number <= last:
+                continue
+            is_first = is_first and number == last + 1
+            last, chunk = number, chunks[number]
             own = [node for s in chunk.statements for node in by_top.get(s, ())]
             inserts = [(o, t) for o, t in added if chunk.start <= o <= chunk.first_line]
             if not (own or carried or gone):
@@ -197,8 +209,17 @@ class WrittenFile:
                 carried, gone, is_first = tail, False, False
             found += joined(edits_between(chunk, new), self._replaced(own), self.source.text)
         if carried or gone:
-            found += self._end(at, trimmed(carried), is_first)
+            end = chunks[-1].end if chunks else 0
+            found += self._end(end, trimmed(carried), is_first)
         return found
+
+    def _first_line(self, statement: ast.stmt) -> int:
+        return self.source.line_starts[first_line(statement) - 1]
+
+    def _changes_of(self, nodes: Iterable[ast.AST]) -> list[Change]:
+        """Return the Changes of some nodes, in order."""
+        found = (one for node in set(nodes) for one in self._by_node.get(node, ()))
+        return [change for _, change in sorted(found, key=lambda one: one[0])]
 
     @cached_property
     def style(self) -> Style:
@@ -242,9 +263,9 @@ class WrittenFile:
         kinds = Replace | ReplaceStatement | ArrangeArguments | Rewrite | Insert
         starts = [*self.source.line_starts, len(self.source.text)]
         found = []
-        for change in self.changes:
+        for change in self._changes_of(nodes):
             node = change.node
-            if not isinstance(change, kinds) or node not in nodes:
+            if not isinstance(change, kinds):
                 continue
             if isinstance(change, Insert) and hasattr(node, "body"):
                 continue  # a block beside which statements are inserted stays as it is
@@ -261,16 +282,13 @@ class WrittenFile:
         work = expressions.Expressions(chunk.parents)
         new_nodes = NewStatementNodes(chunk, work)
         statements = Statements(self.marks, self.verdicts)
-        own = set(nodes)
-        for node in own & self.marks.removed.keys():
-            if not isinstance(node, ast.stmt):
+        for node in set(nodes):
+            if node in self.marks.removed and not isinstance(node, ast.stmt):
                 work.gone.add(chunk.holder(node))
-        for whole, (part, _) in self.marks.kept.items():
-            if whole in own:
-                work.kept[chunk.find(whole)] = chunk.find(part)
-        for change in self.changes:
-            if change.node in own:
-                self._register(change, chunk, work, new_nodes, statements)
+            if node in self.marks.kept:
+                work.kept[chunk.find(node)] = chunk.find(self.marks.kept[node][0])
+        for change in self._changes_of(nodes):
+            self._register(change, chunk, work, new_nodes, statements)
         (parsed,) = chunk.module.body
         changed = parsed.visit(work)
         assert isinstance(changed, cst.SimpleStatementLine | cst.BaseCompoundStatement)
@@ -352,6 +370,11 @@ class WrittenFile:
                 instead(lambda old: make(old, new_nodes))
             case Rewrite(make=make):
                 at(find(node), lambda old: make(old, new_nodes))
+
+
+def _number_at(chunks: Sequence[Chunk], offset: int) -> int:
+    """Return the number of the last chunk that does not start after an offset."""
+    return max(bisect_right(chunks, offset, key=lambda chunk: chunk.start) - 1, 0)
 
 
 def _spliced(chunk: Chunk, lead: str, inserts: Sequence[tuple[int, str]]) -> str:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from .module import Module
+from .module import Module, once
 from .scopes import Definition
 
 EXPECTED = "a test expects that this fails"
@@ -53,16 +53,22 @@ def _in_failing_block(module: Module, node: ast.AST, errors: Sequence[str]) -> b
                     return True
                 if _EXPECTED_TO_FAIL & set(_names(_called_first(around.body))):
                     return True
-            case ast.Module(body=body):
-                return any(
-                    isinstance(s, ast.Assign)
-                    and isinstance(s.targets[0], ast.Name)
-                    and s.targets[0].id == "pytestmark"
-                    and "xfail" in _names([s.value])
-                    for s in body
-                )
+            case ast.Module():
+                return _is_expected_to_fail(module)
         inner = around
     return False
+
+
+@once
+def _is_expected_to_fail(module: Module) -> bool:
+    """Return whether `pytestmark` says so of all tests in a module."""
+    return any(
+        isinstance(s, ast.Assign)
+        and isinstance(s.targets[0], ast.Name)
+        and s.targets[0].id == "pytestmark"
+        and "xfail" in _names([s.value])
+        for s in module.tree.body
+    )
 
 
 def _is_raising(module: Module, context: ast.expr, errors: Sequence[str]) -> bool:

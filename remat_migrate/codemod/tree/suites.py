@@ -7,7 +7,7 @@ A compound statement is removed with all statements of its block if that loses n
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...text.replacements import Causes
@@ -89,6 +89,12 @@ class Verdicts:
         marks = self.marks
         nodes = (*marks.removed, *marks.replaced, *marks.kept, *marks.suites)
         return with_holders(nodes, self._index.parents)
+
+    def top_level(self, nodes: Iterable[ast.AST]) -> list[ast.stmt]:
+        """Return the statements of the module's body among some nodes, in order."""
+        tree, parents = self._index.tree, self._index.parents
+        found = (n for n in nodes if isinstance(n, ast.stmt) and parents.get(n) is tree)
+        return sorted(found, key=lambda n: (n.lineno, n.col_offset))
 
     def gone(self, statement: ast.stmt) -> Causes | None:
         """Return the changes that make a statement go; None if it stays."""
@@ -232,6 +238,8 @@ def lost_nodes(tree: ast.AST, verdicts: Verdicts) -> Iterator[tuple[ast.AST, Cau
     marks = verdicts.marks
     holders = verdicts.holders()
     stack: list[tuple[ast.AST, Causes | None]] = [(tree, None)]
+    if isinstance(tree, ast.Module):
+        stack = [(statement, None) for statement in verdicts.top_level(holders)]
     while stack:
         node, causes = stack.pop()
         if causes is None:
