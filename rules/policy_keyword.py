@@ -9,7 +9,7 @@ from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.analysis.policies.known_policies import POLICY_OPTION, TAKES_POLICY
 from remat_migrate.analysis.policies.typos import is_typo
-from remat_migrate.analysis.sites.site import Option, sites_of
+from remat_migrate.analysis.sites.site import Option, options_in
 from remat_migrate.analysis.values.values import Partial
 from remat_migrate.codemod.changes import Rename
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
@@ -49,21 +49,20 @@ class PolicyKeyword(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each misnamed policy option in the module."""
         seen: set[ast.expr] = set()
-        for site in sites_of(project):
+        for option, site in options_in(project, module):
             if site.api not in TAKES_POLICY or not site.certain:
                 continue  # a wrapper of the project has its own keywords
-            for name, option in site.arguments.items():
-                if option.module is not module or option.value in seen or not means_policy(name):
-                    continue
-                seen.add(option.value)
-                tested = expects_failure(option.module, option.value)
-                yield self.finding(
-                    *module.location(option.keyword or option.value),
-                    f"`{site.api}` does not accept `{name}=`; the option is `{POLICY_OPTION}=`",
-                    confidence="low" if tested else "high",
-                    fix=None if tested else _fix(site, option),
-                    reason=EXPECTED if tested else "",
-                )
+            if option.value in seen or not means_policy(option.name):
+                continue
+            seen.add(option.value)
+            tested = expects_failure(module, option.value)
+            yield self.finding(
+                *module.location(option.keyword or option.value),
+                f"`{site.api}` does not accept `{option.name}=`; the option is `{POLICY_OPTION}=`",
+                confidence="low" if tested else "high",
+                fix=None if tested else _fix(site, option),
+                reason=EXPECTED if tested else "",
+            )
 
 
 def _fix(site: Site, option: Option) -> Fix:

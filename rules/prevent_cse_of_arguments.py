@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.policies.jax_remat3 import SOME_CSE_REFUSED_SINCE
-from remat_migrate.analysis.sites.site import Option, sites_of
+from remat_migrate.analysis.sites.site import Option, options_in
 from remat_migrate.analysis.values.values import Constant, Container
 from remat_migrate.rule import Example, Fails, Finding
 
@@ -76,9 +76,8 @@ class PreventCseOfArguments(NextImplementationRule):
         if judged_release(project) < SOME_CSE_REFUSED_SINCE:
             return
         seen: set[ast.expr] = set()
-        for site in sites_of(project):
-            option = site.arguments.get("prevent_cse")
-            if option is None or option.module is not module or option.value in seen:
+        for option, site in options_in(project, module):
+            if option.name != "prevent_cse" or option.value in seen:
                 continue
             api = site.definition
             if api.counting != "function" or api.static_calls != "by-position":

@@ -15,7 +15,7 @@ from remat_migrate.analysis.policies.values import (
     policy_places,
     saves_everything,
 )
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.site import sites_with
 from remat_migrate.analysis.values.values import External
 from remat_migrate.rule import Example, Finding, Related, Rule
 
@@ -159,10 +159,7 @@ def _excludes_names(project: Project, origin: Origin) -> bool:
 
 def _is_only(project: Project, site: Site, place: PolicyPlace) -> bool:
     """Return whether only one site uses the option."""
-    sharing = [
-        other
-        for other in sites_of(project)
-        if other.application is not None
-        and any(o.value is place.node for o in other.arguments.values())
-    ]
+    if place.option is None:
+        return False
+    sharing = [o for o in sites_with(project, place.option) if o.application is not None]
     return sharing == [site]

@@ -10,7 +10,7 @@ from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
 from remat_migrate.analysis.sites.concrete_options import ConcreteUse
-from remat_migrate.analysis.sites.site import Option, Site, sites_of
+from remat_migrate.analysis.sites.site import Option, Site, options_in
 from remat_migrate.analysis.statics.static_names import named_statics
 from remat_migrate.libraries.apis import Api
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety, Severity
@@ -65,9 +65,8 @@ class StaticArgnamesIgnored(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each `static_argnames` in the module."""
         found: dict[ast.expr, tuple[Option, list[Site]]] = {}
-        for site in sites_of(project):
-            option = site.arguments.get("static_argnames")
-            if option is None or option.module is not module:
+        for option, site in options_in(project, module):
+            if option.name != "static_argnames":
                 continue
             api = site.definition
             if api.static_option is not None and api.static_calls != "unknown":

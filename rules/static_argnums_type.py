@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -116,13 +117,8 @@ class StaticArgnumsType(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each `static_argnums` in the module that is wrong."""
         seen: set[ast.expr] = set()
-        for site in sites_of(project):
-            option = site.arguments.get("static_argnums")
-            api = site.definition
-            if option is None or api.static_option is None or api.static_calls == "unknown":
-                continue
-            indices = read_indices(project, option)
-            if indices.module is not module or indices.node in seen:
+        for site, option, indices in project.once(_by_owner)[module]:
+            if indices.node in seen:
                 continue
             found = self._type(site, option, indices, project) or self._index(
                 site, indices, project
@@ -235,3 +231,15 @@ class StaticArgnumsType(Rule):
                 Related(*m.call.module.location(m.call.node.func), "called here") for m in found
             ),
         )
+
+
+def _by_owner(project: Project) -> defaultdict[Module, list[tuple[Site, Option, Indices]]]:
+    """Return the options `static_argnums` of sites, by the module that has the indices."""
+    found: defaultdict[Module, list[tuple[Site, Option, Indices]]] = defaultdict(list)
+    for site in sites_of(project):
+        option, api = site.arguments.get("static_argnums"), site.definition
+        if option is None or api.static_option is None or api.static_calls == "unknown":
+            continue
+        indices = read_indices(project, option)
+        found[indices.module].append((site, option, indices))
+    return found

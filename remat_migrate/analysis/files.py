@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -12,9 +12,12 @@ from ..errors import SourceError
 from ..prefilter.words import ESCAPED, WORDS
 from ..text import SourceFile, read_source
 from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
+from .word_index import WordIndex
 
 # The start of a line of a notebook's code.
 _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
+# Searches through all files; those after them use an index, which takes as long to make.
+_SEARCHES = 10
 
 
 class Files:
@@ -52,6 +55,8 @@ class Files:
         self._packages: dict[Path, bool] = {}
         self._named: dict[tuple[str, Path], Path | None] = {}
         self._mentioning: dict[str, list[int]] = {}
+        self._searches = 0
+        self._index: WordIndex | None = None
 
     def data(self, path: Path) -> bytes:
         """Return the bytes of a file.
@@ -219,14 +224,27 @@ class Files:
     def _mention(self, words: Sequence[str]) -> dict[str, list[int]]:
         """Return the numbers of the files that contain each of some words."""
         # A module whose file name is not UTF-8 has surrogates in its name.
-        needles = [(w.encode(errors="surrogateescape"), w) for w in words]
+        needles = {word: word.encode(errors="surrogateescape") for word in words}
+        self._searches += 1
+        if self._searches > _SEARCHES:
+            if self._index is None:
+                self._index = WordIndex(self._each())
+            index = self._index
+            indexed = {word: index.find(needle) for word, needle in needles.items()}
+            if None not in indexed.values():
+                return {word: numbers for word, numbers in indexed.items() if numbers is not None}
         found: dict[str, list[int]] = {word: [] for word in words}
-        for i, path in enumerate(self.all):
+        for number, data in self._each():
+            for word, needle in needles.items():
+                if needle in data:
+                    found[word].append(number)
+        return found
+
+    def _each(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the number and the bytes of each file that can be read."""
+        for number, path in enumerate(self.all):
             try:
                 data = self.data(path)
             except SourceError:
                 continue  # reported where it is a target
-            for needle, word in needles:
-                if needle in data:
-                    found[word].append(i)
-        return found
+            yield number, data

@@ -73,11 +73,12 @@ def positional_options(site: Site, project: Project) -> Iterator[PositionalOptio
 
 def shared_with_partial(passed: PositionalOptions, project: Project) -> bool:
     """Return whether another call on the way to a site also passes options by position."""
-    for site in sites_of(project):
-        calls = list(positional_options(site, project))
-        if len(calls) > 1 and any(other.call is passed.call for other in calls):
-            return True
-    return False
+    return passed.call in project.once(_shared_calls)
+
+
+def _shared_calls(project: Project) -> set[ast.Call]:
+    every = (list(positional_options(site, project)) for site in sites_of(project))
+    return {passed.call for calls in every if len(calls) > 1 for passed in calls}
 
 
 def _doubt(site: Site, project: Project) -> str | None:

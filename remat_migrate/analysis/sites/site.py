@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -330,12 +330,47 @@ def sites_in(project: Project, module: Module) -> list[Site]:
 
 def sites_of(project: Project) -> list[Site]:
     """Return the sites of all targets, by path and place."""
-    return [s for path in sorted(project.modules) for s in sites_in(project, project.modules[path])]
+    known = project.once(_known_sites)
+    if known.modules != len(project.modules):
+        paths = sorted(project.modules)
+        known.sites = [s for path in paths for s in sites_in(project, project.modules[path])]
+        known.by_owner = {}
+        for site in known.sites:
+            for option in site.arguments.values():
+                known.by_owner.setdefault(option.module, []).append((option, site))
+        known.modules = len(project.modules)
+    return known.sites
+
+
+def options_in(project: Project, module: Module) -> Sequence[tuple[Option, Site]]:
+    """Return the options in a module, each with a site that uses it, by path and place of those."""
+    sites_of(project)
+    return project.once(_known_sites).by_owner.get(module, ())
+
+
+def sites_with(project: Project, option: Option) -> list[Site]:
+    """Return the sites that use an option."""
+    shared = options_in(project, option.module)
+    return list(dict.fromkeys(site for one, site in shared if one.value is option.value))
 
 
 def forget_sites(project: Project) -> None:
     """Drop the sites found so far, because more Apis are known now."""
     project.once(_found_sites).clear()
+    project.once(_known_sites).modules = 0
+
+
+@dataclass(slots=True)
+class _Sites:
+    """The sites of all targets, and their options by the module that has them."""
+
+    modules: int = 0
+    sites: list[Site] = field(default_factory=list)
+    by_owner: dict[Module, list[tuple[Option, Site]]] = field(default_factory=dict)
+
+
+def _known_sites(project: Project) -> _Sites:
+    return _Sites()
 
 
 def option_readers(project: Project) -> dict[Module, list[Site]]:

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from ...analysis import Module, Project
 from ...analysis.sites.forms import decorates
 from ...analysis.sites.references import is_used_elsewhere
-from ...analysis.sites.site import Option, Site, sites_of
+from ...analysis.sites.site import Option, Site, sites_with
 from ...codemod.changes import Change, Code, Keep, Remove, Replace, SetArgument
 from ...codemod.tree.reductions import is_pure
 from ..checkpoint_code import CheckpointCode
@@ -140,10 +140,5 @@ def _is_own(project: Project, site: Site, option: Option) -> bool:
     """Return whether an option belongs to this application alone."""
     if option.call is site.application or site.form == "partial":
         return True
-    sharing = [
-        other
-        for other in sites_of(project)
-        if other.application is not None
-        and any(o.value is option.value for o in other.arguments.values())
-    ]
+    sharing = [other for other in sites_with(project, option) if other.application is not None]
     return sharing == [site] and option.module.editable
