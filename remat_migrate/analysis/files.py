@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ..discovery.installed import default_search_path
 from ..errors import SourceError
+from ..prefilter.word_index import WordIndex
 from ..prefilter.words import ESCAPED, WORDS
 from ..text import SourceFile, read_source
 from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
-from .word_index import WordIndex
 
 # The start of a line of a notebook's code.
 _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)

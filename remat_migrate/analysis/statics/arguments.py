@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ...libraries.apis import CALL_WITH
 from ...libraries.library_arguments import (
@@ -15,7 +16,7 @@ from ...libraries.library_arguments import (
 )
 from ...libraries.library_needs import is_array_method
 from ..names.module import Module
-from ..names.scopes import Binding
+from ..names.scopes import Binding, FunctionNode
 from ..needs.dependence import Key
 from ..needs.need import Need
 from ..project import Project
@@ -221,11 +222,10 @@ class Argument:
     @property
     def uses(self) -> Iterator[tuple[ast.Name, Binding]]:
         """The uses of the parameter in the function, with its binding."""
-        for node in ast.walk(self.target.function.node):
-            if isinstance(node, ast.Name) and node.id == self.name:
-                for binding in self.module.reaching(node):
-                    if binding.node is self.parameter:
-                        yield node, binding
+        for node in _names_in(self.target.function.node).get(self.name, ()):
+            for binding in self.module.reaching(node):
+                if binding.node is self.parameter:
+                    yield node, binding
 
     @property
     def has_attributes(self) -> bool:
@@ -345,3 +345,13 @@ def _number_types(passed: Iterable[ast.expr]) -> set[type]:
         for expr in passed
         if isinstance(expr, ast.Constant) and isinstance(expr.value, bool | int | float)
     }
+
+
+@lru_cache(maxsize=64)
+def _names_in(function: FunctionNode) -> Mapping[str, list[ast.Name]]:
+    """Return the uses of each name in a function."""
+    found: dict[str, list[ast.Name]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name):
+            found.setdefault(node.id, []).append(node)
+    return found

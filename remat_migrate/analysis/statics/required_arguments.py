@@ -49,9 +49,11 @@ class _Decision:
         self.bound = (*self.calls, *given)
         self.all_needs = needs_with_overrides(project).of(target.function, target.owner)
         self.needs: dict[tuple[str, Key | None], list[Need]] = {}
+        self.needs_by_name: dict[str, dict[Key | None, list[Need]]] = {}
         for need in self.all_needs:
-            key = need.parameter, need.argument(target.function.node)
-            self.needs.setdefault(key, []).append(need)
+            name, index = need.parameter, need.argument(target.function.node)
+            self.needs.setdefault((name, index), []).append(need)
+            self.needs_by_name.setdefault(name, {})[index] = self.needs[name, index]
         self.differentiated = {argument + target.skip for argument in uses.differentiated}
         self.closed = closed_parameters(site, target) | target.given
         self.required: list[Required] = []
@@ -96,9 +98,8 @@ class _Decision:
         """Decide on an argument by the places that need its value."""
         if argument.name in self.closed or argument.is_self:
             return
-        for (name, index), needs in sorted(self.needs.items(), key=lambda item: str(item[0][1])):
-            if name != argument.name:
-                continue
+        own = self.needs_by_name.get(argument.name, {})
+        for index, needs in sorted(own.items(), key=lambda item: str(item[0])):
             part = replace(argument, index=index).narrowed(needs)
             certain = tuple(need for need in needs if need.certain)
             if any(need.type_test for need in needs) and not _passes_type_tests(part):
@@ -119,7 +120,7 @@ class _Decision:
             problem = _obstacle(replace(argument, index=index), kind, shown, certain, self.uses)
             if problem is not None:
                 if certain and self.obstacle is None:
-                    self.obstacle = replace(problem, parameter=name)
+                    self.obstacle = replace(problem, parameter=argument.name)
                 continue
             # Nothing is computed at compile time for the sake of what may be traced.
             places = certain or (tuple(needs) if sure else ())
