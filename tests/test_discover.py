@@ -263,6 +263,26 @@ class TestRoot:
         targets = discover([tmp_path / "b.py"], Settings(root=find_root([tmp_path / "b.py"])))
         assert context_files(find_root([tmp_path / "b.py"]), targets) == (tmp_path / "b.py",)
 
+    def test_outside_any_project_only_what_is_imported_is_read(self, tmp_path: Path) -> None:
+        texts = {
+            "x.py": "import helper\nfrom pkg.inner import (\n    f,\n    g,\n)\n",
+            "helper.py": "def h():\n    import deep\n",
+            "deep.py": "import x\n",
+            "pkg/__init__.py": "",
+            "pkg/inner.py": "from . import other\n",
+            "pkg/other.py": "",
+            "pkg/unused.py": "import x\n",
+            "caller.py": "import x\n",
+            "below/helper.py": "",
+        }
+        for name, text in texts.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+        found = context_files(tmp_path, Targets((tmp_path / "x.py",), ()))
+        assert {path.relative_to(tmp_path).as_posix() for path in found} == {
+            "x.py", "helper.py", "deep.py", "pkg/__init__.py", "pkg/inner.py", "pkg/other.py",
+        }  # fmt: skip
+
     def test_the_context_is_the_whole_repository(self, folder: Path) -> None:
         write(folder, ["pyproject.toml", "pkg/a.py", "tests/t.py", "run.sh", "venv/x.py"])
         root = find_root([folder / "pkg"])

@@ -12,8 +12,9 @@ from ..errors import UsageError
 from ..settings import Settings
 from .file_kinds import has_python_suffix, is_checked_name, is_python, is_text_name
 from .globs import matcher
+from .imported import imported_files
 from .listing import FolderCache, list_names
-from .roots import absolute, is_foreign, is_too_wide, repository
+from .roots import absolute, is_foreign, is_project, repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +125,13 @@ def list_context(
     """Find all Python files of the repository, which may call functions in the targets.
 
     Includes excluded files, which are read but not changed. Outside any project, returns only the
-    targets.
+    targets and what they import.
     """
-    python = tuple(python)
-    if is_too_wide(root):
-        return python
-    found = list_names(
-        str(repository(root)), lambda name: name.endswith(".py"), cache or FolderCache()
-    )
-    return _in_path_order({*python, *found})
+    python, cache = tuple(python), cache or FolderCache()
+    if is_project(root):
+        found = list_names(str(repository(root)), lambda name: name.endswith(".py"), cache)
+        return _in_path_order({*python, *found})
+    return _in_path_order({*python, *imported_files(str(root), python, cache)})
 
 
 def _in_path_order(files: Iterable[str]) -> tuple[str, ...]:

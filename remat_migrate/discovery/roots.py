@@ -43,9 +43,14 @@ def find_root(paths: Sequence[Path]) -> Path:
     for folder in (common, *common.parents):
         if is_too_wide(folder):
             break
-        if any((folder / marker).exists() for marker in ROOT_MARKERS):
+        if is_project(folder):
             return folder
     return common
+
+
+def is_project(folder: Path) -> bool:
+    """Return whether a folder has a project marker, and may be a project."""
+    return not is_too_wide(folder) and any((folder / m).exists() for m in ROOT_MARKERS)
 
 
 def absolute(path: Path) -> Path:
