@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from support import cli, write_files
 
 BLOCK = """
@@ -48,6 +49,47 @@ def test_callers_are_compared(tmp_path):
     verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
     assert verdicts == {"model.block": "equal", "use.loss": "equal"}
     assert ran.code == 0
+
+
+STORED = """
+import jax, jax.numpy as jnp
+from functools import partial
+
+def error(x, y, power=2, mean=True):
+    e = jnp.abs(x - y) ** power
+    return jnp.mean(e) if mean else e
+
+class Trainer:
+    def __init__(self, scale: float = 2.0):
+        self.scale = scale
+        self.error = {stored}
+
+    @staticmethod
+    def _error(x, y, **options):
+        return jax.checkpoint(partial(error, **options))(x, y)
+
+    def train(self, x: jax.Array, y: jax.Array):
+        return self.scale * self.error(x, y, power=3)
+
+    def evaluate(self, x: jax.Array, y: jax.Array):
+        return self.error(x, y, mean=False)
+
+def fit(x: jax.Array, y: jax.Array):
+    trainer = Trainer()
+    return trainer.train(x, y), trainer.evaluate(x, y)
+"""
+
+
+@pytest.mark.parametrize(("stored", "code"), [("self._error", 0), ("partial(error, y=0)", 3)])
+def test_calls_of_a_stored_function_decide_whether_it_may_take_others(tmp_path, stored, code):
+    old = STORED.format(stored="jax.checkpoint(error, concrete=True)")
+    write_files(tmp_path / "old", {"pyproject.toml": "", "model.py": old})
+    new = STORED.format(stored=stored)
+    write_files(tmp_path / "new", {"pyproject.toml": "", "model.py": new})
+    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
+    verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
+    assert ran.code == code, verdicts
+    assert (verdicts["model.Trainer.__init__"] == "equal") == (code == 0)
 
 
 SETUP = """

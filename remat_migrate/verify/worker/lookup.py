@@ -31,3 +31,14 @@ def unwrapped(value: Any) -> Any:
 
 
 _ABSENT = object()
+
+
+def fits(function: Any, args: Any, kwargs: Any) -> bool:
+    """Return whether a function's parameters take some arguments."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature
+        pass
+    return True

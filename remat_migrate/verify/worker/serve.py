@@ -20,6 +20,7 @@ from .environment import configuration, effects, flags, ledger
 from .environment import install as environment
 from .failures import describe
 from .load import NotFound, load_module, load_unit
+from .lookup import fits
 from .transfer import pickling
 
 Reply = Dict[str, Any]
@@ -238,7 +239,7 @@ def _flip(request: Reply) -> Reply:
 
 def _evaluate(request: Reply) -> Reply:
     from . import unit_cases
-    from .comparison import described, evaluate
+    from .comparison import described, evaluate, results
     from .producers import overrides
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
@@ -260,7 +261,8 @@ def _evaluate(request: Reply) -> Reply:
         )
     return {
         "failure": failure,
-        "fits": unit_cases.fits(unit.function, case),
+        "fits": fits(unit.function, case["args"], case["kwargs"])
+        and not failure.get("type", "").endswith(results.OtherParameters.__name__),
         "shapes": shapes,
         "settings": configuration.changed(request["path"]),
         "configures": configuration.is_set_by_unit(),

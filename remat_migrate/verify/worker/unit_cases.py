@@ -214,14 +214,3 @@ def by_position(function: Any, case: Case) -> Case:
         return case  # the call raises it again
     bound.apply_defaults()
     return dict(case, args=bound.args, kwargs=bound.kwargs)
-
-
-def fits(function: Any, case: Case) -> bool:
-    """Return whether a function's parameters take the arguments of a case."""
-    try:
-        inspect.signature(function).bind(*case["args"], **case["kwargs"])
-    except TypeError:
-        return False
-    except ValueError:  # it has no signature
-        pass
-    return True

@@ -92,6 +92,23 @@ def test_chaos(decided: Comparing) -> None:
     assert "rounding moves the old code's own results" in found.detail
 
 
+def test_chaos_without_inputs(decided: Comparing) -> None:
+    def drawn(step: Any) -> Any:
+        x = 0.5 + 0.1 * jax.random.uniform(jax.random.PRNGKey(0), (3, 4))
+        for _ in range(100):
+            x = step(x)
+        return x
+
+    def start() -> Any:
+        return drawn(lambda x: 3.9 * x * (1.0 - x))
+
+    found = decided(start, lambda: drawn(lambda x: x * (1.0 - x) * 3.9))
+    assert found.verdict == "not-exercised", found.detail
+    assert "rounding moves the old code's own results" in found.detail
+    assert decided(start, lambda: jnp.sin(start())).verdict == "not-exercised"
+    assert decided(lambda: drawn(jnp.sin), lambda: drawn(jnp.cos)).verdict == "differs"
+
+
 def test_one_entry_that_jumps_is_no_excuse(decided: Comparing) -> None:
     edges = np.float32([[1.0, 0.3, 3.7, 0.2], [2.9, 0.4, 1.5, 0.6]])
     found = decided(jnp.floor, lambda x: jnp.floor(x) + 0.5, edges)

@@ -91,8 +91,10 @@ def evaluate(
         for one in prepared:
             label = one.label and one.label + " "
             program = _Program(one.function, one.args, one.kwargs)
-            if variation == noise.ROUNDING:
+            if variation == noise.ROUNDING and program.has_gradient:
                 precisions.add(program.move_inputs())
+            elif variation == noise.ROUNDING:
+                stack.enter_context(noise.draws_moved())
             if is_abstract or first:
                 # What `init` returns goes into `apply`, if there is one.
                 is_used = one.label == "init" and len(prepared) > 1

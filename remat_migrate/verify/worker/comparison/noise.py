@@ -5,14 +5,17 @@ Variations of an evaluation:
 - "random": seeds of Python and NumPy are others, and the clock is ahead. Results that change
   depend on random numbers without a seed, on the time, or on state that an earlier run left.
 - "rounding": every floating-point input is moved by one unit in the last place of the lowest
-  precision that the code computes in. Where rounding moves a bfloat16 or chaotic computation, a
-  migration that only changes how XLA fuses its operations may move it, too.
+  precision that the code computes in; without such inputs, the numbers that JAX draws are. Where
+  rounding moves a bfloat16 or chaotic computation, a migration that only changes how XLA fuses its
+  operations may move it, too.
 - "returned": what edited checkpoints return is changed, see `applications.moving`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 import time
 from typing import Any, Callable, Iterator, List
 
@@ -29,6 +32,8 @@ RANDOM, ROUNDING, RETURNED = "random", "rounding", "returned"
 _AHEAD_NANOSECONDS = 123_456_789_123
 
 _FEW, _LARGEST_STEP = 8, 1e-6
+
+_DRAWS = ("normal", "truncated_normal", "uniform")
 
 
 def lowest_precision(function: Callable[..., Any], arrays: List[Any]) -> str:
@@ -73,6 +78,34 @@ def moved(array: Any, precision: str, seed: int) -> Any:
         array.dtype
     )
     return result if isinstance(array, np.ndarray) else jnp.asarray(result)
+
+
+@contextlib.contextmanager
+def draws_moved() -> Iterator[None]:
+    """Move each number that JAX draws, such as those that parameters are initialised with."""
+
+    def moving(draw: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(draw)
+        def moved_draw(*args: Any, **kwargs: Any) -> Any:
+            drawn = draw(*args, **kwargs)
+            unit = float(jnp.finfo(drawn.dtype).eps)  # type: ignore[no-untyped-call]
+            signs = np.random.RandomState(drawn.size % 2**32).choice([-1.0, 1.0], drawn.shape)
+            return drawn * jnp.asarray(1.0 + signs * min(_FEW * unit, _LARGEST_STEP), drawn.dtype)
+
+        return moved_draw
+
+    # Initialisers of parameters use the second.
+    modules = [jax.random, sys.modules["jax._src.random"]]
+    before = [(module, name, getattr(module, name)) for module in modules for name in _DRAWS]
+    jax.clear_caches()  # type: ignore[no-untyped-call]
+    try:
+        for module, name, draw in before:
+            setattr(module, name, moving(draw))
+        yield
+    finally:
+        for module, name, draw in before:
+            setattr(module, name, draw)
+        jax.clear_caches()  # type: ignore[no-untyped-call]
 
 
 @contextlib.contextmanager

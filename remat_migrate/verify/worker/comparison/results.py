@@ -24,7 +24,7 @@ from .. import computed
 from ..environment import missing
 from ..frameworks import flax_modules, nnx_modules
 from ..inputs.stand_in import Function
-from ..lookup import attribute, has
+from ..lookup import attribute, fits, has
 
 _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial, Function)
 
@@ -80,6 +80,10 @@ def functions(result: Any) -> Iterator[Tuple[str, Any]]:
             yield jax.tree_util.keystr(path), leaf
 
 
+class OtherParameters(TypeError):
+    """A function in the result does not take the arguments that it took before."""
+
+
 def called(unit: Callable[..., Any], where: str) -> Callable[..., Any]:
     """Return a function that calls `unit`, and then the function in its result.
 
@@ -90,6 +94,8 @@ def called(unit: Callable[..., Any], where: str) -> Callable[..., Any]:
         outcome = unfolded(outcome_of(unit, args, kwargs))
         for place, function in functions(outcome):
             if place == where:
+                if not fits(function, then_args, then_kwargs):
+                    raise OtherParameters("result%s no longer takes these arguments" % where)
                 return function(*then_args, **then_kwargs)
         raise LookupError("there is no function%s in the result" % (where and " at " + where))
 
