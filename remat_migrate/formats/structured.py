@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence as Ordered
+from collections import Counter
 
 from ..text.replacements import Causes, united
 from .lines import line_end, line_start, next_line
@@ -59,19 +59,21 @@ def plan_toml(text: str, setting: Setting, plan: TextPlan) -> None:
     """Add the uses of a setting in a TOML file, and their removal, to `plan`."""
     planner = _Planner(text, setting, plan, is_toml=True)
     tables = parse_toml(text, setting.occurs)
+    # How many tables have a name, or one that begins with it.
+    names = Counter(t.name[:length] for t in tables for length in range(1, len(t.name) + 1))
     for table in tables:
         causes = planner.visit(table.values, "") if table.values.entries else None
-        if causes is not None and _may_go(table, tables):
+        if causes is not None and _may_go(table, names):
             plan.drop_lines(text, *table.header, causes)
 
 
-def _may_go(table: Table, tables: Ordered[Table]) -> bool:
+def _may_go(table: Table, names: Counter[tuple[str, ...]]) -> bool:
     """Return whether an empty table can be removed."""
     return (
         bool(table.name)
         and not table.is_array
         and _ENVIRONMENTS.fullmatch(table.name[-1]) is not None
-        and sum(other.name[: len(table.name)] == table.name for other in tables) == 1
+        and names[table.name] == 1
     )
 
 
