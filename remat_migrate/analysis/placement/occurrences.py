@@ -31,6 +31,9 @@ _INSPECTING_FUNCTIONS = frozenset(
     }
 )  # fmt: skip
 
+# Names that a function is given one after the other; beyond, its uses are not known.
+_MOST_NAMES = 50
+
 How = Literal["body", "called", "differentiated", "elsewhere", "exported"]
 
 
@@ -76,6 +79,7 @@ class FunctionTracker:
         self.evaluator = transforms.evaluator
         self.through = through
         self.seen: set[ast.AST] = set()
+        self.depth = 0
 
     def start(self, function: ast.AST) -> Iterator[Occurrence]:
         """Return what happens to the function that an expression, definition, or decorator
@@ -237,7 +241,7 @@ class FunctionTracker:
 
     def _inside(self, module: Module) -> FunctionTracker:
         inside = FunctionTracker(self.transforms, module, through=self.through)
-        inside.seen = self.seen
+        inside.seen, inside.depth = self.seen, self.depth
         return inside
 
     def _via(self, call: ast.Call) -> frozenset[ast.Call]:
@@ -303,8 +307,13 @@ class FunctionTracker:
             yield from self._attributes(name)
         elif scope.parent is None and not name.startswith("_"):
             yield Occurrence("exported", self.module, at)
+        if self.depth == _MOST_NAMES:
+            yield Occurrence("elsewhere", self.module, at)
+            return
+        self.depth += 1
         for node in reads_of(self.module, name).get(statement, {}).get(scope, ()):
             yield from self._follow(node)
+        self.depth -= 1
 
 
 def _is_private(name: str) -> bool:

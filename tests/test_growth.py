@@ -1,0 +1,82 @@
+"""Twice the input takes about twice the steps, for shapes of input that once took many more.
+
+Twice as much takes four times the steps if each step looks at everything.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+import pytest
+from support import findings, fixed
+
+ROOT = Path(__file__).parent.parent
+
+# The shapes with sizes from which on the steps for more input outweigh those for any.
+SHAPES = {
+    "while loops in each other": 100,
+    "the same names swapped in branches": 20,
+    "rebindings of one function": 60,
+    "parameters of a function": 50,
+    "parameters that a function hands on by name": 50,
+    "functions that call each other": 40,
+    "calls of one checkpointed function": 25,
+    "checkpoints in one function": 25,
+    "decorators of a function": 40,
+    "methods of a class": 50,
+    "a diamond of classes": 15,
+    "stages of a gradient": 20,
+    "scans of a gradient": 20,
+    "files with an old call": 20,
+    "tables of TOML": 100,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_twice_the_input_takes_about_twice_the_steps(
+    shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    generator = importlib.import_module("benchmarks.growth.generators").GENERATORS[shape]
+    steps(generator.files(1))  # what a first run imports and caches
+    some, more = (steps(generator.files(SHAPES[shape] * times)) for times in (1, 2))
+    assert more < 3 * some
+
+
+def steps(files: dict[str, str]) -> int:
+    """Return how many functions are called to check some files."""
+    count = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        findings(files)
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize(("modules", "is_fixed"), [(20, True), (40, False)])
+def test_a_function_is_followed_through_so_many_modules(modules: int, is_fixed: bool) -> None:
+    handed_on = {
+        f"m{i}.py": f"import jax\nfrom m{i + 1} import name{i + 1}\n"
+        f"name{i} = jax.jit(name{i + 1})\n"
+        for i in range(modules)
+    }
+    made = {
+        f"m{modules}.py": "import jax\n\n\ndef f(x, k):\n    return x if k else -x\n\n\n"
+        f"name{modules} = jax.checkpoint(f, concrete=True)\n"
+    }
+    used = {"main.py": "from m0 import name0\n\ny = name0(1.0, True)\n"}
+    written = fixed({**handed_on, **made, **used})
+    assert ("static_argnums" in written[f"m{modules}.py"]) == is_fixed
