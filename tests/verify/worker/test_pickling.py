@@ -26,6 +26,7 @@ from worker_package import load_worker
 
 pickling = load_worker("transfer.pickling")
 placeholders = load_worker("transfer.placeholders")
+constructed = load_worker("transfer.constructed")
 
 
 @pytest.fixture
@@ -197,6 +198,28 @@ PLAIN = [
     jnp.dtype("bfloat16"),
     jax.tree_util.tree_structure({"a": (1, None), "b": [2]}),
 ]
+
+
+class Encoder:
+    def __init__(self, width):
+        self.weights = jnp.ones((2, width))
+        self.rate = 0.0
+        self.run = functools.wraps(self.encode)(lambda x: self.encode(x))
+
+    def encode(self, x):
+        return x @ self.weights * self.rate
+
+
+def test_objects_with_functions_of_their_own_are_constructed_again(through):
+    encoder = constructed.construct(Encoder, (3,), {})
+    encoder.rate = 2.0
+    loaded = through([encoder])[0]
+    assert loaded is not encoder
+    assert loaded.rate == 2.0
+    loaded.rate = 3.0
+    assert (loaded.run(jnp.ones(2)) == 6.0).all()
+    with pytest.raises(pickling.CannotSave, match="its name belongs to another object"):
+        through(Encoder(3))
 
 
 @pytest.mark.parametrize("value", PLAIN, ids=lambda value: type(value).__name__)

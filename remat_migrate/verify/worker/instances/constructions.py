@@ -15,6 +15,7 @@ from ..frameworks import flax_modules
 from ..inputs import candidates, stand_in, type_hints
 from ..inputs.node import VALUE
 from ..lookup import has
+from ..transfer import constructed
 from . import parsers, sizes
 from .attributes import attributes_read
 from .expressions import Evaluator, Unknown, is_settings
@@ -366,7 +367,7 @@ def _required(function: Any) -> List[str]:
 
 def _made(cls: type, given: Arguments) -> Optional[Any]:
     try:
-        return cls(**given)
+        return constructed.construct(cls, (), given)
     except Exception:  # the constructor of the project, on what it may refuse
         return None
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..frameworks import flax_modules
 from ..lookup import attribute
-from . import arrays, names
+from . import arrays, constructed, names
 from .names import CannotLoad
 from .placeholders import HostArray
 
@@ -33,7 +33,7 @@ __all__ = ["CannotLoad", "CannotSave", "load", "save"]
 PROTOCOL = 4
 _CONSTANT_TYPES = (type(None), type(...), type(NotImplemented))
 # Their functions are written by the standard pickler.
-_OWN_MODULES = (__name__, names.__name__, arrays.__name__)
+_OWN_MODULES = (__name__, names.__name__, arrays.__name__, constructed.__name__)
 _DEVICE: Any = getattr(jax, "Device", ())  # since jax 0.4.14
 _METHODS: Any = (types.MethodType, types.BuiltinMethodType, type([].__len__))
 
@@ -57,7 +57,11 @@ def save(value: Any, path: Any, main: Optional[str] = None) -> None:
     """
     buffer = io.BytesIO()
     try:
-        _Pickler(buffer, main).dump(value)
+        try:
+            _Pickler(buffer, main).dump(value)
+        except _Refused:
+            buffer = io.BytesIO()
+            _Pickler(buffer, main, again=True).dump(value)
     except _Refused as refused:
         message = "{}: {}".format(_place(refused.part, value), refused)
         raise CannotSave(message) from refused.__cause__
@@ -102,10 +106,12 @@ class _Pickler(pickle.Pickler):
     Args:
         file: where to write.
         main: see `save`.
+        again: whether to let objects be constructed again, where it is known how.
     """
 
-    def __init__(self, file: Any, main: Optional[str]) -> None:
+    def __init__(self, file: Any, main: Optional[str], again: bool = False) -> None:
         super().__init__(file, protocol=PROTOCOL)
+        self._again = again
         self._main = main
         self._unbinder = flax_modules.Unbinder()
 
@@ -136,6 +142,9 @@ class _Pickler(pickle.Pickler):
             return importlib.import_module, (self._module(value.__name__, value),)
         if flax_modules.is_module(value):
             return self._linen(value)
+        again = constructed.reduced(value) if self._again else None
+        if again is not None:
+            return again
         if names.is_named(value) and not _is_method(value):
             return self._named(value)
         return self._object(value)
