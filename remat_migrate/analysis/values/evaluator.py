@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from ...libraries.apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
 from ..names.module import Module, Place
@@ -35,7 +35,9 @@ from .values import (
     union,
 )
 
+# What has more values, or a name that more statements bind, is not known.
 _MAX_VALUES = 64
+_MAX_BINDINGS = 256
 
 
 class Evaluator(Evaluation):
@@ -179,7 +181,9 @@ class Evaluator(Evaluation):
             return self.dotted(alias.name.partition(".")[0], module)
         return self.dotted(alias.name, module)
 
-    def _bindings(self, module: Module, bindings: Iterable[Binding]) -> Values:
+    def _bindings(self, module: Module, bindings: Collection[Binding]) -> Values:
+        if len(bindings) > _MAX_BINDINGS:
+            return NOTHING
         return union(self.binding(module, binding) for binding in bindings)
 
     def binding(self, module: Module, binding: Binding) -> Values:
