@@ -142,10 +142,12 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=after.lacks)
     if after.failure:
         # If the fix also changed the calls of the unit, the case has the old form of the call.
-        moved = sides.folder("after")
-        again = _evaluated(sides, sides.after, unit, case, moved, how, by_position=True)
-        if not again.failure:
-            after, new = again, moved
+        for form in ("position", "name"):
+            moved = sides.folder("after")
+            again = _evaluated(sides, sides.after, unit, case, moved, how, form)
+            if not again.failure:
+                after, new = again, moved
+                break
     if not after.ran:
         return Verdict(
             unit,
@@ -262,8 +264,7 @@ def _evaluated(
     case: str,
     folder: str,
     how: _How,
-    *,
-    by_position: bool = False,
+    form: str = "",
 ) -> _Evaluated:
     fresh = worker.is_fresh
     try:
@@ -274,13 +275,13 @@ def _evaluated(
             case=case,
             folder=folder,
             **how._asdict(),
-            by_position=by_position,
+            form=form,
         )
     except WorkerEnded as error:
         if fresh:
             return _Evaluated(f"it {error}")
         # The cause may be state that other units left in the process.
-        return _evaluated(sides, worker, unit, case, folder, how, by_position=by_position)
+        return _evaluated(sides, worker, unit, case, folder, how, form)
     if refusal := reply["environment"]["refused"]:
         raise _Refused(refusal)
     lacks = needed(reply["environment"]["touched"])

@@ -98,9 +98,9 @@ class WrittenTests:
     ) -> None:
         reply: Mapping[str, Any] = {}
         failure = ""
-        for by_position in (False, True):
+        for form in ("", "position", "name"):
             folder = sides.folder("test")
-            arguments = {**about, "case": case, "folder": folder, "by_position": by_position}
+            arguments = {**about, "case": case, "folder": folder, "form": form}
             try:
                 reply = sides.ask(sides.maker, unit, "write", **arguments)
                 failure = reply.get("reason") or reply.get("missing") or ""
@@ -118,7 +118,7 @@ class WrittenTests:
             if not failure or verdict.outcome is not Outcome.EQUAL:
                 failure = ""
                 break
-            # A migrated call may pass by position what the case passes by keyword.
+            # A migrated call may pass arguments in another way than the case.
         if failure:
             tests.reason = tests.reason or sides.translate(failure)
             return

@@ -246,8 +246,7 @@ def _evaluate(request: Reply) -> Reply:
     case = pickling.load(request["case"])
     flags.use(unit.file, case.get("flags", {}))
     case = unit_cases.with_own_defaults(unit.function, case)
-    if request["by_position"]:
-        case = unit_cases.by_position(unit.function, case)
+    case = unit_cases.FORMS[request["form"]](unit.function, case)
     shapes = described.arrays_of(unit.function, case)
     with effects.refused(unless=case.get("asked_for")), overrides.active(case):
         failure = evaluate.evaluate(
@@ -300,8 +299,7 @@ def _write(request: Reply) -> Reply:
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
     flags.use(unit.file, case.get("flags", {}))
-    if request["by_position"]:
-        case = unit_cases.by_position(unit.function, case)
+    case = unit_cases.FORMS[request["form"]](unit.function, case)
     asked_for = bool(case.get("asked_for"))
     try:
         with effects.refused(unless=asked_for):

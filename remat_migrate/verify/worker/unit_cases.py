@@ -214,3 +214,26 @@ def by_position(function: Any, case: Case) -> Case:
         return case  # the call raises it again
     bound.apply_defaults()
     return dict(case, args=bound.args, kwargs=bound.kwargs)
+
+
+def by_name(function: Any, case: Case) -> Case:
+    """Return a case with the arguments of optional parameters by name, if they can be.
+
+    A wrapper may bind named arguments and let JAX trace the others.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return case  # it has no signature
+    given = zip(parameters, case["args"])
+    optional = [p for p, _ in given if p.default is not p.empty and p.kind not in _BY_PLACE]
+    first = len(case["args"]) - len(optional)
+    if [p.name for p in parameters[first : len(case["args"])]] != [p.name for p in optional]:
+        return case
+    named = {p.name: value for p, value in zip(optional, case["args"][first:])}
+    return dict(case, args=case["args"][:first], kwargs={**named, **case["kwargs"]})
+
+
+# How a case is called; fixes may change how the callers of a unit pass its arguments.
+FORMS = {"": lambda function, case: case, "position": by_position, "name": by_name}
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)

@@ -39,6 +39,21 @@ def test_by_position(function: Any, args: Any, kwargs: Any, expected: Any) -> No
     assert (case["args"], case["kwargs"]) == (args, kwargs)
 
 
+@pytest.mark.parametrize(
+    ("function", "args", "kwargs", "expected"),
+    [
+        (unit, (1, 2, True), {}, ((1, 2), {"train": True})),
+        (unit, (1, 2), {"scale": 3.0}, ((1, 2), {"scale": 3.0})),
+        (variadic, (1, 2), {"a": 3}, ((1, 2), {"a": 3})),
+        (lambda a=0, /, b=1: a, (1, 2), {}, ((1,), {"b": 2})),
+        (lambda a=0, *b: a, (1, 2), {}, ((1, 2), {})),
+    ],
+)
+def test_by_name(function: Any, args: Any, kwargs: Any, expected: Any) -> None:
+    found = unit_cases.by_name(function, {"args": args, "kwargs": kwargs})
+    assert (found["args"], found["kwargs"]) == expected
+
+
 def wrapped(fn: Any, enabled: bool) -> Any:
     return functools.wraps(fn)(lambda *args: fn(*args)) if enabled else fn
 
