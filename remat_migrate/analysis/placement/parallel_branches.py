@@ -13,9 +13,10 @@ _STACKS = frozenset({"array", "asarray", "stack", "list", "tuple"})
 
 def added_calls(module: Module, calls: Sequence[ast.Call]) -> bool:
     """Return whether all the given calls are added, and none uses the result of another."""
+    known = set(calls)
     for call in calls:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        if any(node in calls for arg in given for node in ast.walk(arg)):
+        if any(node in known for arg in given for node in ast.walk(arg)):
             return False
     tops = {_top_of_sum(module, call) for call in calls}
     if len(calls) > 1:
