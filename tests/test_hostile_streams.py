@@ -126,3 +126,13 @@ def test_numbers_with_thousands_of_digits_are_wrong_settings(tmp_path: Path) -> 
     assert ran.returncode == 2
     assert "is not valid TOML" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("option", ["", "--stdin-filename", "--baseline", "--output-file"])
+def test_paths_that_no_system_has(tmp_path: Path, option: str) -> None:
+    long = "a" * 5000
+    write_files(tmp_path, {"pyproject.toml": "", "a.py": OLD})
+    ran = run(tmp_path, *([option, long, "-"] if option else [long]), shell="</dev/null")
+    assert ran.returncode == 2
+    assert "File name too long" in ran.stderr
+    assert "Traceback" not in ran.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import os
 import sys
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from ..engine.baseline import BaselineChoice
     from ..report.outputs import Output
     from ..settings import Options
+
+# Failures of the system, or of a path that the user named, and none of this program.
+_OF_THE_SYSTEM = (errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
+_SHOWN = 80
 
 _EXIT_CODES = """\
 Exit codes: 0 if no finding fails the run; 1 if one does (see --fail-on), or if --diff would change
@@ -359,11 +364,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except SystemExit as stopped:
         # click exits with 1 on a broken pipe, but here 1 means findings.
         code = BROKEN_PIPE if stopped.code == 1 else stopped.code
-    except Exception:
+    except Exception as error:
         from ..report.output import say
 
-        traceback.print_exc()
-        say("error: this is a bug in remat-migrate, please report it with the traceback above")
+        if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
+            say(f"error: {str(error.filename or '')[:_SHOWN]}: {error.strerror}")
+        else:
+            traceback.print_exc()
+            say("error: this is a bug in remat-migrate, please report it with the traceback above")
         code = ERROR
     if arguments is None:
         _exit_at_once(code)
