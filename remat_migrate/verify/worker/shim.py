@@ -20,7 +20,7 @@ import types
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from . import coverage
-from .environment import options, projects
+from .environment import ledger, options, projects
 from .import_hooks import after_import
 
 OLD_FLAG = "jax_new_checkpoint"
@@ -188,7 +188,10 @@ def _checked(old: Callable[..., Any], real: Callable[..., Any]) -> Callable[...,
 
 @contextlib.contextmanager
 def policies_rejected() -> Iterator[None]:
-    """Raise the error of such a policy at once, so that no argument is made that is one."""
+    """Raise the error of such a policy at once, so that no argument is made that is one.
+
+    Not while a search for arguments imports other modules of the project.
+    """
     global _rejects_policies
     del policy_errors[:]
     _rejects_policies = True
@@ -205,7 +208,7 @@ def _check_policy(policy: Any) -> None:
             policy()
     except Exception as error:
         policy_errors.append("%s: %s" % (type(error).__name__, error))
-        if _rejects_policies:
+        if _rejects_policies and not ledger.state.importing:
             raise
 
 
