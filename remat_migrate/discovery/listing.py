@@ -10,7 +10,6 @@ import os
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
-from functools import cache
 from operator import attrgetter
 from pathlib import Path
 
@@ -86,7 +85,6 @@ def list_names(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -
 # -- git
 
 
-@cache
 def git_program() -> str | None:
     """Return the path of git, which must not be that of a program in the current folder."""
     here = absolute(Path.cwd())

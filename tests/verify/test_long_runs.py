@@ -36,6 +36,13 @@ def second(x):
     return jax.checkpoint(jnp.sin{option})(x)
 """
 
+# Only declared calls may write a file.
+_DECLARED = """\
+import jax.numpy as jnp
+
+CASES = {"model.second": lambda: (jnp.ones(3),)}
+"""
+
 _CRASHES = """\
 import os, signal
 import jax.numpy as jnp
@@ -106,8 +113,10 @@ def test_an_interrupted_run_reports_its_verdicts(tmp_path: Path) -> None:
     marker = str(tmp_path / "runs")
     for name, option in (("old", ""), ("new", ", prevent_cse=True")):
         source = _WAITS.format(option=option, marker=marker)
-        write_files(tmp_path / name, {"pyproject.toml": "", "model.py": source})
-    arguments = ["verify", "--base", "../old"]
+        write_files(
+            tmp_path / name, {"pyproject.toml": "", "model.py": source, "cases.py": _DECLARED}
+        )
+    arguments = ["verify", "--base", "../old", "--cases", "cases.py"]
     code, out, _ = interrupted(tmp_path / "new", signal.SIGTERM, *arguments)
     assert code == 128 + signal.SIGTERM
     first, last = out.splitlines()
@@ -127,9 +136,9 @@ def test_an_interrupted_run_reports_its_verdicts(tmp_path: Path) -> None:
 def test_interrupted_fixes_are_not_written(tmp_path: Path) -> None:
     project = tmp_path / "project"
     source = _WAITS.format(option=", concrete=True", marker=str(tmp_path / "runs"))
-    write_files(project, {"pyproject.toml": "", "model.py": source})
+    write_files(project, {"pyproject.toml": "", "model.py": source, "cases.py": _DECLARED})
     before = read_files(project)
-    code, _, err = interrupted(project, signal.SIGINT, "--fix", "--verify")
+    code, _, err = interrupted(project, signal.SIGINT, "--fix", "--verify", "--cases", "cases.py")
     assert code == 128 + signal.SIGINT
     assert err.splitlines()[-2:] == [
         "Compared 1 unit: 1 equal. Interrupted: 1 unit not compared.",
@@ -141,7 +150,9 @@ def test_interrupted_fixes_are_not_written(tmp_path: Path) -> None:
 def test_what_was_not_compared_fails_if_strict(tmp_path: Path) -> None:
     for name, factor in (("old", "2.0"), ("new", "(1.0 + 1.0)")):
         source = _CRASHES.format(factor=factor)
-        write_files(tmp_path / name, {"pyproject.toml": "", "model.py": source})
+        write_files(
+            tmp_path / name, {"pyproject.toml": "", "model.py": source, "cases.py": _DECLARED}
+        )
     arguments = ["verify", "--base", "../old", "--output-format", "json"]
     ran = cli(tmp_path / "new", *arguments)
     assert ran.code == 0
