@@ -15,9 +15,16 @@ from .environment import needed
 from .evidence import Evidence, Executed, Failure, Outcome, Unit, Verdict
 from .session import Worker, WorkerEnded
 
-# Compiled values that are so far apart differ, unless the old code varies by itself; for those that
-# are nearer, derivatives and uncompiled values decide. Relative to the largest entry of an array.
+# Compiled values that are further apart differ, unless the old code varies by itself; for nearer
+# ones, derivatives and uncompiled values decide. Relative to the largest entry of an array.
 _PLAIN = 0.05
+
+
+# A fix may also change how the callers of a unit pass its arguments, see `worker.unit_cases.FORMS`.
+OTHER_FORMS = ("position", "name")
+
+# JAX names the class of an argument that it does not take.
+_STAND_IN = ".inputs.stand_in."
 
 
 class _Refused(Exception):
@@ -62,9 +69,10 @@ def _compared(
         return first
     if first.outcome is Outcome.NOT_EXERCISED and first.difference and not values:
         first = _run_both(sides, unit, case, _How(first=True), made)
-    if first.outcome is Outcome.DIFFERS and not (sides.ported and first.max_rel):
-        if first.max_rel is None or first.max_rel > _PLAIN:
-            return first
+    if first.outcome is Outcome.DIFFERS and (
+        first.max_rel is None or _differs_plainly(sides, first)
+    ):
+        return first
     verdict = _run_both(sides, unit, case, _How(eager), made)
     if first.evidence is Evidence.PROGRAM:
         # The values differ by rounding, or vary from run to run, or the unit asks how it is traced.
@@ -77,6 +85,11 @@ def _compared(
         verdict = replace(verdict, outcome=Outcome.DIFFERS, detail=first.dropped, evidence=None)
     verdict = _exercised(sides, unit, case, verdict)
     return replace(verdict, difference=first.difference)
+
+
+def _differs_plainly(sides: Sides, verdict: Verdict) -> bool:
+    """Return whether compiled values alone decide; never where another release computed the old."""
+    return bool(verdict.max_rel and verdict.max_rel > _PLAIN and not sides.ported)
 
 
 def _exercised(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verdict:
@@ -141,8 +154,7 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
     if after.lacks and sides.task.options.baseline_python:
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=after.lacks)
     if after.failure:
-        # If the fix also changed the calls of the unit, the case has the old form of the call.
-        for form in ("position", "name"):
+        for form in OTHER_FORMS:
             moved = sides.folder("after")
             again = _evaluated(sides, sides.after, unit, case, moved, how, form)
             if not again.failure:
@@ -171,8 +183,8 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
             in_one = _decided(sides, unit, results, how, sides.ported, ported, note)
             if in_one.outcome is Outcome.EQUAL:
                 before, verdict = again, in_one
-    refused = after.failure and not after.fits
-    verdict = replace(verdict, shapes=before.shapes, takes_others=bool(refused))
+    refused = bool(after.failure and (not after.fits or _STAND_IN in after.failure))
+    verdict = replace(verdict, shapes=before.shapes, takes_others=refused)
     if verdict.outcome is not Outcome.EQUAL:
         return verdict
     executed = (before.executed, after.executed)
@@ -201,7 +213,9 @@ def _decided(
 ) -> Verdict:
     """Compare with what the old code computed in a worker and, if needed, what moves that."""
     verdict = _comparison(sides, unit, results, old, note, {})
-    if verdict.outcome is not Outcome.DIFFERS or (how.first and not verdict.max_rel):
+    if verdict.outcome is not Outcome.DIFFERS:
+        return verdict
+    if how.first and not _differs_plainly(sides, verdict):
         return verdict
     variations = {}
     for name in ("random", "rounding"):

@@ -168,7 +168,8 @@ class Verdict:
         through: the units whose runs exercised this one, if its own did not.
         difference: the first value that differs, where both sides are not the same program.
         returns_nothing: whether the unit returns no values, so that what it calls is not compared.
-        takes_others: whether the new code refuses the arguments, as its parameters are others.
+        takes_others: whether the new code refuses the arguments: its parameters are others, or an
+            argument is a stand-in.
         returned: whether the numbers that its edited checkpoints return were compared.
         dropped: how these differ, where both sides are the same program in all else.
     """

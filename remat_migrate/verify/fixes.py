@@ -27,7 +27,7 @@ from .schedule import Decided, ignore
 from .testing.project_tests import ProjectTests, project_tests
 from .testing.written_tests import WrittenTests, written_tests
 from .units.module_diff import unit_at
-from .units.project_diff import all_units, callers, diff_project
+from .units.project_diff import all_units, caller_levels, diff_project
 
 # Makes fixes in memory: without the withheld ones, given what parameters are known to be needed.
 MakeFixes = Callable[[Callable[[Finding], bool], frozenset[Learned]], FixOutcome[Analysis]]
@@ -36,7 +36,7 @@ FindingKey = tuple[str, Path, str, str]
 # A fix to revert, and why.
 _Wrong = tuple[Applied, str]
 # Unchanged units that may run because they use changed ones.
-_LEVELS, _MOST_CALLERS = 2, 12
+_MOST_CALLERS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,9 @@ class _Rounds:
             self._checked = True
         selected, unproved = self._options.selected(changed.units, changed.unproved)
         texts = {c.path: c.after.data for c in fixed.changes}
-        levels = self._callers(selected, texts)
+        levels = caller_levels(
+            selected, self._files, self._import_names, _MOST_CALLERS, after=texts
+        )
         # A call that does not fit a new signature fails in the caller.
         redefined = {unit.key for unit in selected if unit.is_redefined}
         using = [unit for level in levels[:1] for unit in level]
@@ -257,24 +259,6 @@ class _Rounds:
             levels,
             is_partial=True,
         )
-
-    def _callers(
-        self, units: Sequence[Unit], texts: Mapping[Path, bytes]
-    ) -> tuple[tuple[Unit, ...], ...]:
-        """Return the unchanged units that use changed ones, and those that use these."""
-        found: list[tuple[Unit, ...]] = []
-        known = {unit.key for unit in units}
-        below: Sequence[Unit] = [unit for unit in units if unit.qualname]
-        uses: dict[UnitKey, tuple[UnitKey, ...]] = {unit.key: (unit.key,) for unit in below}
-        for _ in range(_LEVELS if below else 0):
-            level = callers(below, self._files, self._import_names, after=texts)
-            level = tuple(unit for unit in level if unit.key not in known)[:_MOST_CALLERS]
-            for unit in level:
-                uses[unit.key] = tuple(dict.fromkeys(k for key in unit.uses for k in uses[key]))
-            known |= {unit.key for unit in level}
-            found.append(tuple(replace(unit, uses=uses[unit.key]) for unit in level))
-            below = level
-        return tuple(found)
 
     @cached_property
     def _files(self) -> tuple[Path, ...]:

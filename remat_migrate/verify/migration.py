@@ -20,7 +20,7 @@ from .prove import prove
 from .schedule import Decided, ignore
 from .testing.project_tests import project_tests
 from .testing.written_tests import written_tests
-from .units.project_diff import all_units, callers, diff_project, users
+from .units.project_diff import all_units, caller_levels, diff_project, users
 
 _RAN = (Outcome.EQUAL, Outcome.DIFFERS, Outcome.FAILS_AFTER)
 
@@ -73,7 +73,8 @@ def prove_migration(
         names = ApiTable().last_names
         wrapped = users(names, _below(files, paths), import_names, of_jax=True)
         units = tuple({unit.key: unit for unit in (*wrapped, *units)}.values())
-    untouched = callers(units, files, import_names, before=found.texts)[:_MOST_CALLERS]
+    levels = caller_levels(units, files, import_names, _MOST_CALLERS, before=found.texts)
+    untouched = levels[0] if levels else ()
     options.check_units((*units, *untouched, *(verdict.unit for verdict in changed.unproved)))
     compared, unproved = options.selected((*units, *untouched), changed.unproved)
     for verdict in unproved:
@@ -87,6 +88,7 @@ def prove_migration(
         find_python(options, root),
         options,
         tuple(all_units(files, import_names, options.cases)) if options.cases else (),
+        callers=((), *levels[1:]),  # the nearest are among those to compare
         is_same=base is None,
     )
     keys = {unit.key for unit in untouched}

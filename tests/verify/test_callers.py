@@ -171,3 +171,37 @@ class Schedule:
     ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
     units = [v["unit"] for v in json.loads(ran.out)["verdicts"]]
     assert units == ["net.Schedule.scan", "use.use"]
+
+
+PARTIAL = """
+import jax, jax.numpy as jnp
+from functools import partial
+from jax.tree_util import Partial
+
+@partial(jax.checkpoint, {option})
+def loss(network, x, train):
+    y = network(x, rate=0.5 if train else 0.0)
+    return jnp.mean(jnp.tanh(y) * y)
+
+def total(network, xs, train):
+    return sum(loss(network, x, {train}) for x in xs)
+
+def network(scale, x, rate):
+    return x * scale * (1.0 - rate)
+
+def fit(x: jax.Array, train: bool):
+    return total(Partial(network, jnp.float32(2.0)), [x, x + 1.0], train)
+"""
+
+
+@pytest.mark.parametrize(("train", "code"), [("train", 0), ("not train", 3)])
+def test_callers_decide_where_jax_takes_no_stand_in_for_a_function(tmp_path, train, code):
+    options = {"old": ("concrete=True", "train"), "new": ("static_argnums=(2,)", train)}
+    for folder, (option, passed) in options.items():
+        source = PARTIAL.format(option=option, train=passed)
+        write_files(tmp_path / folder, {"pyproject.toml": "", "model.py": source})
+    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
+    verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
+    assert ran.code == code, verdicts
+    assert (verdicts["model.total"] == "equal") == (code == 0)
+    assert verdicts.get("model.fit") == ("differs" if code else None)

@@ -150,9 +150,7 @@ def test_interrupted_fixes_are_not_written(tmp_path: Path) -> None:
 def test_what_was_not_compared_fails_if_strict(tmp_path: Path) -> None:
     for name, factor in (("old", "2.0"), ("new", "(1.0 + 1.0)")):
         source = _CRASHES.format(factor=factor)
-        write_files(
-            tmp_path / name, {"pyproject.toml": "", "model.py": source, "cases.py": _DECLARED}
-        )
+        write_files(tmp_path / name, {"pyproject.toml": "", "model.py": source})
     arguments = ["verify", "--base", "../old", "--output-format", "json"]
     ran = cli(tmp_path / "new", *arguments)
     assert ran.code == 0

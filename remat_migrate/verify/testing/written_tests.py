@@ -17,6 +17,7 @@ from typing import Any
 from ... import __version__
 from ...discovery.named_outputs import open_named, write_named
 from ...errors import UsageError
+from ..compare_case import OTHER_FORMS
 from ..copies.sides import Sides, error_line
 from ..evidence import Inputs, Outcome, Unit, UnitKey, Verdict
 from ..inputs import Cases
@@ -98,7 +99,7 @@ class WrittenTests:
     ) -> None:
         reply: Mapping[str, Any] = {}
         failure = ""
-        for form in ("", "position", "name"):
+        for form in ("", *OTHER_FORMS):
             folder = sides.folder("test")
             arguments = {**about, "case": case, "folder": folder, "form": form}
             try:

@@ -23,6 +23,8 @@ from .outline import Outline, Piece, outline
 # Files with texts other than those on disk.
 Texts = Mapping[Path, bytes]
 _ON_DISK: Texts = MappingProxyType({})
+# Callers, and their callers.
+_LEVELS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,33 @@ def all_units(paths: Iterable[Path], import_names: ImportNames, cases: Path) -> 
         if path.resolve() != cases.resolve():
             module = import_names.of(path).module or path.name
             yield from (f"{module}.{name}" for name in _units_of(path))
+
+
+def caller_levels(
+    units: Sequence[Unit],
+    paths: Iterable[Path],
+    import_names: ImportNames,
+    most: int,
+    before: Texts = _ON_DISK,
+    after: Texts = _ON_DISK,
+) -> tuple[tuple[Unit, ...], ...]:
+    """Return at most so many `callers` of units, and as many of those that call these.
+
+    Those of both levels say which of the given units they use.
+    """
+    found: list[tuple[Unit, ...]] = []
+    known = {unit.key for unit in units}
+    below: Sequence[Unit] = [unit for unit in units if unit.qualname]
+    uses: dict[UnitKey, tuple[UnitKey, ...]] = {unit.key: (unit.key,) for unit in below}
+    for _ in range(_LEVELS if below else 0):
+        level = callers(below, paths, import_names, before, after)
+        level = tuple(unit for unit in level if unit.key not in known)[:most]
+        for unit in level:
+            uses[unit.key] = tuple(dict.fromkeys(k for key in unit.uses for k in uses[key]))
+        known |= {unit.key for unit in level}
+        found.append(tuple(replace(unit, uses=uses[unit.key]) for unit in level))
+        below = level
+    return tuple(found)
 
 
 def callers(

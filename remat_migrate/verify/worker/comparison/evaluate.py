@@ -91,18 +91,21 @@ def evaluate(
         for one in prepared:
             label = one.label and one.label + " "
             program = _Program(one.function, one.args, one.kwargs)
+            draws: Any = contextlib.nullcontext()
             if variation == noise.ROUNDING and program.has_gradient:
                 precisions.add(program.move_inputs())
             elif variation == noise.ROUNDING:
-                stack.enter_context(noise.draws_moved())
+                draws = noise.draws_moved()
             if is_abstract or first:
                 # What `init` returns goes into `apply`, if there is one.
                 is_used = one.label == "init" and len(prepared) > 1
                 if computes and not is_used:
-                    modes.update(_compiled(program, label, writer))
+                    with draws:
+                        modes.update(_compiled(program, label, writer))
                 programs[one.label] = program.traced(eager, values_alone=is_used)
             else:
-                _run(program, label, modes, writer, eager)
+                with draws:
+                    _run(program, label, modes, writer, eager)
     writer.close(
         {
             "modes": modes,

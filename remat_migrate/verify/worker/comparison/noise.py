@@ -64,19 +64,22 @@ def _dtypes(jaxpr: Any) -> Iterator[str]:
             yield from _dtypes(inner)
 
 
+def _factors(array: Any, precision: str, seed: int) -> Any:
+    """Return factors, in float64, that move each entry of an array up or down by rounding."""
+    kinds: Any = (array.dtype, precision or array.dtype)
+    units = [float(jnp.finfo(kind).eps) for kind in kinds]  # type: ignore[no-untyped-call]
+    signs = np.random.RandomState(seed).choice([-1.0, 1.0], array.shape)
+    return 1.0 + signs * max(*units, min(_FEW * units[0], _LARGEST_STEP))
+
+
 def moved(array: Any, precision: str, seed: int) -> Any:
     """Return an array with each entry moved up or down by rounding.
 
     By one unit in the last place of the precision, and by a few of an array of many digits, because
     the first operation may round one away.
     """
-    kinds: Any = (array.dtype, precision or array.dtype)
-    units = [float(jnp.finfo(kind).eps) for kind in kinds]  # type: ignore[no-untyped-call]
-    signs = np.random.RandomState(seed).choice([-1.0, 1.0], array.shape)
     wide = np.asarray(array).astype(np.complex128 if array.dtype.kind == "c" else np.float64)
-    result = (wide * (1.0 + signs * max(*units, min(_FEW * units[0], _LARGEST_STEP)))).astype(
-        array.dtype
-    )
+    result = (wide * _factors(array, precision, seed)).astype(array.dtype)
     return result if isinstance(array, np.ndarray) else jnp.asarray(result)
 
 
@@ -88,9 +91,7 @@ def draws_moved() -> Iterator[None]:
         @functools.wraps(draw)
         def moved_draw(*args: Any, **kwargs: Any) -> Any:
             drawn = draw(*args, **kwargs)
-            unit = float(jnp.finfo(drawn.dtype).eps)  # type: ignore[no-untyped-call]
-            signs = np.random.RandomState(drawn.size % 2**32).choice([-1.0, 1.0], drawn.shape)
-            return drawn * jnp.asarray(1.0 + signs * min(_FEW * unit, _LARGEST_STEP), drawn.dtype)
+            return drawn * jnp.asarray(_factors(drawn, "", drawn.size % 2**32), drawn.dtype)
 
         return moved_draw
 
