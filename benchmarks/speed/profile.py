@@ -53,7 +53,7 @@ def profiled(bench: Bench) -> Profile:
     tree = bench.installations.tree
     programs, folder = bench.installations.tool, bench.installations.folder
     report = folder / "profile.json"
-    arguments = ("check", "--jobs", "1", "--no-cache", str(tree))
+    arguments = ("check", "--no-cache", str(tree))
     command = Command(
         "remat-migrate",
         (str(programs / "python"), str(SAMPLER), str(report), *arguments),

@@ -10,7 +10,8 @@ from pathlib import Path
 from ..discovery.installed import default_search_path
 from ..errors import SourceError
 from ..prefilter.word_index import WordIndex
-from ..prefilter.words import ESCAPED, WORDS
+from ..prefilter.word_search import WordSearch
+from ..prefilter.words import CONCRETE, ESCAPED, WORDS
 from ..text import SourceFile, read_source
 from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
 
@@ -99,7 +100,7 @@ class Files:
         data = self.data(path)
         if not may_be_notebook(path):
             return data
-        words = (*WORDS, b"concrete", *(name.encode() for name in names))
+        words = (*WORDS, CONCRETE, *(name.encode() for name in names))
         scans = b"scan(" in data
         if not (scans or any(word in data for word in words) or ESCAPED.search(data)):
             return _QUOTE.sub(b"", data.replace(b"\\n", b"\n"))
@@ -233,12 +234,12 @@ class Files:
             indexed = {word: index.find(needle) for word, needle in needles.items()}
             if None not in indexed.values():
                 return {word: numbers for word, numbers in indexed.items() if numbers is not None}
-        found: dict[str, list[int]] = {word: [] for word in words}
+        found: dict[bytes, list[int]] = {needle: [] for needle in needles.values()}
+        search = WordSearch(found)
         for number, data in self._each():
-            for word, needle in needles.items():
-                if needle in data:
-                    found[word].append(number)
-        return found
+            for needle in search.places(data):
+                found[needle].append(number)
+        return {word: found[needle] for word, needle in needles.items()}
 
     def _each(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number and the bytes of each file that can be read."""

@@ -15,7 +15,8 @@ from pathlib import Path
 from ..errors import SourceError
 from ..libraries.apis import Api
 from ..prefilter.project_files import Prefilter
-from ..prefilter.words import FLAG_NAME, FLAGS, may_differentiate_scan
+from ..prefilter.word_search import WordSearch
+from ..prefilter.words import CONCRETE, FLAG_NAME, FLAGS, SCAN, may_differentiate_scan
 from ..settings import Settings
 from ..text import SourceFile
 from ..text.source_file import may_be_notebook, read_source
@@ -40,7 +41,6 @@ _SPREAD = rb"\b(?:%s)\([^()]*\*\*\s*\w+\s*,?\s*\)"
 # `def remat(*args, **kwargs)`
 _FORWARDS_ALL = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 
-_CONCRETE = b"concrete"
 _FLAGS = frozenset(flag.decode() for flag in FLAGS)
 
 # A file declares its encoding within this many bytes.
@@ -85,10 +85,11 @@ def load_project(
     files = Files(settings.root, targets, context, overlay, settings.search_path, refused, limit)
     project = Project(settings, (*targets, *texts), files, previous=previous, learned=learned)
     _Selection(project, words).choose()
+    search = WordSearch(TEXT_WORDS)
     for path in texts:
         try:
             data = files.data(path)
-            if any(word in data for word in TEXT_WORDS):
+            if search.places(data):
                 project.texts[path] = files.read(path, data, python=False)
         except SourceError as error:
             project.errors.append(error)
@@ -133,21 +134,20 @@ class _Selection:
         scanning: list[Path] = []
         optional: list[Path] = []
         forwarding: list[Path] = []
-        needles = self._prefilter.needles
+        search = self._prefilter.search
         for path in self.files.targets:
             try:
                 data = self.files.code(path, self.project.apis.last_names)
                 _check_text(path, data)
-                if _CONCRETE in data:
+                if not (words := search.places(data)):
+                    continue
+                if CONCRETE in words:
                     optional.append(path)
-                for needle in needles:
-                    if needle in data:
-                        if self._prefilter.inspect(path, data):
-                            self._candidates.append(path)
-                            if _FORWARDS_ALL.search(data):
-                                forwarding.append(path)
-                        break
-                if may_differentiate_scan(data):
+                if self._prefilter.inspect(path, data, words):
+                    self._candidates.append(path)
+                    if _FORWARDS_ALL.search(data):
+                        forwarding.append(path)
+                if SCAN in words and may_differentiate_scan(data):
                     scanning.append(path)
             except SourceError as error:
                 self.project.errors.append(error)
@@ -178,14 +178,12 @@ class _Selection:
     @cached_property
     def _others(self) -> list[Path]:
         """The files that are not targets and may hold a checkpoint or an option of one."""
-        needles = (*self._prefilter.needles, _CONCRETE)
-        found = []
-        for path in self.files.all:
-            if path not in self.project.targets:
-                data = self._data(path)
-                if any(needle in data for needle in needles):
-                    found.append(path)
-        return found
+        search = self._prefilter.search
+        return [
+            path
+            for path in self.files.all
+            if path not in self.project.targets and search.places(self._data(path)).keys() - {SCAN}
+        ]
 
     def _find_wrappers(self, optional: Sequence[Path], forwarding: Sequence[Path]) -> None:
         """Treat the project's own wrappers as Apis.
@@ -194,7 +192,7 @@ class _Selection:
         `forwarding`.
         """
         wide = {path: self._data(path) for path in (*optional, *self._others)}
-        narrow = {path: data for path, data in wide.items() if _CONCRETE in data}
+        narrow = {path: data for path, data in wide.items() if CONCRETE in data}
         paths = [path for path, data in narrow.items() if _FORWARDED_OPTION.search(data)]
         self._is_set = any(_SET.search(data) for data in narrow.values())
         if self._is_set:
@@ -296,7 +294,7 @@ class _Selection:
 
         A file uses a word if it imports a file that defines it, directly or through others.
         """
-        needles = [(word, word.encode()) for word in sorted(new)]
+        search = WordSearch(word.encode() for word in new)
         reached: dict[str, dict[Path, bool]] = {word: {} for word in new}
         for path in self.files.all:
             data = self._data(path)
@@ -304,10 +302,9 @@ class _Selection:
                 continue
             words = [
                 word
-                for word, needle in needles
-                if needle in data
-                and self._prefilter.names_in_code(path, needle)
-                and self._prefilter.imports_any(path, new[word], reached[word])
+                for needle in sorted(search.places(data))
+                if self._prefilter.names_in_code(path, needle)
+                and self._prefilter.imports_any(path, new[word := needle.decode()], reached[word])
             ]
             if not words:
                 continue

@@ -32,6 +32,16 @@ class FolderCache:
     def __init__(self) -> None:
         self._folders: dict[str, _Folder] = {}
         self._by_git: dict[str, bytes | None] = {}
+        self._modes: dict[str, int] = {}
+
+    def mode(self, path: str) -> int:
+        """Return the mode of a file, or of a link itself; 0 if there is none."""
+        if path not in self._modes:
+            try:
+                self._modes[path] = os.lstat(path).st_mode
+            except OSError:
+                self._modes[path] = 0
+        return self._modes[path]
 
     def folder(self, folder: str) -> _Folder:
         """Return the entries of a folder by name; nothing if it is not readable."""
@@ -71,10 +81,7 @@ def list_names(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -
         return _walk(folder, wanted, cache)
     found: list[str] = []
     for path in listed:
-        try:
-            mode = os.lstat(path).st_mode
-        except OSError:
-            continue  # a tracked file that was deleted
+        mode = cache.mode(path)  # none for a tracked file that was deleted
         if stat.S_ISREG(mode):
             found.append(path)
         elif stat.S_ISDIR(mode):  # a submodule or nested repository

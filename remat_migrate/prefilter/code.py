@@ -4,58 +4,46 @@ from __future__ import annotations
 
 import re
 
-# A comment or a string, whichever comes first. Of a string: its prefix and its quotes.
+
+def _string(quote: str, kept: str, last: str) -> str:
+    """Return the pattern of what follows the first quote of a string.
+
+    Args:
+        quote: the character.
+        kept: the group for all of it, in strings to keep: one of a single word, as it may be a name
+            (`getattr(jax, "checkpoint")`); an f-string, with the rest of the line; three quotes
+            without an end, with the rest of the file, as searching for the end of each would take
+            quadratic time.
+        last: the group for the last quote of other strings.
+    """
+    two = quote * 2
+    long = rf"{two}[^{quote}\\]*+(?:(?:\\.|{quote}(?!{two}))[^{quote}\\]*+)*+{two}"
+    short = rf"(?!{two})[^{quote}\\\r\n]*+(?:\\(?:\r\n|.)[^{quote}\\\r\n]*+)*+"
+    prefixes = ("[fFtT]", "[A-Za-z][fFtT]", "[fFtT][A-Za-z]")
+    formatted = "|".join(rf"(?<=\b{prefix}{quote})" for prefix in prefixes)
+    word = rf"(?:{two}\w++{two}|\w++){quote}"
+    return (
+        rf"(?<={quote})(?:(?P<{kept}>{word}|(?:{formatted})(?:{long}|{short}){quote}[^\n]*+)"
+        rf"|(?:{long}|{short})(?P<{last}>{quote})|(?P<{kept}_rest>{two}.*+))"
+    )
+
+
+# A comment or a string, whichever comes first; comments are reduced to their first character.
 _TOKEN = re.compile(
-    rb"#[^\r\n]*"
-    rb"|(?P<prefix>\b[A-Za-z]{1,2})?"
-    rb"(?P<quote>\"\"\"|'''|\"|')"
+    rf"(?P<first>[#\"'])(?:{_string(chr(34), 'a', 'b')}|{_string(chr(39), 'c', 'd')}"
+    r"|(?<=#)[^\r\n]*+)".encode(),
+    re.DOTALL,
 )
-_ENDS = {
-    b'"""': re.compile(rb'[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""', re.DOTALL),
-    b"'''": re.compile(rb"[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''", re.DOTALL),
-    b'"': re.compile(rb'[^"\\\r\n]*(?:\\(?:\r\n|.)[^"\\\r\n]*)*"', re.DOTALL),
-    b"'": re.compile(rb"[^'\\\r\n]*(?:\\(?:\r\n|.)[^'\\\r\n]*)*'", re.DOTALL),
-}
-# A string of one word may be a name: `getattr(jax, "checkpoint")`.
-_WORD = re.compile(rb"\w+")
-_FORMATTED = frozenset(b"fFtT")
+_REDUCED = rb"\g<first>\g<a>\g<b>\g<a_rest>\g<c>\g<d>\g<c_rest>"
 
 
 def code_of(data: bytes) -> bytes:
     """Return the code of a Python file, with each string of several words replaced by an empty one.
 
-    F-strings are kept, because they contain expressions, and so is the rest of their line, where a
-    quote may belong to them (PEP 701). The result may contain more than the code, never less. Lines
-    end with `\\n`.
+    F-strings are kept but for `#`, because they contain expressions, and so is the rest of their
+    line, where a quote may belong to them (PEP 701). The result may contain more than the code,
+    never less. Lines end with `\\n`.
     """
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    parts: list[bytes] = []
-    kept = at = 0
-    search = _TOKEN.search
-    while (token := search(data, at)) is not None:
-        start, at = token.span()
-        quote = token["quote"]
-        if quote is None:
-            parts.append(data[kept:start])
-            kept = at
-            continue
-        end = _ENDS[quote].match(data, at)
-        if end is None:
-            if len(quote) == 3:
-                break  # searching for the end of each would take quadratic time
-            continue  # an unterminated string: this is not Python
-        at = end.end()
-        prefix = token["prefix"] or b""
-        if not _FORMATTED.isdisjoint(prefix):
-            if b"\n" not in end[0]:
-                line = data.find(b"\n", at)
-                at = len(data) if line < 0 else line
-            continue
-        text = end[0][: -len(quote)]
-        if _WORD.fullmatch(text) is None:
-            parts.append(data[kept:start])
-            parts.append(b'""')
-            kept = at
-    parts.append(data[kept:])
-    return b"".join(parts)
+    return _TOKEN.sub(_REDUCED, data).replace(b"#", b"")

@@ -6,7 +6,11 @@ Most files that contain `checkpoint` mean something else, or have it in a commen
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+
+from .words import places_of
+
+Stems = Mapping[bytes, list[tuple[bytes, bytes]]]
 
 # The namespace of the policies.
 NAMESPACE = b"checkpoint_policies"
@@ -24,15 +28,21 @@ _QUOTED = re.compile(rb"`[\w.]*\Z")
 _STAR = re.compile(rb"import[ \t\\\r\n]*\*")
 
 
-def shows_name(data: bytes, names: Iterable[bytes]) -> bool:
-    """Return whether one of `names` may be an attribute, an import, or a whole string.
+def shows_name(
+    data: bytes, stems: Stems, places: Callable[[bytes, bytes], Iterable[int]] = places_of
+) -> bool:
+    """Return whether one of some names may be an attribute, an import, or a whole string.
 
     Comments and longer strings are taken for code, so the result may be true without reason.
+
+    Args:
+        data: the bytes of a file.
+        stems: the names, see `stems_of`.
+        places: returns the places of a stem in the bytes.
     """
     asked: dict[str, bool] = {}
-    for stem, forms in _by_stem(names).items():
-        at = data.find(stem)
-        while at >= 0:
+    for stem, forms in stems.items():
+        for at in places(stem, data):
             end = at + len(stem)
             if stem == b"checkpoint" and data[at - 8 : at] == b"jax_new_":
                 return True
@@ -54,12 +64,11 @@ def shows_name(data: bytes, names: Iterable[bytes]) -> bool:
                         asked["star"] = _STAR.search(data) is not None
                     if asked["star"]:
                         return True
-            at = data.find(stem, end)
     return False
 
 
-def _by_stem(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
-    """Group the names by the substring to search for, with what precedes and follows it."""
+def stems_of(names: Iterable[bytes]) -> Stems:
+    """Group names by the substring to search for, with what precedes and follows it."""
     found: dict[bytes, list[tuple[bytes, bytes]]] = {b"checkpoint": [], b"remat": []}
     for name in names:
         stem = next((stem for stem in (b"checkpoint", b"remat") if stem in name), name)

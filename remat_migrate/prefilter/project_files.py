@@ -11,14 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ..errors import SourceError
 from ..libraries.apis import KNOWN_PACKAGES, ApiTable
 from .code import code_of
 from .imports import Import, imports_of, without_imports
-from .mentions import BY_NAME, FAR, NAMESPACE, QUOTES, SPACE, shows_name
-from .words import FLAGS, SUPPRESSION, WORDS
+from .mentions import BY_NAME, FAR, NAMESPACE, QUOTES, SPACE, Stems, shows_name, stems_of
+from .word_search import Places, WordSearch
+from .words import CONCRETE, FLAGS, SCAN, SUPPRESSION, WORDS
 
 # What stands before an attribute: `jax.`, `a.b.`, `f(x).`
 _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(?:\\\s*)*\Z")
@@ -26,6 +28,8 @@ _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(
 _STORED = rb"(?:[=:,{\[(]|\b(?:return|else|or|and))\s*['\"]?[\w.]*\b(?:%s)\b(?!\s*\()"
 # The packages of the checkpoint family, and the usual names of their modules.
 _LIBRARY = (b"jax", b"flax", b"haiku", b"equinox", b"nnx", b"hk.", b"brainstate", b"JAX", b"Jax")
+# In comments that suppress findings.
+_TOOL = b"remat-migrate"
 _SHORT = frozenset({"nn", "linen", "partitioning", "lift", "eqx", "adc", "ad_checkpoint"})
 
 
@@ -82,43 +86,51 @@ class Prefilter:
     def forget(self) -> None:
         """Forget which names files export, because the family has grown."""
         self._exporting.clear()
+        vars(self).pop("search", None)
+        vars(self).pop("_stems", None)
 
-    @property
-    def needles(self) -> tuple[bytes, ...]:
-        """Substrings of which each file that may apply a checkpoint has at least one."""
-        names = {name.encode() for name in self._apis.last_names}
-        other = {name for name in names if b"remat" not in name and b"checkpoint" not in name}
-        found = {*WORDS, *self._words, *other}
-        # A word that contains another one is not needed.
-        return tuple(w for w in sorted(found) if not any(o in w for o in found if o != w))
+    @cached_property
+    def search(self) -> WordSearch:
+        """The search for words of which each file that may matter has at least one."""
+        return WordSearch((*WORDS, *self._words, *FLAGS, *self._stems, _TOOL, CONCRETE, SCAN))
 
-    def inspect(self, path: Path, data: bytes) -> bool:
-        """Return whether a file needs a closer look, and keep what that takes."""
+    @cached_property
+    def _stems(self) -> Stems:
+        return stems_of(name.encode() for name in self._apis.last_names)
+
+    def inspect(self, path: Path, data: bytes, words: Places) -> bool:
+        """Return whether a file needs a closer look, and keep what that takes.
+
+        `words` are the places that `search` found in it.
+        """
         if path not in self._first_looks:
-            self._first_looks[path] = self._inspect(path, data)
+            self._first_looks[path] = self._inspect(path, data, words)
         return self._first_looks[path] is not None
 
     def may_hold(self, path: Path) -> bool:
         """Return whether a file may apply a checkpoint or hold what else rules look for."""
         if path not in self._first_looks:
-            self.inspect(path, self._read_or_nothing(path))
+            data = self._read_or_nothing(path)
+            self.inspect(path, data, self.search.places(data))
         seen = self._first_looks[path]
         return seen is not None and (seen.sure or any(self._evidence(path, seen)))
 
-    def _inspect(self, path: Path, data: bytes) -> _FirstLook | None:
-        if (b"RMT" in data or b"remat-migrate" in data) and SUPPRESSION.search(data):
+    def _inspect(self, path: Path, data: bytes, words: Places) -> _FirstLook | None:
+        if (b"RMT" in words or _TOOL in words) and SUPPRESSION.search(data):
             return _FirstLook(True, True)
-        names = [name.encode() for name in self._apis.last_names]
-        wanted = any(word in data for word in self._words)
-        if not (wanted or shows_name(data, names) or FLAGS[1] in data):
+        wanted = any(word in words for word in self._words)
+        if not (wanted or FLAGS[1] in words or self._shows_name(data, words)):
             return None
-        if any(flag in data for flag in FLAGS):
+        if any(flag in words for flag in FLAGS):
             return _FirstLook(True, True)
         known = self._names_library(data)
         if known and wanted:
             return _FirstLook(True, True)
         self._codes[path] = code_of(data)
         return _FirstLook(False, known)
+
+    def _shows_name(self, data: bytes, words: Places) -> bool:
+        return shows_name(data, self._stems, lambda stem, _: words.get(stem, ()))
 
     def _names_library(self, data: bytes) -> bool:
         return any(word in data for word in self._library)

@@ -16,7 +16,7 @@ from ..text import read_source
 from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
 from .code import code_of
 from .imports import Import, imports_of
-from .mentions import shows_name
+from .mentions import shows_name, stems_of
 from .words import (
     ESCAPED,
     FAMILY,
@@ -100,7 +100,7 @@ def _may_name(data: bytes) -> bool:
     return (
         SUPPRESSION.search(data) is not None
         or any(word in data for word in (*FLAGS, b"ad_checkpoint"))
-        or shows_name(data, FAMILY)
+        or shows_name(data, stems_of(FAMILY))
     )
 
 

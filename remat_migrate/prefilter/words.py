@@ -17,6 +17,9 @@ FAMILY = (b"checkpoint", b"filter_checkpoint", b"remat", b"remat_scan")
 # The flag in its two spellings. A file with one of them is always looked at.
 FLAGS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
 
+# The option that was removed.
+CONCRETE = b"concrete"
+
 # A name for the flag: `FLAG = "jax_new_checkpoint"`
 FLAG_NAME = re.compile(
     rb"^[ \t]*(\w+)[ \t]*=[ \t]*['\"](?:%s)['\"]" % b"|".join(FLAGS), re.MULTILINE
@@ -26,7 +29,7 @@ FLAG_NAME = re.compile(
 SUPPRESSION = re.compile(rb"RMT\d|remat-migrate")
 
 # A differentiated scan: its call, and the name of a function that differentiates.
-_SCAN = b"scan("
+SCAN = b"scan("
 _GRADIENTS = (b"grad", b"vjp", b"jacrev", b"jacobian", b"hessian", b"linearize", b"minimize")
 _BEFORE_GRADIENT = re.compile(rb"(?<!\w)(?:filter_)?(?:value_and_)?\Z")
 _AFTER_GRADIENT = re.compile(rb"(?:_from_state)?(?!\w)")
@@ -46,12 +49,20 @@ _OPENED = re.compile(rb"[({\[][ \t]*(?:#.*)?\Z")
 _MOST_LINES = 40
 
 
+def places_of(word: bytes, data: bytes) -> Iterator[int]:
+    """Yield the places of a word in some bytes."""
+    at = data.find(word)
+    while at >= 0:
+        yield at
+        at = data.find(word, at + 1)
+
+
 def may_differentiate_scan(data: bytes) -> bool:
     """Return whether a file may differentiate a scan, whose body may want a checkpoint."""
-    if _SCAN not in data or b"jax" not in data or not _differentiates(data):
+    if SCAN not in data or b"jax" not in data or not _differentiates(data):
         return False
     code = code_of(data)  # without comments
-    return _SCAN in code and _differentiates(code)
+    return SCAN in code and _differentiates(code)
 
 
 def _differentiates(code: bytes) -> bool:

@@ -336,9 +336,13 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
         ) from error
 
 
+_NOTEBOOKS = (".ipynb", ".md", ".markdown", ".myst")
+
+
 def may_be_notebook(path: Path) -> bool:
     """Return whether a file name has the suffix of a notebook."""
-    return path.suffix.lower() in (".ipynb", ".md", ".markdown", ".myst")
+    name = os.fspath(path).lower()
+    return name.endswith(_NOTEBOOKS) and path.suffix.lower() in _NOTEBOOKS
 
 
 def _read_notebook(path: Path, raw: SourceFile) -> SourceFile:

@@ -20,14 +20,14 @@ ROOT = Path(__file__).parents[2]
     [
         ("x = 1  # jax.checkpoint\n", "x = 1  \n"),
         ('"""Of jax.checkpoint."""\nx = 1\n', '""\nx = 1\n'),
-        ("'''Of \"\"\" and \\''' jax.checkpoint.'''\nx = 1\n", '""\nx = 1\n'),
+        ("'''Of \"\"\" and \\''' jax.checkpoint.'''\nx = 1\n", "''\nx = 1\n"),
         ('f = getattr(jax, "checkpoint")\n', 'f = getattr(jax, "checkpoint")\n'),
-        ("x = 'of two'; f = jax.remat\n", 'x = ""; f = jax.remat\n'),
-        ("x = r'\\' of two'; f = y\n", 'x = ""; f = y\n'),
-        ('x = b"of two" "#"; f = y  # z\n', 'x = "" ""; f = y  \n'),
-        ("x = 'over \\\n two'\ny = 1\n", 'x = ""\ny = 1\n'),
+        ("x = 'of two'; f = jax.remat\n", "x = ''; f = jax.remat\n"),
+        ("x = r'\\' of two'; f = y\n", "x = r''; f = y\n"),
+        ('x = b"of two" "#"; f = y  # z\n', 'x = b"" ""; f = y  \n'),
+        ("x = 'over \\\n two'\ny = 1\n", "x = ''\ny = 1\n"),
         ("# it's\nx = 1\n# isn't\n", "\nx = 1\n\n"),
-        ("x = 1  # of\r\ny = 'a b'\r", 'x = 1  \ny = ""\n'),
+        ("x = 1  # of\r\ny = 'a b'\r", "x = 1  \ny = ''\n"),
     ],
 )
 def test_texts_and_comments_go(text: str, code: str) -> None:
@@ -45,7 +45,7 @@ def test_texts_and_comments_go(text: str, code: str) -> None:
     ],
 )
 def test_what_may_be_code_stays(text: str) -> None:
-    assert code_of(text.encode()) == text.encode()
+    assert code_of(text.encode()).decode() == text.replace("#", "")
 
 
 @pytest.mark.parametrize("folder", ["remat_migrate", "rules", "fixtures"])
