@@ -91,20 +91,17 @@ def evaluate(
         for one in prepared:
             label = one.label and one.label + " "
             program = _Program(one.function, one.args, one.kwargs)
-            draws: Any = contextlib.nullcontext()
-            if variation == noise.ROUNDING and program.has_gradient:
+            moves_draws = variation == noise.ROUNDING and not program.has_gradient
+            if variation == noise.ROUNDING and not moves_draws:
                 precisions.add(program.move_inputs())
-            elif variation == noise.ROUNDING:
-                draws = noise.draws_moved()
-            if is_abstract or first:
-                # What `init` returns goes into `apply`, if there is one.
-                is_used = one.label == "init" and len(prepared) > 1
-                if computes and not is_used:
-                    with draws:
+            with noise.draws_moved() if moves_draws else contextlib.nullcontext():
+                if is_abstract or first:
+                    # What `init` returns goes into `apply`, if there is one.
+                    is_used = one.label == "init" and len(prepared) > 1
+                    if computes and not is_used:
                         modes.update(_compiled(program, label, writer))
-                programs[one.label] = program.traced(eager, values_alone=is_used)
-            else:
-                with draws:
+                    programs[one.label] = program.traced(eager, values_alone=is_used)
+                else:
                     _run(program, label, modes, writer, eager)
     writer.close(
         {
