@@ -6,7 +6,7 @@ go back. It exists in that release only: 0.3.17 removed the old implementation a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from remat_migrate.analysis import Module, Project, Site
@@ -113,14 +113,14 @@ class NewCheckpointFlag(Rule):
         is_suppressed = suppressed_at(source, self.code, python=True)
         uses = find_flag_uses(module, project)
         planned = remove_flag_uses(module, project, uses, is_suppressed)
-        removals = [(removal.members, removal.changes) for removal in planned]
+        fixes = _fixes((removal.members, removal.changes) for removal in planned)
         for index, use in enumerate(uses):
             yield self.finding(
                 *module.location(use.node),
                 _message(use.form, use.asked),
                 severity=_MESSAGES[use.form][0],
                 confidence="high" if use.sure else "low",
-                fix=_fix(index, removals),
+                fix=fixes.get(index),
                 reason=use.reason,
                 sites=_unreached_sites(use, module, project),
             )
@@ -134,7 +134,7 @@ class NewCheckpointFlag(Rule):
         is_suppressed = suppressed_at(source, self.code, python=False)
         own = OWN_OPTION if project.once(defines_own_option) else ""
         uses, planned = plan_text(source, SETTING, is_suppressed, keep_option=own)
-        removals = [(removal.members, removal.edits) for removal in planned]
+        fixes = _fixes((removal.members, removal.edits) for removal in planned)
         for index, use in enumerate(uses):
             form: Form = "option" if use.form == "option" else _TEXT_FORMS[use.form]
             yield self.finding(
@@ -143,7 +143,7 @@ class NewCheckpointFlag(Rule):
                 _message(form, read_bool(use.value)),
                 severity=_MESSAGES[form][0],
                 confidence="low" if use.refused else "high",
-                fix=_fix(index, removals),
+                fix=fixes.get(index),
                 reason=use.refused,
             )
 
@@ -164,11 +164,13 @@ def _message(form: Form, asked: bool | None) -> str:
     return _MESSAGES[form][1] + (_OLD if asked is False else "")
 
 
-def _fix(
-    index: int, removals: Sequence[tuple[frozenset[int], tuple[Change | Edit, ...]]]
-) -> Fix | None:
-    """Return the fix of one use, which covers all uses that can only be removed together."""
+def _fixes(
+    removals: Iterable[tuple[frozenset[int], tuple[Change | Edit, ...]]],
+) -> dict[int, Fix]:
+    """Return the fix of each use, which covers all uses that can only be removed together."""
+    found: dict[int, Fix] = {}
     for members, changes in removals:
-        if index in members:
-            return Fix("remove the flag", Safety.SAFE, changes)
-    return None
+        fix = Fix("remove the flag", Safety.SAFE, changes)
+        for index in members:
+            found.setdefault(index, fix)
+    return found

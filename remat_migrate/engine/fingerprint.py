@@ -13,6 +13,7 @@ Findings that agree in all of this are numbered in order.
 from __future__ import annotations
 
 import ast
+import bisect
 import copy
 import hashlib
 import os
@@ -121,6 +122,7 @@ class _File:
     def __init__(self, source: SourceFile) -> None:
         self.source = source
         self._places: dict[tuple[ast.AST, ...], _Place] = {}
+        self._inner: dict[_Head, list[_Head]] = {}
 
     @cached_property
     def tree(self) -> ast.Module | None:
@@ -144,9 +146,9 @@ class _File:
         if comment := self._comment(span.start):
             line, _ = self.source.position(span.start)
             words = f"# {' '.join(comment.text.lstrip('#').split())}"
-            around = _around(self.tree, lambda node: _has_line(node, line))
+            around = self._around(line, _first_line, _last_line)
             return _Place(_dotted(around), words, _cut(words))
-        around = _around(self.tree, lambda node: self._start(node) <= span.start <= self._end(node))
+        around = self._around(span.start, self._start, self._end)
         if not around:
             return self._line(span)
         *outer, head = around
@@ -182,7 +184,26 @@ class _File:
         line, column = self.source.position(at)
         if "#" not in self.source.line_text(line)[:column]:
             return None
-        return next((one for one in self.comments if one.start <= at < one.end), None)
+        index = bisect.bisect_right(self.comments, at, key=lambda one: one.start) - 1
+        return self.comments[index] if index >= 0 and at < self.comments[index].end else None
+
+    def _around(
+        self, at: int, start: Callable[[_Head], int], end: Callable[[_Head], int]
+    ) -> list[_Head]:
+        """Return the statements, handlers and cases that contain a place, outermost first."""
+        assert self.tree is not None
+        found: list[_Head] = []
+        inner: Sequence[_Head] = self.tree.body
+        while True:
+            index = bisect.bisect_left(inner, at, key=end)
+            if index == len(inner) or start(inner[index]) > at:
+                return found
+            node = inner[index]
+            found.append(node)
+            if node not in self._inner:
+                children = ast.iter_child_nodes(node)
+                self._inner[node] = [c for c in children if isinstance(c, _Head)]
+            inner = self._inner[node]
 
     def _start(self, node: _Head | ast.expr) -> int:
         if isinstance(node, ast.match_case):
@@ -197,24 +218,14 @@ class _File:
         return self.source.offset(node.end_lineno, node.end_col_offset)
 
 
-def _around(tree: ast.Module, holds: Callable[[_Head], bool]) -> list[_Head]:
-    """Return the statements, handlers and cases that contain a place, outermost first."""
-    found: list[_Head] = []
-    inner: Sequence[_Head] = tree.body
-    while node := next(filter(holds, inner), None):
-        found.append(node)
-        inner = [
-            child
-            for child in ast.iter_child_nodes(node)
-            if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case)
-        ]
-    return found
+def _first_line(node: _Head) -> int:
+    return node.pattern.lineno if isinstance(node, ast.match_case) else first_line(node)
 
 
-def _has_line(node: _Head, line: int) -> bool:
-    if isinstance(node, ast.match_case):
-        return node.pattern.lineno <= line <= (node.body[-1].end_lineno or line)
-    return first_line(node) <= line <= (node.end_lineno or line)
+def _last_line(node: _Head) -> int:
+    last = node.body[-1] if isinstance(node, ast.match_case) else node
+    assert last.end_lineno is not None
+    return last.end_lineno
 
 
 def _dotted(around: Sequence[_Head]) -> str:

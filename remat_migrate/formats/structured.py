@@ -352,12 +352,15 @@ class _Planner:
 
     def _as_read(self, node: Scalar) -> str:
         """Return the file's text with a scalar as its reader sees it, at the same offsets."""
-        body = _TEMPLATE.sub(lambda m: "_" * len(m.group()), self.value(node))
+        value = self.value(node)
+        body = _TEMPLATE.sub(lambda m: "_" * len(m.group()), value)
         if node.style == "double":
             body = re.sub(r'\\(["\\/])', r"_\1", body)
             body = body.replace("\\n", " \n").replace("\\t", "  ")
         elif node.style in ("folded", "plain", "single"):
             body = re.sub(r"(?<![ ])(\r?\n)", lambda m: " " * len(m.group()), body)
+        if body == value:
+            return self.text
         return self.text[: node.start] + body + self.text[node.end :]
 
 

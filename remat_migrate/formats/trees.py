@@ -296,9 +296,7 @@ class _YamlReader:
         below = next_line(self.text, start)
         if below >= end:
             return Scalar(style, end, end, (start, end), anchor=anchor)
-        lines = re.findall(r"^( *)(?=[^\s])", self.text[below:end], re.MULTILINE)
-        indent = min(lines, key=len, default="")
-        first = (
-            len(self.text[:below]) + len(self.text[below:end]) - len(self.text[below:end].lstrip())
-        )
+        body = self.text[below:end]
+        indent = min(re.findall(r"^( *)(?=[^\s])", body, re.MULTILINE), key=len, default="")
+        first = below + len(body) - len(body.lstrip())
         return Scalar(style, line_start(self.text, first), end, (start, end), indent, anchor)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..rule import Finding
 from ..text import Span
+from ..text.edits import SpanIndex
 from .content import Risk, SiteRow, risk_of
 
 if TYPE_CHECKING:
@@ -28,20 +29,21 @@ def site_rows(
     A finding concerns a site if it names the site, or touches the site's statement or the code of
     the options, partials and names that the site is made of.
     """
-    by_path: dict[Path, list[Finding]] = defaultdict(list)
+    by_path: dict[Path, list[tuple[Span, Finding]]] = defaultdict(list)
     by_site: dict[Site, list[Finding]] = defaultdict(list)
     for finding in findings:
-        by_path[finding.path].append(finding)
+        by_path[finding.path].append((finding.span, finding))
         for site in finding.sites:
             by_site[site].append(finding)
     concerned = by_path.keys() | {weight.path for weight in weights}
-    heads: dict[Path, list[Span]] = {}
+    indexes = {path: SpanIndex(found) for path, found in by_path.items()}
+    heads: dict[Path, SpanIndex[Span]] = {}
     statements: dict[Site, Span] = {}
     for site in sites:
         path = site.module.source.path
         if path in concerned:
             if path not in heads:
-                heads[path] = list(statement_heads(site.module))
+                heads[path] = SpanIndex((head, head) for head in statement_heads(site.module))
             statements[site] = _innermost(heads[path], site.span)
     shares = _assign_weights(weights, statements)
     rows = []
@@ -50,8 +52,8 @@ def site_rows(
         touching = [
             finding
             for path, span in spans
-            for finding in by_path.get(path, ())
-            if span.overlaps(finding.span)
+            if path in indexes
+            for finding in indexes[path].overlapping(span)
         ]
         own = tuple(dict.fromkeys((*touching, *by_site[site])))
         risks: list[Risk] = ["none", *map(risk_of, own)]
@@ -75,8 +77,9 @@ def statement_heads(module: Module) -> Iterator[Span]:
             yield Span(whole.start, min(inner, default=whole.end))
 
 
-def _innermost(heads: Sequence[Span], span: Span) -> Span:
-    around = [head for head in heads if head.start <= span.start and span.end <= head.end]
+def _innermost(heads: SpanIndex[Span], span: Span) -> Span:
+    touching = heads.overlapping(span)
+    around = [head for head in touching if head.start <= span.start and span.end <= head.end]
     return min(around, key=lambda head: head.end - head.start, default=span)
 
 

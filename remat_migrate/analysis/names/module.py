@@ -201,7 +201,8 @@ class Module:
         if node.id in scope.global_names or node.id in scope.nonlocal_names:
             return (found or frozenset()) | self._free(scope, node.id)
         if found is not None:
-            return found | self._written(scope, node.id)
+            written = self._written(scope, node.id)
+            return found | written if written else found  # no copy: it may have many
         if node.id in scope.bound and not scope.is_class:
             return frozenset(scope.bindings.get(node.id, ())) | self._written(scope, node.id)
         return self._free(scope, node.id)

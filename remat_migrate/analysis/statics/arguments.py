@@ -349,9 +349,12 @@ def _number_types(passed: Iterable[ast.expr]) -> set[type]:
 
 @lru_cache(maxsize=64)
 def _names_in(function: FunctionNode) -> Mapping[str, list[ast.Name]]:
-    """Return the uses of each name in a function."""
+    """Return the uses of each name in a function; what only assigns the name is none."""
     found: dict[str, list[ast.Name]] = {}
     for node in ast.walk(function):
-        if isinstance(node, ast.Name):
-            found.setdefault(node.id, []).append(node)
+        match node:
+            case ast.Name(ctx=ast.Load()) as name:
+                found.setdefault(name.id, []).append(name)
+            case ast.AugAssign(target=ast.Name() as name):
+                found.setdefault(name.id, []).append(name)
     return found

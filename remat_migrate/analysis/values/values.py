@@ -29,6 +29,10 @@ class _Holder:
         return self._hash
 
 
+# `dataclass` would give each of its subclasses a hash of its own.
+_kept_hash = _Holder.__hash__
+
+
 @dataclass(frozen=True, slots=True)
 class External:
     """Something outside the project, by qualified name; also every Api and every builtin."""
@@ -68,6 +72,7 @@ class Instance(_Holder):
     """An instance of a class."""
 
     cls: Value
+    __hash__ = _kept_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class Bound(_Holder):
 
     func: Value
     receiver: Value
+    __hash__ = _kept_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,7 @@ class Partial(_Holder):
     module: Module
     call: ast.Call
     by_functools: bool = True
+    __hash__ = _kept_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,7 @@ class Applied(_Holder):
     module: Module
     node: ast.expr
     target: Value | None
+    __hash__ = _kept_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,7 @@ class Wrapped(_Holder):
     func: Value
     module: Module
     node: ast.expr
+    __hash__ = _kept_hash
 
 
 @dataclass(frozen=True, slots=True)
