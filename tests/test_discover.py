@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
+from pathspec import GitIgnoreSpec
 from support import git, write_files
 
 from remat_migrate.discovery.discover import Targets, context_files, discover
+from remat_migrate.discovery.globs import matcher
+from remat_migrate.discovery.many_stars import with_many_stars
 from remat_migrate.discovery.roots import find_root
 from remat_migrate.errors import SettingsError, UsageError
 from remat_migrate.settings import Settings
@@ -173,6 +178,42 @@ def test_an_invalid_glob_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, ["a.py"])
     with pytest.raises(SettingsError, match="gitignore pattern"):
         found(tmp_path, exclude=("!",))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("*a" * 40 + "b", "a" * 200),
+        ("[a-z]*" * 40 + "_", "a" * 200),
+        ("x" + "?*" * 40 + "b", "x" * 200),
+        ("**/a/" * 30 + "b", "a/" * 100 + "c"),
+        ("**/*a*a*a*a*b/" * 10 + "b", ("a" * 100 + "/") * 10 + "c"),
+    ],
+)
+def test_a_pattern_with_many_stars_is_matched_at_once(
+    tmp_path: Path, pattern: str, name: str
+) -> None:
+    began = time.process_time()
+    assert not matcher([pattern], tmp_path)(tmp_path / name)
+    assert matcher([pattern], tmp_path)(tmp_path / pattern.replace("**/", "").replace("[a-z]", "a"))
+    assert time.process_time() - began < 5
+
+
+def test_patterns_with_many_stars_match_what_they_did() -> None:
+    some = random.Random(0)
+    parts = ["*", "*", "*", "a", "b", "?", "[ab]", "\\*", "/**/", "/", "."]
+    found = set()
+    for _ in range(2000):
+        pattern = "".join(some.choices(parts, k=some.randint(5, 14)))
+        spec = GitIgnoreSpec.from_lines([pattern])
+        changed = with_many_stars(spec)
+        if changed is not spec:
+            for _ in range(20):
+                path = "/".join("".join(some.choices("aab*.", k=3)) for _ in range(2))
+                ignored = spec.check_file(path).include
+                assert changed.check_file(path).include == ignored, (pattern, path)
+                found.add(ignored)
+    assert found == {True, None}
 
 
 class TestGit:

@@ -421,6 +421,9 @@ _modules(
         **_numbered("import jax\n", 200),
     },
 )
+GENERATORS["stars of a .gitignore pattern"] = Generator(
+    lambda n: {".gitignore": "*a" * n + "b\n", "a" * 200 + ".py": "import jax\n"}, first=1, most=100
+)
 
 
 # Notebooks and text.

@@ -23,8 +23,10 @@ def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
     # Imported here because it takes as long as reading a small project.
     from pathspec import GitIgnoreSpec
 
+    from .many_stars import with_many_stars
+
     try:
-        spec = GitIgnoreSpec.from_lines(lines)
+        spec = with_many_stars(GitIgnoreSpec.from_lines(lines))
     except (ValueError, re.error) as error:  # re.error: a reversed range
         raise SettingsError(f"{base}: invalid gitignore pattern: {error}") from error
 
@@ -59,11 +61,14 @@ def ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
         return None
     from pathspec import GitIgnoreSpec
 
+    from .many_stars import with_many_stars
+
     lines = data.decode(errors="replace").splitlines()
     try:
         spec = GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error):  # Like git, skip invalid patterns.
         spec = GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
+    spec = with_many_stars(spec)
     prefix = len(folder.rstrip(os.sep)) + 1
     return lambda path: spec.check_file(path[prefix:].replace(os.sep, "/")).include
 
