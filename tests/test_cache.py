@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -181,7 +182,7 @@ CHANGES: dict[str, Change] = {
     "a new file that is only read": lambda p: write_files(p, {"lib/new.py": ""}),
     "a file deleted": lambda p: (p / "src/used.py").unlink(),
     "a file renamed": lambda p: (p / "src/used.py").rename(p / "src/using.py"),
-    "a file that may be read no more": lambda p: (p / "src/used.py").chmod(0),
+    "a file that may be read no more": lambda p: (p / "src/old.py").chmod(0),
     "settings": lambda p: write_files(
         p, {"pyproject.toml": '[tool.remat-migrate]\nignore = ["RMT101"]\n'}
     ),
@@ -195,6 +196,60 @@ CHANGES: dict[str, Change] = {
     ),
     "a repository": lambda p: (p.parent / ".git").mkdir(),
 }
+
+
+# What a file may hold: code without checkpoints, wrappers, other names, options, calls.
+CONTENTS = [
+    "",
+    "def plain(x):\n    return x + 1\n",
+    "# remat\nx = 1\n",
+    "import jax\n\ng = jax.remat(abs)\n",
+    "import jax\n\n\ndef g(f, **options):\n    return jax.checkpoint(f, **options)\n",
+    "import jax\n\n\ndef g(f, concrete=False):\n    return jax.checkpoint(f, concrete=concrete)\n",
+    "from lib.wrap import g\n\nh = g(abs, concrete=True)\n",
+    "from lib.wrap import g as ck\n\n\n@ck\ndef f(x):\n    return x\n",
+    "from lib import wrap\n\nOPTIONS = dict(concrete=True)\nh = wrap.g(abs, **OPTIONS)\n",
+    "from lib.wrap import *\n\n\ndef h(x):\n    return g(x)\n",
+    "import jax\n\n\n@jax.checkpoint\ndef step(x, n):\n    return x if n > 0 else -x\n",
+    "from src.a import step\n\ny = step(1.0, 2)\n",
+    "import jax\n\n\ndef loss(w, xs):\n    return jax.lax.scan(lambda c, x: (c * w, x), w, xs)[0]\n"
+    "\n\ngrad = jax.grad(loss)\n",
+    OLD,
+    "\xe9 = '\ud800'\n",
+]
+
+
+class TestOneFileChanged:
+    """A change of a file that matters neither before nor afterwards keeps the outcome."""
+
+    def test_without_any_of_the_words(
+        self, project: Path, analyses: list[None], settled: None
+    ) -> None:
+        write_files(project, {"src/plain.py": "x = 1\n"})
+        cold = cli(project, "src")
+        for number in range(3):
+            write_files(project, {"src/plain.py": f"y = {number}\n" * (number + 2)})
+            assert cli(project, "src") == cold == without_cache(project, "src")
+        assert len(analyses) == 1 + 3  # of the runs without it
+
+    @pytest.mark.parametrize("content", [OLD, "x = '\udcff'\n", "x = 1\n" + "#" * (2 << 20)])
+    def test_that_matters_now(
+        self, content: str, project: Path, analyses: list[None], settled: None
+    ) -> None:
+        settings = "[tool.remat-migrate]\nmax-file-size = 1\n"
+        write_files(project, {"pyproject.toml": settings, "src/plain.py": "x = 1\n"})
+        cold = cli(project, "src")
+        (project / "src/plain.py").write_bytes(content.encode(errors="surrogateescape"))
+        assert cold != cli(project, "src") == without_cache(project, "src")
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_any_changes(self, seed: int, project: Path, settled: None) -> None:
+        chosen = random.Random(seed)
+        for _ in range(30):
+            name = chosen.choice(["src/a.py", "src/b.py", "lib/wrap.py", "lib/c.py"])
+            content = chosen.choice(CONTENTS).encode(errors="surrogatepass")
+            (project / name).write_bytes(content)
+            assert cli(project, "src") == without_cache(project, "src")
 
 
 class TestStale:
@@ -548,7 +603,7 @@ class TestDamage:
             lambda data: data[:-1],
             lambda data: data.replace(b"RMT101", b"RMT999"),
             lambda data: b"{}",
-            lambda data: data.replace(b"cache 1 ", b"cache 2 ", 1),
+            lambda data: data.replace(b"cache %d " % entry.VERSION, b"cache 0 ", 1),
         ],
     )
     def test_a_damaged_entry(

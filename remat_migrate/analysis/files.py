@@ -10,7 +10,7 @@ from pathlib import Path
 from ..discovery.installed import default_search_path
 from ..errors import SourceError
 from ..prefilter.word_index import WordIndex
-from ..prefilter.word_search import WordSearch
+from ..prefilter.word_search import Places, WordSearch
 from ..prefilter.words import CONCRETE, ESCAPED, WORDS
 from ..text import SourceFile, read_source
 from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
@@ -30,6 +30,8 @@ class Files:
 
     Attributes:
         beyond: what was looked at besides targets and context, and whether the file exists.
+        searches: the searches for words, see `searched`.
+        used: the files whose content matters otherwise, or that contain one of these words.
         unreadable: files that could not be read.
     """
 
@@ -49,6 +51,8 @@ class Files:
         self._search_path = tuple(search_path)
         self._limit = limit
         self.beyond: dict[Path, bool] = {}
+        self.searches: set[WordSearch] = set()
+        self.used: set[Path] = set()
         self.unreadable: set[Path] = set()
         self._listed = frozenset(self.all)
         self._overlay = overlay or {}
@@ -65,6 +69,29 @@ class Files:
         Raises:
             SourceError: the file cannot be read.
         """
+        self.used.add(path)
+        return self._bytes(path)
+
+    def searched(
+        self, path: Path, search: WordSearch, names: Iterable[str] = ()
+    ) -> tuple[bytes, Places]:
+        """Return the code of a file, see `code`, and which words it contains.
+
+        Without any of them, the content of the file must not matter to the caller, so that the
+        cache can tell whether a change of it matters.
+
+        Raises:
+            SourceError: the file cannot be read, or is not the notebook that its name promises.
+        """
+        self.searches.add(search)
+        is_plain = not may_be_notebook(path)
+        data = self._bytes(path) if is_plain else self.code(path, names)
+        places = search.places(data)
+        if places:
+            self.used.add(path)
+        return data, places
+
+    def _bytes(self, path: Path) -> bytes:
         shown = self._overlay.get(path)
         if shown is not None:
             return shown.encode(shown.text)
@@ -226,6 +253,7 @@ class Files:
         """Return the numbers of the files that contain each of some words."""
         # A module whose file name is not UTF-8 has surrogates in its name.
         needles = {word: word.encode(errors="surrogateescape") for word in words}
+        search = WordSearch(needles.values())
         self._searches += 1
         if self._searches > _SEARCHES:
             if self._index is None:
@@ -233,19 +261,24 @@ class Files:
             index = self._index
             indexed = {word: index.find(needle) for word, needle in needles.items()}
             if None not in indexed.values():
-                return {word: numbers for word, numbers in indexed.items() if numbers is not None}
+                self.searches.add(search)
+                known = {word: numbers for word, numbers in indexed.items() if numbers is not None}
+                self.used.update(self.all[at] for numbers in known.values() for at in numbers)
+                return known
         found: dict[bytes, list[int]] = {needle: [] for needle in needles.values()}
-        search = WordSearch(found)
-        for number, data in self._each():
-            for needle in search.places(data):
+        for number, path in enumerate(self.all):
+            try:
+                _, places = self.searched(path, search)
+            except SourceError:
+                continue  # reported where it is a target
+            for needle in places:
                 found[needle].append(number)
         return {word: found[needle] for word, needle in needles.items()}
 
     def _each(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the number and the bytes of each file that can be read."""
+        """Yield the number and the bytes of each file that can be read, to index their words."""
         for number, path in enumerate(self.all):
             try:
-                data = self.data(path)
+                yield number, self._bytes(path)
             except SourceError:
                 continue  # reported where it is a target
-            yield number, data

@@ -15,11 +15,11 @@ from pathlib import Path
 from ..errors import SourceError
 from ..libraries.apis import Api
 from ..prefilter.project_files import Prefilter
-from ..prefilter.word_search import WordSearch
+from ..prefilter.word_search import Places, WordSearch
 from ..prefilter.words import CONCRETE, FLAG_NAME, FLAGS, SCAN, may_differentiate_scan
 from ..settings import Settings
 from ..text import SourceFile
-from ..text.source_file import may_be_notebook, read_source
+from ..text.source_file import check_text
 from .files import Files
 from .names.mentions import find_mentions
 from .names.module import Module
@@ -42,9 +42,6 @@ _SPREAD = rb"\b(?:%s)\([^()]*\*\*\s*\w+\s*,?\s*\)"
 _FORWARDS_ALL = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 
 _FLAGS = frozenset(flag.decode() for flag in FLAGS)
-
-# A file declares its encoding within this many bytes.
-_COOKIE = 400
 
 
 # A file that is not Python can set a flag or suppress a finding only with one of these.
@@ -137,9 +134,9 @@ class _Selection:
         search = self._prefilter.search
         for path in self.files.targets:
             try:
-                data = self.files.code(path, self.project.apis.last_names)
-                _check_text(path, data)
-                if not (words := search.places(data)):
+                data, words = self.files.searched(path, search, self.project.apis.last_names)
+                check_text(path, data)
+                if not words:
                     continue
                 if CONCRETE in words:
                     optional.append(path)
@@ -150,6 +147,7 @@ class _Selection:
                 if SCAN in words and may_differentiate_scan(data):
                     scanning.append(path)
             except SourceError as error:
+                self.files.used.add(path)
                 self.project.errors.append(error)
         self._find_wrappers(optional, forwarding)
         for path in self._candidates:
@@ -182,7 +180,7 @@ class _Selection:
         return [
             path
             for path in self.files.all
-            if path not in self.project.targets and search.places(self._data(path)).keys() - {SCAN}
+            if path not in self.project.targets and self._searched(path, search)[1].keys() - {SCAN}
         ]
 
     def _find_wrappers(self, optional: Sequence[Path], forwarding: Sequence[Path]) -> None:
@@ -297,13 +295,12 @@ class _Selection:
         search = WordSearch(word.encode() for word in new)
         reached: dict[str, dict[Path, bool]] = {word: {} for word in new}
         for path in self.files.all:
-            data = self._data(path)
-            if b"import" not in data:
-                continue
+            data, places = self._searched(path, search)
             words = [
                 word
-                for needle in sorted(search.places(data))
-                if self._prefilter.names_in_code(path, needle)
+                for needle in sorted(places)
+                if b"import" in data
+                and self._prefilter.names_in_code(path, needle)
                 and self._prefilter.imports_any(path, new[word := needle.decode()], reached[word])
             ]
             if not words:
@@ -365,26 +362,15 @@ class _Selection:
                         project.modules[path] = option.module
                         option_readers(project).setdefault(option.module, []).append(site)
 
+    def _searched(self, path: Path, search: WordSearch) -> tuple[bytes, Places]:
+        try:
+            return self.files.searched(path, search, self.project.apis.last_names)
+        except SourceError:
+            return b"", {}  # reported if it is a target
+
     def _data(self, path: Path) -> bytes:
         """Return the bytes of a file; nothing if it cannot be read."""
         try:
             return self.files.code(path, self.project.apis.last_names)
         except SourceError:
             return b""  # reported if it is a target
-
-
-def _check_text(path: Path, data: bytes) -> None:
-    """Check that a file is text: a file that cannot matter is still reported if it is not.
-
-    Raises:
-        SourceError: the file is not text.
-    """
-    if may_be_notebook(path) or (data.isascii() and b"\0" not in data):
-        return
-    try:
-        if b"\0" not in data and b"coding" not in data[:_COOKIE]:
-            data.decode()
-            return
-    except UnicodeDecodeError:
-        pass  # reported with its place
-    read_source(path, data)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from .record import Outcome, Written
 
 # Increment when the format, or what outcomes depend on, changes.
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Entry:
         recent: the listed files whose state does not tell whether they changed.
         contents: content hashes of some listed files, including all recent ones.
         outside: the state of each other file that the run read or looked for.
+        words: the words that the run searched for, decoded as Latin-1.
+        used: the listed files that contain one of them, or were read for other reasons.
         outcome: the output and the exit code.
     """
 
@@ -33,6 +35,8 @@ class Entry:
     recent: frozenset[str]
     contents: Mapping[str, str]
     outside: Mapping[str, str]
+    words: tuple[str, ...]
+    used: frozenset[str]
     outcome: Outcome
 
 
@@ -45,6 +49,8 @@ def dump(entry: Entry) -> bytes:
         "recent": sorted(entry.recent),
         "contents": entry.contents,
         "outside": entry.outside,
+        "words": entry.words,
+        "used": sorted(entry.used),
         "written": [[one.to, one.text] for one in entry.outcome.written],
         "code": entry.outcome.code,
     }
@@ -65,6 +71,8 @@ def load(data: bytes) -> Entry | None:
         frozenset(document["recent"]),
         document["contents"],
         document["outside"],
+        tuple(document["words"]),
+        frozenset(document["used"]),
         Outcome(tuple(Written(to, text) for to, text in document["written"]), document["code"]),
     )
 

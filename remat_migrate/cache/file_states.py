@@ -60,8 +60,8 @@ def exists(state: str) -> bool:
     return state != _ABSENT
 
 
-def content_hash(name: str, state: str) -> str | None:
-    """Return the hash of a file's content; None if it is unreadable or its state changed."""
+def content(name: str, state: str) -> bytes | None:
+    """Return the content of a file; None if it is unreadable or its state changed."""
     try:
         with open(name, "rb", buffering=0, opener=_open_without_blocking) as file:
             if _state(os.fstat(file.fileno())) != state:
@@ -69,10 +69,19 @@ def content_hash(name: str, state: str) -> str | None:
             if os.fstat(file.fileno()).st_size > MAX_BYTES:
                 return None
             data = file.read()
-            if _state(os.fstat(file.fileno())) != state:
-                return None
+            return data if _state(os.fstat(file.fileno())) == state else None
     except (OSError, ValueError):
         return None
+
+
+def content_hash(name: str, state: str) -> str | None:
+    """Return the hash of a file's content; None if it is unreadable or its state changed."""
+    data = content(name, state)
+    return None if data is None else hash_of(data)
+
+
+def hash_of(data: bytes) -> str:
+    """Return the hash of a content."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -52,7 +52,7 @@ class RunCache:
         """Store the outcome, unless a file could not be read or a rule failed."""
         files = analysis.project.files
         if self.slot and not (analysis.faults or files.unreadable):
-            self.slot.store(code, files.beyond)
+            self.slot.store(code, files)
 
 
 def run_cache(

@@ -8,14 +8,21 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..discovery.roots import repository
 from ..discovery.survey import Survey
+from ..errors import SourceError
+from ..text.source_file import check_text
 from .entry import VERSION, Entry, dump, load
-from .file_states import content_hash, exists, states_of
+from .file_states import content, content_hash, exists, hash_of, states_of
 from .folder import CacheFolder, cache_folder, open_cache
 from .key import code_files, key_of
 from .record import Outcome, Record
+
+if TYPE_CHECKING:
+    from ..analysis.files import Files
+    from ..prefilter.word_search import WordSearch
 
 # The share of the run's time to spend on hashing contents, which pays off for files that are
 # touched or checked out again.
@@ -70,6 +77,10 @@ class CacheSlot:
         self._outside = repository(about.settings.root)
         self._outputs = frozenset(map(str, outputs))
         targets = about.targets
+        # Notebooks and scripts without a suffix are more than their bytes.
+        listed = (*targets.python, *about.context)
+        self._python = frozenset(name for name in listed if name.endswith(".py"))
+        self._limit = about.settings.max_file_size << 20
         self._counts = (len(targets.python), len(targets.texts), len(about.context))
         named = dict.fromkeys((*targets.python, *targets.texts, *about.context, *files))
         # Taken before anything is read, so that a later change gives another state.
@@ -85,14 +96,14 @@ class CacheSlot:
         else:
             self._hashes = self._hash(self._states.recent)
 
-    def store(self, code: int, beyond: Mapping[Path, bool]) -> None:
+    def store(self, code: int, files: Files) -> None:
         """Store the recorded output.
 
         Args:
             code: the exit code.
-            beyond: the other paths that the run looked at, and whether each was a file.
+            files: the files of the run.
         """
-        entry = self._entry(code, beyond)
+        entry = self._entry(code, files)
         place = cache_folder()
         if entry is None or place is None:
             return
@@ -118,20 +129,52 @@ class CacheSlot:
             return None
         doubtful = {name for name, state in entry.files.items() if state != now.files[name]}
         doubtful |= entry.recent
-        if not doubtful <= entry.contents.keys():
+        if not all(name in entry.contents or self._may_change(entry, name) for name in doubtful):
             return None
-        if any(content_hash(name, now.files[name]) != entry.contents[name] for name in doubtful):
+        found = self._contents(entry, doubtful)
+        if found is None:
             return None
-        changed = (now.files, now.recent) != (entry.files, entry.recent)
-        if changed and now.recent <= entry.contents.keys():
-            folder.write(self._name, dump(replace(entry, files=now.files, recent=now.recent)))
+        if (now.files, now.recent) != (entry.files, entry.recent):
+            contents = {**entry.contents, **found}
+            if now.recent <= contents.keys():
+                renewed = replace(entry, files=now.files, recent=now.recent, contents=contents)
+                folder.write(self._name, dump(renewed))
         return entry
 
-    def _entry(self, exit_code: int, beyond: Mapping[Path, bool]) -> Entry | None:
+    def _may_change(self, entry: Entry, name: str) -> bool:
+        """Return whether a Python file may change, as long as it contains none of the words."""
+        return name in self._python and name not in entry.used
+
+    def _contents(self, entry: Entry, names: Iterable[str]) -> dict[str, str] | None:
+        """Return the content hashes of files; None if the content of one matters and changed."""
+        found: dict[str, str] = {}
+        search: WordSearch | None = None
+        for name in names:
+            data = content(name, self._states.files[name])
+            if data is None:
+                return None
+            found[name] = hash_of(data)
+            if found[name] == entry.contents.get(name):
+                continue
+            if not self._may_change(entry, name) or len(data) > self._limit:
+                return None
+            if search is None:
+                from ..prefilter.word_search import WordSearch
+
+                search = WordSearch(word.encode("latin-1") for word in entry.words)
+            try:
+                check_text(Path(name), data)
+            except SourceError:
+                return None
+            if search.places(data):
+                return None
+        return found
+
+    def _entry(self, exit_code: int, files: Files) -> Entry | None:
         """Return the entry to store; None if it is unclear what the outcome depends on."""
         if not self.record.is_complete:
             return None
-        looked_at = {str(path): is_file for path, is_file in beyond.items()}
+        looked_at = {str(path): is_file for path, is_file in files.beyond.items()}
         names = dict.fromkeys(name for name in looked_at if name not in self._states.files)
         code = dict.fromkeys(code_files())
         outside = states_of({**names, **code}, self._moment)
@@ -151,6 +194,8 @@ class CacheSlot:
             frozenset(known),
             {**known, **self._more_hashes(known)},
             outside.files,
+            tuple(sorted({word.decode("latin-1") for one in files.searches for word in one.words})),
+            frozenset(self._states.files.keys() & set(map(str, files.used))),
             self.record.outcome(exit_code),
         )
 

@@ -15,17 +15,18 @@ Places = Mapping[bytes, Sequence[int]]
 class WordSearch:
     """Finds words in the bytes of files.
 
-    Args:
+    Attributes:
         words: the words, none of them empty.
     """
 
     def __init__(self, words: Iterable[bytes]) -> None:
+        self.words = frozenset(words)
         self._at_once: list[bytes] = []
         # Words that contain one of the others, with its place in them.
         self._longer: dict[bytes, list[tuple[bytes, int]]] = {}
         # The library reports no match that overlaps another.
         self._alone: list[bytes] = []
-        for word in sorted({*words}, key=lambda word: (len(word), word)):
+        for word in sorted(self.words, key=lambda word: (len(word), word)):
             inner = next((one for one in self._at_once if one in word), None)
             if inner is not None:
                 self._longer.setdefault(inner, []).append((word, word.index(inner)))

@@ -336,6 +336,27 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
         ) from error
 
 
+# A file declares its encoding within this many bytes.
+_DECLARED_WITHIN = 400
+
+
+def check_text(path: Path, data: bytes) -> None:
+    """Check that a file is text: a file that cannot matter is still reported if it is not.
+
+    Raises:
+        SourceError: the file is not text.
+    """
+    if may_be_notebook(path) or (data.isascii() and b"\0" not in data):
+        return
+    try:
+        if b"\0" not in data and b"coding" not in data[:_DECLARED_WITHIN]:
+            data.decode()
+            return
+    except UnicodeDecodeError:
+        pass  # reported with its place
+    read_source(path, data)
+
+
 _NOTEBOOKS = (".ipynb", ".md", ".markdown", ".myst")
 
 

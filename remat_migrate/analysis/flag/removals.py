@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
@@ -265,18 +266,15 @@ class _Importers:
     @cached_property
     def texts(self) -> list[bytes]:
         """The contents of those files."""
-        path = self.module.source.path
-        found: list[bytes] = []
-        for other in self.project.files.all:
-            if other == path:
-                continue
-            try:
-                data = self.project.files.data(other)
-            except SourceError:
-                continue  # reported where it is a target
-            if self.stem in data or (self.module.is_package and path.parent in other.parents):
-                found.append(data)
-        return found
+        path, files = self.module.source.path, self.project.files
+        found = dict.fromkeys(files.mentioning([self.stem.decode(errors="surrogateescape")]))
+        if self.module.is_package:
+            found |= dict.fromkeys(file for file in files.all if path.parent in file.parents)
+        texts: list[bytes] = []
+        for other in found:
+            with suppress(SourceError):  # reported where it is a target
+                texts += [files.data(other)] if other != path else []
+        return texts
 
     def take(self, name: str) -> bool:
         """Return whether one of the files imports or reads `name`."""
