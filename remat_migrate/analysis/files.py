@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..discovery.installed import default_search_path
 from ..errors import SourceError
+from ..prefilter.first_look import FirstLook
 from ..prefilter.word_index import WordIndex
 from ..prefilter.word_search import Places, WordSearch
 from ..prefilter.words import CONCRETE, ESCAPED, WORDS
@@ -31,7 +32,8 @@ class Files:
     Attributes:
         beyond: what was looked at besides targets and context, and whether the file exists.
         searches: the searches for words, see `searched`.
-        used: the files whose content matters otherwise, or that contain one of these words.
+        looks: the first looks at files, see `looked_at`.
+        used: the files whose content matters otherwise, or to one of these.
         unreadable: files that could not be read.
     """
 
@@ -52,6 +54,7 @@ class Files:
         self._limit = limit
         self.beyond: dict[Path, bool] = {}
         self.searches: set[WordSearch] = set()
+        self.looks: set[FirstLook] = set()
         self.used: set[Path] = set()
         self.unreadable: set[Path] = set()
         self._listed = frozenset(self.all)
@@ -84,12 +87,23 @@ class Files:
             SourceError: the file cannot be read, or is not the notebook that its name promises.
         """
         self.searches.add(search)
-        is_plain = not may_be_notebook(path)
-        data = self._bytes(path) if is_plain else self.code(path, names)
+        data = self.code(path, names) if may_be_notebook(path) else self._bytes(path)
         places = search.places(data)
         if places:
             self.used.add(path)
         return data, places
+
+    def looked_at(self, path: Path, look: FirstLook) -> tuple[bytes, Places]:
+        """As `searched`, where the content must not matter unless it does to this look.
+
+        The caller adds the files to which it does to `used`.
+
+        Raises:
+            SourceError: the file cannot be read, or is not the notebook that its name promises.
+        """
+        self.looks.add(look)
+        data = self.code(path, look.names) if may_be_notebook(path) else self._bytes(path)
+        return data, look.search.places(data)
 
     def _bytes(self, path: Path) -> bytes:
         shown = self._overlay.get(path)

@@ -131,16 +131,14 @@ class _Selection:
         scanning: list[Path] = []
         optional: list[Path] = []
         forwarding: list[Path] = []
-        search = self._prefilter.search
+        look = self._prefilter.first_look
         for path in self.files.targets:
             try:
-                data, words = self.files.searched(path, search, self.project.apis.last_names)
+                data, words = self.files.looked_at(path, look)
                 check_text(path, data)
-                if not words:
-                    continue
                 if CONCRETE in words:
                     optional.append(path)
-                if self._prefilter.inspect(path, data, words):
+                if words and self._prefilter.inspect(path, data, words):
                     self._candidates.append(path)
                     if _FORWARDS_ALL.search(data):
                         forwarding.append(path)
@@ -149,6 +147,7 @@ class _Selection:
             except SourceError as error:
                 self.files.used.add(path)
                 self.project.errors.append(error)
+        self.files.used.update((*optional, *self._candidates, *scanning))
         self._find_wrappers(optional, forwarding)
         for path in self._candidates:
             if self._prefilter.may_hold(path):
@@ -176,7 +175,7 @@ class _Selection:
     @cached_property
     def _others(self) -> list[Path]:
         """The files that are not targets and may hold a checkpoint or an option of one."""
-        search = self._prefilter.search
+        search = self._prefilter.first_look.search
         return [
             path
             for path in self.files.all

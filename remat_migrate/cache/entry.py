@@ -25,7 +25,9 @@ class Entry:
         contents: content hashes of some listed files, including all recent ones.
         outside: the state of each other file that the run read or looked for.
         words: the words that the run searched for, decoded as Latin-1.
-        used: the listed files that contain one of them, or were read for other reasons.
+        looks: the names and the words of each first look at files.
+        used: the listed files that contain one of the words, that matter to one of the looks, or
+            that were read for other reasons.
         outcome: the output and the exit code.
     """
 
@@ -36,6 +38,7 @@ class Entry:
     contents: Mapping[str, str]
     outside: Mapping[str, str]
     words: tuple[str, ...]
+    looks: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     used: frozenset[str]
     outcome: Outcome
 
@@ -50,6 +53,7 @@ def dump(entry: Entry) -> bytes:
         "contents": entry.contents,
         "outside": entry.outside,
         "words": entry.words,
+        "looks": entry.looks,
         "used": sorted(entry.used),
         "written": [[one.to, one.text] for one in entry.outcome.written],
         "code": entry.outcome.code,
@@ -72,6 +76,7 @@ def load(data: bytes) -> Entry | None:
         document["contents"],
         document["outside"],
         tuple(document["words"]),
+        tuple((tuple(names), tuple(words)) for names, words in document["looks"]),
         frozenset(document["used"]),
         Outcome(tuple(Written(to, text) for to, text in document["written"]), document["code"]),
     )

@@ -22,7 +22,6 @@ from .record import Outcome, Record
 
 if TYPE_CHECKING:
     from ..analysis.files import Files
-    from ..prefilter.word_search import WordSearch
 
 # The share of the run's time to spend on hashing contents, which pays off for files that are
 # touched or checked out again.
@@ -142,13 +141,12 @@ class CacheSlot:
         return entry
 
     def _may_change(self, entry: Entry, name: str) -> bool:
-        """Return whether a Python file may change, as long as it contains none of the words."""
+        """Return whether a Python file may change, as long as it matters to no search."""
         return name in self._python and name not in entry.used
 
     def _contents(self, entry: Entry, names: Iterable[str]) -> dict[str, str] | None:
         """Return the content hashes of files; None if the content of one matters and changed."""
         found: dict[str, str] = {}
-        search: WordSearch | None = None
         for name in names:
             data = content(name, self._states.files[name])
             if data is None:
@@ -158,15 +156,7 @@ class CacheSlot:
                 continue
             if not self._may_change(entry, name) or len(data) > self._limit:
                 return None
-            if search is None:
-                from ..prefilter.word_search import WordSearch
-
-                search = WordSearch(word.encode("latin-1") for word in entry.words)
-            try:
-                check_text(Path(name), data)
-            except SourceError:
-                return None
-            if search.places(data):
+            if _matters(Path(name), data, entry):
                 return None
         return found
 
@@ -195,6 +185,7 @@ class CacheSlot:
             {**known, **self._more_hashes(known)},
             outside.files,
             tuple(sorted({word.decode("latin-1") for one in files.searches for word in one.words})),
+            tuple((look.names, look.words) for look in files.looks),
             frozenset(self._states.files.keys() & set(map(str, files.used))),
             self.record.outcome(exit_code),
         )
@@ -213,3 +204,18 @@ class CacheSlot:
             if (content := content_hash(name, self._states.files[name])) is not None:
                 found[name] = content
         return found
+
+
+def _matters(path: Path, data: bytes, entry: Entry) -> bool:
+    """Return whether the content of a Python file matters to a run like that of an entry."""
+    from ..prefilter.first_look import FirstLook
+    from ..prefilter.word_search import WordSearch
+
+    try:
+        check_text(path, data)
+    except SourceError:
+        return True
+    if WordSearch(word.encode("latin-1") for word in entry.words).places(data):
+        return True
+    looks = [FirstLook(names, words) for names, words in entry.looks]
+    return any(look.matters(data, look.search.places(data)) for look in looks)

@@ -17,10 +17,11 @@ from pathlib import Path
 from ..errors import SourceError
 from ..libraries.apis import KNOWN_PACKAGES, ApiTable
 from .code import code_of
+from .first_look import FirstLook
 from .imports import Import, imports_of, without_imports
-from .mentions import BY_NAME, FAR, NAMESPACE, QUOTES, SPACE, Stems, shows_name, stems_of
-from .word_search import Places, WordSearch
-from .words import CONCRETE, FLAGS, SCAN, SUPPRESSION, WORDS
+from .mentions import BY_NAME, FAR, NAMESPACE, QUOTES, SPACE
+from .word_search import Places
+from .words import FLAGS
 
 # What stands before an attribute: `jax.`, `a.b.`, `f(x).`
 _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(?:\\\s*)*\Z")
@@ -28,13 +29,11 @@ _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(
 _STORED = rb"(?:[=:,{\[(]|\b(?:return|else|or|and))\s*['\"]?[\w.]*\b(?:%s)\b(?!\s*\()"
 # The packages of the checkpoint family, and the usual names of their modules.
 _LIBRARY = (b"jax", b"flax", b"haiku", b"equinox", b"nnx", b"hk.", b"brainstate", b"JAX", b"Jax")
-# In comments that suppress findings.
-_TOOL = b"remat-migrate"
 _SHORT = frozenset({"nn", "linen", "partitioning", "lift", "eqx", "adc", "ad_checkpoint"})
 
 
 @dataclass(frozen=True, slots=True)
-class _FirstLook:
+class _Seen:
     """The result of the first look at a file.
 
     Attributes:
@@ -72,10 +71,10 @@ class Prefilter:
         self._find = find
         self._module_name = module_name
         self._read = read
-        self._words = tuple(word.encode() for word in words)
+        self._words = tuple(words)
         # In files without one of these, the names mean something else unless they are imported.
         self._library = (*_LIBRARY, *sorted({package.encode() for package in packages}))
-        self._first_looks: dict[Path, _FirstLook | None] = {}
+        self._first_looks: dict[Path, _Seen | None] = {}
         self._codes: dict[Path, bytes] = {}
         self._imports: dict[Path, list[Import]] = {}
         self._rests: dict[Path, bytes] = {}
@@ -86,22 +85,17 @@ class Prefilter:
     def forget(self) -> None:
         """Forget which names files export, because the family has grown."""
         self._exporting.clear()
-        vars(self).pop("search", None)
-        vars(self).pop("_stems", None)
+        vars(self).pop("first_look", None)
 
     @cached_property
-    def search(self) -> WordSearch:
-        """The search for words of which each file that may matter has at least one."""
-        return WordSearch((*WORDS, *self._words, *FLAGS, *self._stems, _TOOL, CONCRETE, SCAN))
-
-    @cached_property
-    def _stems(self) -> Stems:
-        return stems_of(name.encode() for name in self._apis.last_names)
+    def first_look(self) -> FirstLook:
+        """The first look at the bytes of a file."""
+        return FirstLook(self._apis.last_names, self._words)
 
     def inspect(self, path: Path, data: bytes, words: Places) -> bool:
         """Return whether a file needs a closer look, and keep what that takes.
 
-        `words` are the places that `search` found in it.
+        `words` are the places of words that `first_look` found in it.
         """
         if path not in self._first_looks:
             self._first_looks[path] = self._inspect(path, data, words)
@@ -111,31 +105,26 @@ class Prefilter:
         """Return whether a file may apply a checkpoint or hold what else rules look for."""
         if path not in self._first_looks:
             data = self._read_or_nothing(path)
-            self.inspect(path, data, self.search.places(data))
+            self.inspect(path, data, self.first_look.search.places(data))
         seen = self._first_looks[path]
         return seen is not None and (seen.sure or any(self._evidence(path, seen)))
 
-    def _inspect(self, path: Path, data: bytes, words: Places) -> _FirstLook | None:
-        if (b"RMT" in words or _TOOL in words) and SUPPRESSION.search(data):
-            return _FirstLook(True, True)
-        wanted = any(word in words for word in self._words)
-        if not (wanted or FLAGS[1] in words or self._shows_name(data, words)):
+    def _inspect(self, path: Path, data: bytes, words: Places) -> _Seen | None:
+        look = self.first_look
+        if not look.may_hold(data, words):
             return None
-        if any(flag in words for flag in FLAGS):
-            return _FirstLook(True, True)
+        if look.suppresses(data, words) or any(flag in words for flag in FLAGS):
+            return _Seen(True, True)
         known = self._names_library(data)
-        if known and wanted:
-            return _FirstLook(True, True)
+        if known and look.is_wanted(words):
+            return _Seen(True, True)
         self._codes[path] = code_of(data)
-        return _FirstLook(False, known)
-
-    def _shows_name(self, data: bytes, words: Places) -> bool:
-        return shows_name(data, self._stems, lambda stem, _: words.get(stem, ()))
+        return _Seen(False, known)
 
     def _names_library(self, data: bytes) -> bool:
         return any(word in data for word in self._library)
 
-    def _evidence(self, path: Path, seen: _FirstLook) -> Iterator[bool]:
+    def _evidence(self, path: Path, seen: _Seen) -> Iterator[bool]:
         """Yield for each mention in a file whether it may be a checkpoint."""
         code = self._codes[path]
         names = sorted(self._apis.last_names)
