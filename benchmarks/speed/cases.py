@@ -31,8 +31,8 @@ PARTS = {"torchfix": "transformers/pipelines", "fixit": "flax/linen"}
 
 _IN_SECONDS = {
     "hook, nothing to find": Target("s", 0.15),
-    "hook, checkpoints that are right": Target("s", 0.15),
-    "hook, a finding": Target("s", 0.4),
+    "hook, checkpoints that are right": Target("s", 0.25),
+    "hook, a finding": Target("s", 0.25),
 }
 _HOOKED: dict[str, Kind] = {
     "hook, nothing to find": "plain",

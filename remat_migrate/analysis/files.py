@@ -20,6 +20,8 @@ from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
 _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
 # Searches through all files; those after them use an index, which takes as long to make.
 _SEARCHES = 10
+# Bytes of files that stay in memory: those of most projects, which are searched several times.
+_MOST_KEPT = 16 << 20
 
 
 class Files:
@@ -52,6 +54,8 @@ class Files:
         self.all = tuple(dict.fromkeys((*targets, *context)))
         self._search_path = tuple(search_path)
         self._limit = limit
+        self._kept: dict[Path, bytes] = {}
+        self._room = _MOST_KEPT
         self.beyond: dict[Path, bool] = {}
         self.searches: set[WordSearch] = set()
         self.looks: set[FirstLook] = set()
@@ -109,6 +113,8 @@ class Files:
         shown = self._overlay.get(path)
         if shown is not None:
             return shown.encode(shown.text)
+        if path in self._kept:
+            return self._kept[path]
         try:
             data = read_bytes(path, self._limit)
         except SourceError as error:
@@ -118,6 +124,9 @@ class Files:
                 self.unreadable.add(path)
             raise
         self._looked_at(path, True)
+        if len(data) <= self._room:
+            self._kept[path] = data
+            self._room -= len(data)
         return data
 
     def _looked_at(self, path: Path, there: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -103,11 +104,27 @@ class Projects:
             by_root[_root(one.path, folders)].append(one)
         for root in self._projects.keys() - by_root:
             del self._projects[root]
+        # Collecting garbage meanwhile took as long as analysing: a project has millions of nodes.
+        gc.disable()
+        try:
+            return self._analyse(by_root, documents, touched, refresh=refresh)
+        finally:
+            gc.enable()
+
+    def _analyse(
+        self,
+        by_root: Mapping[Path, Sequence[Document]],
+        documents: Sequence[Document],
+        touched: frozenset[Path] | None,
+        *,
+        refresh: bool,
+    ) -> tuple[dict[Path, ProjectView], list[ProjectError]]:
         views: dict[Path, ProjectView] = {}
         errors: list[ProjectError] = []
         for root, inside in by_root.items():
             if touched is not None and touched.isdisjoint(one.path for one in inside):
                 continue
+            is_new = root not in self._projects
             project = self._projects.setdefault(root, _Project(root))
             try:
                 views[root] = project.analyse(inside, documents, refresh=refresh)
@@ -117,6 +134,8 @@ class Projects:
             except Exception as error:  # a bug must not end the editor's session
                 message = f"{root}: {type(error).__name__}: {error}"
                 errors.append(ProjectError(root, message, traceback.format_exc(), is_defect=True))
+            if is_new:
+                gc.freeze()  # most of its modules stay
         return views, errors
 
 

@@ -80,6 +80,7 @@ class Module:
     _bodies: dict[ast.AST, Scope] = field(default_factory=dict, repr=False)
     _flows: dict[Scope, Flow] = field(default_factory=dict, repr=False)
     _writers: dict[tuple[Scope, str], list[Scope]] = field(default_factory=dict, repr=False)
+    _reaching: dict[ast.Name, frozenset[Binding]] = field(default_factory=dict, repr=False)
     _nodes: list[ast.AST] = field(default_factory=list, repr=False)
     _indexed: bool = field(default=False, repr=False)
 
@@ -195,6 +196,11 @@ class Module:
         """Return the bindings that a use of a name may see; empty for builtins and unknown
         names.
         """
+        if node not in self._reaching:
+            self._reaching[node] = self._find_reaching(node)
+        return self._reaching[node]
+
+    def _find_reaching(self, node: ast.Name) -> frozenset[Binding]:
         scope = self.scope_at(node)
         flow = self.flow(scope)
         found = flow.uses.get(node)

@@ -82,6 +82,9 @@ class Learned:
     parameter: str
 
 
+_NONE: frozenset[tuple[Module, ast.expr]] = frozenset()
+
+
 def merged_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
     """Merge the needs of each place into one with operations and one without, in the same order.
 
@@ -89,9 +92,11 @@ def merged_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
     """
     found: dict[tuple[Need, bool], frozenset[tuple[Module, ast.expr]]] = {}
     for need in needs:
-        alike = (replace(need, traced=frozenset()), bool(need.traced))
-        found[alike] = found.get(alike, frozenset()) | need.traced
-    return tuple(replace(need, traced=traced) for (need, _), traced in found.items())
+        alike = (replace(need, traced=_NONE) if need.traced else need, bool(need.traced))
+        found[alike] = found.get(alike, _NONE) | need.traced
+    return tuple(
+        replace(need, traced=traced) if traced else need for (need, _), traced in found.items()
+    )
 
 
 def passed_on(needs: Iterable[Need]) -> Iterator[Need]:

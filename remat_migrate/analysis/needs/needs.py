@@ -8,6 +8,7 @@ functions, and calls of functions of any module.
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -363,14 +364,16 @@ class _Analysis(LibraryCalls):
         given = sum(len(call.args) - 1 for call in partial_calls(callee))
         call, skip = full_arguments(callee, node), target.skip - given
         own = {p.arg for p in positional_parameters(function.node)[:skip]}
-        for need in passed_on(self._needs.of(function, target.owner)):
-            name, index = need.parameter, need.index
+
+        @functools.cache
+        def depends_on(name: str, index: Key | None) -> Dependences:
             if name in own:
-                found = self._of_receiver(function, node, index)
-            else:
-                found = argument(self, function.node, call, skip, name, index)
-            called = need.called and self._passes_on(function, call, skip, name)
-            for d in found:
+                return self._of_receiver(function, node, index)
+            return argument(self, function.node, call, skip, name, index)
+
+        for need in passed_on(self._needs.of(function, target.owner)):
+            called = need.called and self._passes_on(function, call, skip, need.parameter)
+            for d in depends_on(need.parameter, need.index):
                 yield replace(
                     need,
                     called=called,
