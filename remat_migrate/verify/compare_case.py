@@ -343,8 +343,12 @@ def _comparison(
         raise VerificationError(f"cannot compare {unit.name}: {reply['error']['traceback']}")
     outcome, detail = Outcome(reply["verdict"]), sides.translate(reply["detail"])
     evidence = Evidence.NUMBERS if outcome is Outcome.EQUAL else None
+    returns_nothing = reply["returns_nothing"]
     if reply["program"] == "same":
-        if outcome is Outcome.EQUAL:
+        if returns_nothing:
+            # Then the programs are those of what edited checkpoints return.
+            evidence, returns_nothing, detail = Evidence.PROGRAM, False, ""
+        elif outcome is Outcome.EQUAL:
             evidence = Evidence.BOTH
         elif reply["only_numbers_differ"]:
             evidence = Evidence.PROGRAM
@@ -362,7 +366,7 @@ def _comparison(
         evidence,
         traceback=_traceback(sides, reply["failure"]),
         difference=sides.translate(reply["difference"]),
-        returns_nothing=reply["returns_nothing"],
+        returns_nothing=returns_nothing,
         returned=reply["returned"],
         dropped=sides.translate(reply["dropped"]),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -103,6 +103,9 @@ def prove(
                 retried = _with_tests(lanes, unproved, tests, progress)
             # Those farther away are many, and say less than tests.
             decided_so_far = [retried.get(v.unit.key, v) for v in schedule.verdicts]
+            if tests and unproved:
+                levels = tests.levels(sides, [verdict.unit for verdict in unproved])
+                used += _with_callers(lanes, decided_so_far, used, levels, progress)
             used += _with_callers(lanes, decided_so_far, used, task.callers[1:], progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
             if sentence := sides.environment.sentence():
@@ -113,8 +116,8 @@ def prove(
     verdicts = settled([*decided_alone, *used])[: len(decided_alone)]
     wrong = tuple(verdict for verdict in used if verdict.outcome.is_wrong)
     held = {verdict.unit.key for verdict in waiting}
-    for verdict in verdicts:
-        if verdict.unit.key in held:
+    for verdict in (*verdicts, *wrong):
+        if verdict.unit.key in held or verdict in wrong:
             decided(verdict)
     progress("", total, total)
     if tests:
@@ -126,7 +129,7 @@ def _with_callers(
     lanes: Sequence[Sides],
     verdicts: Sequence[Verdict],
     used: Sequence[Verdict],
-    callers: Sequence[Sequence[Unit]],
+    callers: Iterable[Sequence[Unit]],
     progress: Progress,
 ) -> list[Verdict]:
     """Return verdicts on the callers of units that were not exercised alone, as far as needed.
@@ -136,7 +139,7 @@ def _with_callers(
     found: list[Verdict] = []
     for level in callers:
         unproved = {v.unit.key for v in settled([*verdicts, *used, *found]) if is_unproved(v)}
-        done = {verdict.unit.key for verdict in verdicts}
+        done = {verdict.unit.key for verdict in (*verdicts, *used, *found)}
         needed = [u for u in level if u.key not in done and not unproved.isdisjoint(u.uses)]
         if not needed:
             return found

@@ -121,3 +121,78 @@ def test_turned_off(tmp_path: Path) -> None:
     verdict = verify(tmp_path, PYTEST, WRONG, "--no-project-tests")
     assert (verdict["verdict"], verdict["inputs"]) == ("not-exercised", None)
     assert verdict["reproduce"].endswith("--no-project-tests --unit package.model:block")
+
+
+LAYERS = """\
+import contextlib
+
+import jax
+import jax.numpy as jnp
+
+active = []
+
+
+@contextlib.contextmanager
+def training(rate):
+    active.append(rate)
+    try:
+        yield
+    finally:
+        active.pop()
+
+
+def with_checkpoint(method):
+    def call(*args):
+        rate = active[-1]
+        return jax.checkpoint(method, static_argnums=(1,))(*args) * rate
+
+    return call
+
+
+def layer(size):
+    if size != 7:
+        raise ValueError("seven, please")
+    return with_checkpoint(lambda x, is_last: x if is_last else jnp.sin(x))
+
+
+def model(sizes):
+    return [layer(size) for size in sizes]
+
+
+def trained(sizes):
+    return model(sizes)
+"""
+
+LAYERS_TEST = """\
+import unittest
+
+import jax
+import jax.numpy as jnp
+from layers import trained, training
+
+
+class LayerTest(unittest.TestCase):
+    def test_layer(self):
+        (call,) = trained([7])
+        with training(0.5):
+            self.assertEqual(jax.grad(lambda x: call(x, False).sum())(jnp.ones(7)).shape, (7,))
+"""
+
+
+@pytest.mark.parametrize("is_wrong", [False, True], ids=["right", "wrong"])
+def test_what_only_a_test_calls_is_compared_in_it(tmp_path: Path, is_wrong: bool) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    after = LAYERS.replace("jax.checkpoint(method", "jax.remat(method")
+    if is_wrong:
+        after = after.replace("(*args) * rate", "(args[0], not args[1]) * rate")
+    for root, text in ((old, LAYERS), (new, after)):
+        write_files(root, {"layers.py": text, "layers_test.py": LAYERS_TEST})
+    ran = cli(new, "verify", "--base", str(old), "--output-format", "json")
+    found = {verdict["unit"]: verdict for verdict in json.loads(ran.out)["verdicts"]}
+    verdict = found["layers.with_checkpoint"]
+    if is_wrong:
+        wrong = found["layers_test.LayerTest.test_layer"]
+        assert (wrong["verdict"], ran.code) == ("differs", 3)
+    else:
+        assert (verdict["verdict"], ran.code) == ("equal", 0)
+        assert verdict["detail"] == "through layers_test.LayerTest.test_layer"

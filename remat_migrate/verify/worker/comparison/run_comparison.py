@@ -75,8 +75,8 @@ def _allowed(tolerances: Dict[str, float], *runs: Run) -> Dict[str, float]:
 def recorded_cases(folder: str) -> Dict[str, Dict[str, Any]]:
     """Return the inputs that a run saved.
 
-    Returns, by identity of a unit: `cases`, a list of `{"file", "about", "test"}`, and `detail`,
-    why the inputs of a call could not be saved.
+    Returns, by identity of a unit: `cases`, a list of `{"file", "about", "test"}`, `detail`, why
+    the inputs of a call could not be saved, and `tests`, those that called it.
     """
     found: Dict[str, Dict[str, Any]] = {}
     run = Run(folder)
@@ -89,7 +89,8 @@ def recorded_cases(folder: str) -> Dict[str, Dict[str, Any]]:
             if call.case_error:
                 reasons.append(call.case_error)
         detail = "the inputs cannot be pickled: " + reasons[0] if reasons else ""
-        found[unit] = {"cases": cases, "detail": detail}
+        tests = dict.fromkeys(call.test for call in run.calls(unit).calls if call.test)
+        found[unit] = {"cases": cases, "detail": detail, "tests": list(tests)}
     return found
 
 
