@@ -237,6 +237,19 @@ def f(x):
     assert ran == [0, 1, 0, 2]
 
 
+def test_statements_without_an_end_are_compiled() -> None:
+    tree = ast.parse('"""Docstring."""\n\nx = 3\n')
+    # As pytest does, which rewrites the assertions of test files.
+    added = ast.Import([ast.alias("builtins", "py_builtins")], lineno=3, col_offset=0)
+    tree.body.insert(1, added)
+    ran: list[int] = []
+    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append}
+    coverage.probe(tree, [coverage.Spot(0, (3, 0, 3, 5), 3, 3, False, True)])
+    exec(compile(tree, "m", "exec"), space)
+    assert space["x"] == 3
+    assert 0 in ran
+
+
 BLOCKS = """
 import flax.linen as nn
 

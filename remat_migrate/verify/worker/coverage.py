@@ -208,8 +208,19 @@ def probe(
     skipped: Container[ast.stmt] = (),
 ) -> None:
     """Put a call before each spot; `inserted` lines are not counted in the positions of spots."""
+    _end_all(tree)
     _Probes(spots, inserted, skipped).visit(tree)
     ast.fix_missing_locations(tree)
+
+
+def _end_all(tree: ast.Module) -> None:
+    """Give an end to what has only a start, such as the imports that pytest adds to a test file.
+
+    Else it would get the end of the node around it, which may be before its start.
+    """
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno") and getattr(node, "end_lineno", None) is None:
+            node.end_lineno, node.end_col_offset = node.lineno, node.col_offset  # type: ignore[attr-defined,unused-ignore]
 
 
 class _Probes(ast.NodeTransformer):
