@@ -2,6 +2,12 @@
 
 import os
 
+from hypothesis import settings
+
 # A test must see what the tool does, not what it did; and the developer's own cache is not for it.
 # Tests of the cache turn it on, in a folder of theirs.
 os.environ["REMAT_MIGRATE_NO_CACHE"] = "1"
+
+# A busy machine is no failure.
+settings.register_profile("any speed", deadline=None)
+settings.load_profile("any speed")

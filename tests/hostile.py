@@ -111,7 +111,7 @@ def reports(draw: st.DrawFn, most: int = 4) -> Report:
 
 
 # A few examples are enough: the slow part of these tests is starting another process.
-_quickly = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_quickly = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 def given_reports(test: Callable[[Report], None]) -> Callable[[], None]:

@@ -286,7 +286,7 @@ def test_line_hashes_match_githubs(text: str, hashes: list[str] | None) -> None:
         assert line_hashes(text) == hashes
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(hostile.texts, st.integers(0, 120))
 def test_line_hash_covers_a_hundred_characters(text: str, filling: int) -> None:
     text = f"{text}\n{'a' * filling}\n{text}"
