@@ -8,10 +8,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import generated
+from .editor import editor
 from .figures import Figure, Row, Target
 from .generated import Kind, Written
 from .installations import Installations, copy_as_repository, count_lines, make_repository
@@ -39,6 +41,9 @@ _HOOKED: dict[str, Kind] = {
     "hook, checkpoints that are right": "checkpoint",
     "hook, a finding": "finding",
 }
+
+
+_CHANGED, _CHANGED_WITHOUT = "T, one changed file with checkpoints", "T, one changed file without"
 
 
 @dataclass(frozen=True)
@@ -159,10 +164,7 @@ def changed(bench: Bench) -> list[Row | Figure]:
 
 def _files_to_change(tree: Path) -> dict[str, Path]:
     """Return a file with checkpoints, and one without any word of the prefilter."""
-    wanted = {
-        "T, one changed file with checkpoints": _APPLIED,
-        "T, one changed file without": _WITHOUT_WORDS,
-    }
+    wanted = {_CHANGED: _APPLIED, _CHANGED_WITHOUT: _WITHOUT_WORDS}
     found: dict[str, Path] = {}
     for path in sorted(tree.rglob("*.py")):
         data = path.read_bytes()
@@ -201,6 +203,27 @@ def hook(bench: Bench) -> list[Row | Figure]:
             named = f"{what}, in a project of {size:,} files"
             rows += compared("hook", named, [command], bench.runs, _IN_SECONDS[what])
     return rows
+
+
+def server(bench: Bench) -> list[Row | Figure]:
+    """Edit a file with checkpoints in an editor, below a folder of the tree."""
+    folder = bench.installations.tree / "flax"
+    path = _files_to_change(folder)[_CHANGED]
+    text = path.read_text()
+    servers = {"remat-migrate": bench.installations.tool / "remat-migrate"}
+    if "ruff" not in bench.skipped:
+        servers["ruff"] = bench.installations.peer("ruff")
+    commands = [Command(name, (str(file), "server"), folder) for name, file in servers.items()]
+    with ExitStack() as stack:
+        editors = [stack.enter_context(editor(command, path)) for command in commands]
+        edits = (f"x{number} = {number}\n{text}" for number in range(bench.runs))
+        rounds = [[one.edit(edited) for one in editors] for edited in edits]
+    ours, *others = (tuple(column) for column in zip(*rounds, strict=True))
+    what = "an edit in an editor, in `flax` of T"
+    target = Target("s", 0.1)
+    if not others:
+        return [Row("server", what, ours, target=target)]
+    return [Row("server", what, ours, "ruff", others[0], target)]
 
 
 def fix(bench: Bench) -> list[Row | Figure]:
@@ -322,6 +345,7 @@ CASES: dict[str, Callable[[Bench], list[Row | Figure]]] = {
     "changed": changed,
     "help": show_help,
     "hook": hook,
+    "server": server,
     "fix": fix,
     "memory": memory,
     "growth": growth,

@@ -65,7 +65,7 @@ class Installations:
                 shutil.copytree(ROOT / name, sources / name, ignore=ignored)
             else:
                 shutil.copy2(ROOT / name, sources / name)
-        return self._environment("remat-migrate", [str(sources)], _digest(sources))
+        return self._environment("remat-migrate", [f"{sources}[lsp]"], _digest(sources))
 
     def peer(self, name: str) -> Path:
         """Return the program of a tool to compare with, such as ruff."""
