@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +24,8 @@ _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
 _SEARCHES = 10
 # Bytes of files that stay in memory: those of most projects, which are searched several times.
 _MOST_KEPT = 16 << 20
+# The coarsest resolution of times among the file systems in use.
+_COARSE_NS = 2 * 10**9
 
 
 class Files:
@@ -48,6 +52,7 @@ class Files:
         search_path: Sequence[Path] = (),
         refused: Mapping[Path, SourceError] | None = None,
         limit: int = MAX_BYTES,
+        previous: Files | None = None,
     ) -> None:
         self.root = root
         self.targets = tuple(dict.fromkeys(targets))
@@ -61,6 +66,9 @@ class Files:
         self.looks: set[FirstLook] = set()
         self.used: set[Path] = set()
         self.unreadable: set[Path] = set()
+        # The states of files that matter to no look, by what the look asks.
+        self._idle: dict[Path, tuple[object, ...]] = {}
+        self._idle_before = previous.idle if previous is not None else {}
         self._listed = frozenset(self.all)
         self._overlay = overlay or {}
         self._text: dict[Path, SourceFile | SourceError] = {**(refused or {})}
@@ -106,8 +114,33 @@ class Files:
             SourceError: the file cannot be read, or is not the notebook that its name promises.
         """
         self.looks.add(look)
+        state = (look.names, look.words, self._limit, self._state(path))
+        if None not in state:
+            self._idle[path] = state
+            if self._idle_before.get(path) == state:
+                return b"", {}
         data = self.code(path, look.names) if may_be_notebook(path) else self._bytes(path)
         return data, look.search.places(data)
+
+    @property
+    def idle(self) -> dict[Path, tuple[object, ...]]:
+        """The files whose content does not matter, with their states."""
+        return {path: state for path, state in self._idle.items() if path not in self.used}
+
+    def _state(self, path: Path) -> tuple[int, ...] | None:
+        """Return what changes with the content of a file; None if that is not certain."""
+        if path in self._overlay:
+            return None
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        is_recent = found.st_ctime_ns > time.time_ns() - _COARSE_NS
+        return (
+            None
+            if is_recent
+            else (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+        )
 
     def _bytes(self, path: Path) -> bytes:
         shown = self._overlay.get(path)

