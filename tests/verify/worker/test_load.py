@@ -168,3 +168,7 @@ def test_parameterized_tests(tmp_path: Path) -> None:
     assert found.module.ran == [1, 2]
     load.load_unit(None, str(file), "Tests.test_sum_of_names").function()
     assert found.module.ran == [1, 2, 3]
+    one = load.load_unit(None, str(file), "Tests.test_sum1")
+    assert one.tests == ["test_sum1"]
+    one.function()
+    assert found.module.ran == [1, 2, 3, 2]
