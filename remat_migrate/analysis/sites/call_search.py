@@ -122,6 +122,7 @@ class _Search:
             lambda value: self.target.matches(value) or self.target.holds(value),
             definition=self.target.definition,
             by_name=False,
+            origins=self.target.origins,
         )
         for _ in range(_MOST_STEPS):
             known = set(self.modules)

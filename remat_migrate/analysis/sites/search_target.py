@@ -97,6 +97,13 @@ class SearchTarget:
             yield self.module, self.place
 
     @property
+    def origins(self) -> set[ast.AST]:
+        """The application, or the functions: one of them made it, unless nothing shows what did."""
+        if self.site is None:
+            return {*self.functions}
+        return set() if self.application is None else {self.application}
+
+    @property
     def is_method(self) -> bool:
         """Whether it is a method, which may be called by the name of a method that it overrides."""
         function = self.place if self.site is None else None

@@ -34,6 +34,7 @@ class Evaluation(ABC):
         returned: what functions return, as far as it was asked.
         chains: classes with their bases in method resolution order, see `class_chain`.
         running: the questions being answered, to detect recursion.
+        reads: the reads of names by origin, see `name_search`.
         names, contents, light: answers cached for `api_names`, `contents`, and `workload`.
     """
 
@@ -49,6 +50,7 @@ class Evaluation(ABC):
         self.returned: dict[FunctionNode, Values] = {}
         self.chains: dict[ast.ClassDef, Sequence[Value]] = {}
         self.running: set[object] = set()
+        self.reads: dict[tuple[Module, str], dict[ast.AST | None, dict[ast.Name, int]]] = {}
         self.names: dict[object, frozenset[str]] = {}
         self.contents: dict[FunctionNode, object] = {}
         self.light: dict[FunctionNode, bool] = {}

@@ -54,6 +54,7 @@ class Evaluator(Evaluation):
         """Drop what was found, because the family has grown."""
         for known in (self._known, self._members, self._defined, self.returned, self.chains):
             known.clear()
+        self.reads.clear()
 
     def note_passed_api(self, function: FunctionNode, name: str, value: Value) -> None:
         """Note that an Api is passed for a parameter of a function."""

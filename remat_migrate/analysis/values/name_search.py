@@ -13,12 +13,28 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode, parameters
+from .callees import layers
 from .calls import returned
 from .evaluator import Evaluator
-from .values import Applied, Bound, Class, Container, Function, Partial, Value, Wrapped
+from .values import (
+    Applied,
+    Bound,
+    Class,
+    Constant,
+    Container,
+    External,
+    Function,
+    ModuleValue,
+    Partial,
+    Result,
+    Value,
+    Wrapped,
+)
 
 _EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 _CALLED = "__call__"
+# A value with more is looked at in each search.
+_MOST_ORIGINS = 8
 
 # A word, and the module if it is a local name of a function there.
 _LocalWord = tuple[str, bool]
@@ -42,6 +58,7 @@ class NameSearch:
         *,
         definition: tuple[Module, ast.AST] | None = None,
         by_name: bool = True,
+        origins: Iterable[ast.AST] | None = None,
     ) -> None:
         """Start from `words` and `places`: the names under which the value is made, and where.
 
@@ -49,9 +66,11 @@ class NameSearch:
 
         `matches` tells whether something is the value or holds it; `definition` is the value's
         definition. With `by_name`, a function that merely has one of the words as its name may be
-        the value or return it.
+        the value or return it. With `origins`, what is made by a checkpoint or is a function
+        matches only if one of these applications or functions made it.
         """
         self._by_name = by_name
+        self._origins = None if origins is None else set(origins)
         self._defining_nodes: set[ast.AST] = set(_defining(*definition)) if definition else set()
         self._evaluator = evaluator
         self._matches = matches
@@ -100,14 +119,26 @@ class NameSearch:
 
     def _search_word(self, module: Module, word: str) -> None:
         mentions = find_mentions(module)
-        for node in mentions.reads(word):
+        for node in self._names(module, word):
             self._add_expression(module, node)
+        for attribute in mentions.attributes.get(word, ()):
+            self._add_expression(module, attribute)
         for other in mentions.renamed.get(word, ()):
             self._add_word(other)
         if _CALLED in self.words:
             for name in sorted(self.words) if word == _CALLED else (word,):
                 for cls in mentions.classes.get(name, ()):
                     self._instances(module, cls)
+
+    def _names(self, module: Module, word: str) -> Iterable[ast.Name]:
+        """Return the reads of a name that may denote the value."""
+        if self._origins is None or self._evaluator.running:
+            return find_mentions(module).names.get(word, ())
+        known = _names_by_origin(self._evaluator, module, word)
+        places: dict[ast.Name, int] = {}
+        for origin in (None, *self._origins, *self._defining_nodes):
+            places |= known.get(origin, {})
+        return sorted(places, key=places.__getitem__)
 
     def _instances(self, module: Module, cls: ast.ClassDef) -> None:
         """In a class whose instances are called by that word, follow the first parameter of the
@@ -164,6 +195,40 @@ class NameSearch:
             case Bound(receiver=receiver) if self._matches(receiver):
                 return True  # `model.apply`
         return self._matches(value)
+
+
+def _names_by_origin(
+    evaluator: Evaluator, module: Module, word: str
+) -> dict[ast.AST | None, dict[ast.Name, int]]:
+    """Return the reads of a name by what makes their values, numbered in order.
+
+    A name may be bound again and again, and each search asks for what one of the bindings made.
+    """
+    known = evaluator.reads.get((module, word))
+    if known is None:
+        known = evaluator.reads[module, word] = {}
+        for number, node in enumerate(find_mentions(module).names.get(word, ())):
+            values = evaluator.values(module, node)
+            origins = {origin for value in values for origin in _origins_of(value)}
+            for origin in (None,) if _is_looped_over(module, node) else origins:
+                known.setdefault(origin, {})[node] = number
+    return known
+
+
+def _origins_of(value: Value) -> set[ast.AST | None]:
+    """Return the applications and functions that make a value; None if something else may."""
+    found: set[ast.AST | None] = set()
+    for layer in layers(value):
+        match layer:
+            case Applied(node=node) | Function(node=ast.FunctionDef() as node):
+                found.add(node)
+            case Function(node=ast.AsyncFunctionDef() as node):
+                found.add(node)
+            case Partial() | Wrapped() | External() | Constant() | ModuleValue() | Result():
+                pass
+            case _:
+                return {None}
+    return found if len(found) <= _MOST_ORIGINS else {None}
 
 
 def _words_of_position(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_LocalWord]:
