@@ -11,6 +11,7 @@ from typing import Literal
 
 from ..analysis import Project
 from ..analysis.loading import load_project
+from ..analysis.names.flow import TooManyAssignments
 from ..analysis.names.module import followed_last
 from ..discovery.globs import matcher
 from ..errors import SourceError
@@ -105,7 +106,8 @@ def analyse(
                 path = followed_last(error)
                 if path is None or path in refused:
                     raise
-                refused[path] = SourceError(path, _TOO_DEEP)
+                many = isinstance(error, TooManyAssignments)
+                refused[path] = SourceError(path, str(error) if many else _TOO_DEEP)
 
     return with_large_stack(retry)
 
@@ -119,7 +121,7 @@ def _analyse(
     """Analyse everything but the `refused` files, which are reported as unreadable.
 
     Raises:
-        RecursionError: the code of a file is nested too deeply.
+        RecursionError: the code of a file is nested too deeply, or has too many assignments.
     """
     run.progress(f"reading {len(run.files)} files", 0, 1)
     rules = run.enabled_rules

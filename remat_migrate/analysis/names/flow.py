@@ -10,6 +10,16 @@ from .scopes import Binding, BindingKind, FunctionNode, Scope, parameters, targe
 
 State = dict[str, frozenset[Binding]]
 
+# Of all uses in a scope: each of n uses may see n assignments before it.
+_MOST_SEEN = 4_000_000
+
+
+class TooManyAssignments(RecursionError):
+    """A scope has too many assignments that may reach its uses of names.
+
+    Like nesting that is too deep, this makes a file unreadable.
+    """
+
 
 class Flow:
     """The reaching bindings within one scope.
@@ -34,6 +44,9 @@ class Flow:
         # Names bound by `:=` so far, each with its previous bindings.
         self._walrus: list[tuple[str, frozenset[Binding]]] = []
         self._bindings: dict[tuple[ast.AST, str, tuple[int, ...]], Binding] = {}
+        # Names whose bindings changed, in order; None where dead code starts from nothing.
+        self._changed: list[str | None] = []
+        self._seen = 0
         self._run()
 
     def _run(self) -> None:
@@ -57,6 +70,7 @@ class Flow:
             known = self._bindings[key] = binding
             self.scope.bindings.setdefault(binding.name, []).append(binding)
         self._bound.append(known)
+        self._changed.append(binding.name)
         state[binding.name] = frozenset((known,))
 
     @staticmethod
@@ -70,14 +84,20 @@ class Flow:
         if not alive:
             return None
         joined = dict(alive[0])
-        for state in alive[1:]:
-            self._join_into(joined, state)
+        if len(alive) < 3:
+            for state in alive[1:]:
+                self._join_into(joined, state)
+            return joined
+        for name in dict.fromkeys(name for state in alive for name in state):
+            joined[name] = frozenset().union(*{s[name] for s in alive if name in s})
         return joined
 
     def _block(self, statements: list[ast.stmt], state: State | None) -> State | None:
         for statement in statements:
-            # Dead code is still read; use the state that would reach it.
-            state = self._statement(statement, {} if state is None else state)
+            if state is None:  # Dead code is still read; use the state that would reach it.
+                state = {}
+                self._changed.append(None)
+            state = self._statement(statement, state)
         return state
 
     def _statement(self, node: ast.stmt, state: State) -> State | None:
@@ -154,6 +174,7 @@ class Flow:
                 for target in node.targets:
                     self._expr(target, state)
                     if isinstance(target, ast.Name):
+                        self._changed.append(target.id)
                         state[target.id] = frozenset()
             case _:
                 for child in ast.iter_child_nodes(node):
@@ -175,10 +196,18 @@ class Flow:
     def _if(self, node: ast.If, state: State) -> State | None:
         self._expr(node.test, state)
         before = dict(state)
-        return self._join(self._block(node.body, state), self._block(node.orelse, before))
+        first = len(self._changed)
+        body, orelse = self._block(node.body, state), self._block(node.orelse, before)
+        changed = set(self._changed[first:])
+        if body is None or orelse is None or None in changed:
+            return self._join(body, orelse)
+        # The other names, which may be many, are the same in both.
+        self._join_into(body, {name: orelse[name] for name in changed if name in orelse})
+        return body
 
     def _loop(self, node: ast.For | ast.AsyncFor | ast.While, state: State) -> State | None:
         carried = self._carried.setdefault(node, {})
+        self._changed += carried
         # The body sees the bindings of the iterations before. It is visited again only for those
         # that no visit has brought, so loops within loops are not visited twice as often a level.
         while True:
@@ -208,7 +237,10 @@ class Flow:
         during = dict(state)
         at: State | None = state
         for statement in node.body:
-            at = self._statement(statement, {} if at is None else at)
+            if at is None:
+                at = {}
+                self._changed.append(None)
+            at = self._statement(statement, at)
             if at is not None:
                 self._join_into(during, at)
         ends = [self._block(node.orelse, at) if node.orelse else at]
@@ -275,6 +307,12 @@ class Flow:
         if node.id in state:
             known = self.uses.get(node)
             self.uses[node] = state[node.id] if known is None else known | state[node.id]
+            self._seen += len(self.uses[node])
+            if self._seen > _MOST_SEEN:
+                raise TooManyAssignments(
+                    f"more than {_MOST_SEEN:,} assignments may reach the uses of names in one"
+                    " function or in the module's own code"
+                )
 
     def _expr(self, node: ast.expr, state: State) -> None:
         match node:

@@ -43,6 +43,7 @@ class DependenceAnalysis(FunctionAnalysis):
         super().__init__(function, receiver, overrides)
         self._result_of = result_of
         self._known: dict[tuple[ast.expr, Key | None], Dependences] = {}
+        self._bound: dict[Binding, Dependences] = {}
         self._running: set[tuple[ast.expr, Key | None]] = set()
         self._cycles = 0
 
@@ -114,10 +115,17 @@ class DependenceAnalysis(FunctionAnalysis):
         return self._union([c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)])
 
     def _name(self, node: ast.Name) -> Dependences:
-        found = self.stored_in(node)
+        # Many assignments may reach each of many names.
+        found = {self.stored_in(node)}
         for binding in self.module.reaching(node):
-            found |= self.of_binding(binding)
-        return found
+            bound = self._bound.get(binding)
+            if bound is None:
+                cycles = self._cycles
+                bound = self.of_binding(binding)
+                if self._cycles == cycles:
+                    self._bound[binding] = bound
+            found.add(bound)
+        return NONE.union(*found)
 
     def stored_in(self, node: ast.Name) -> Dependences:
         """Return what the values depend on that the code puts into the object of a name.
