@@ -27,7 +27,7 @@ class Flow:
     Attributes:
         uses: for each `ast.Name` read directly in the scope, the bindings of this scope that reach
             it; names that are not bound in the scope are absent.
-        snapshots: the state at each nested function, lambda, and class.
+        snapshots: the state at each nested class and lambda and, except in a module, function.
         exit: the state at the end of the scope (for a function, at any return).
     """
 
@@ -190,7 +190,8 @@ class Flow:
             outer.append(node.returns)
         for part in outer:
             self._expr(part, state)
-        self.snapshots[node] = dict(state)
+        if self.scope.parent is not None:  # What a module's functions see is known at its end.
+            self.snapshots[node] = dict(state)
         self._bind(state, Binding(node.name, "def", node, self.scope))
 
     def _if(self, node: ast.If, state: State) -> State | None:

@@ -20,6 +20,7 @@ class _Uses:
     loops: tuple[LoopUse, ...]
     derivatives: tuple[Derivative, ...]
     by_node: dict[ast.expr, LoopUse | Derivative]
+    bodies: frozenset[ast.expr | None]
 
 
 class AppliedTransforms:
@@ -43,7 +44,8 @@ class AppliedTransforms:
             derivatives = tuple(find_derivatives(found, self.evaluator))
             every: list[LoopUse | Derivative] = [*loops, *derivatives]
             by_node = {one.use.subject or one.node: one for one in every}
-            self._uses[module] = _Uses(loops, derivatives, by_node)
+            bodies = frozenset(loop.use.subject for loop in loops)
+            self._uses[module] = _Uses(loops, derivatives, by_node, bodies)
         return self._uses[module]
 
     def use_at(self, module: Module, node: ast.expr) -> LoopUse | Derivative | None:
@@ -51,6 +53,10 @@ class AppliedTransforms:
         decorates.
         """
         return self._uses_in(module).by_node.get(node)
+
+    def is_body(self, module: Module, node: ast.expr) -> bool:
+        """Return whether an expression denotes the body of a loop that it is passed to."""
+        return node in self._uses_in(module).bodies
 
     def loops(self, module: Module) -> tuple[LoopUse, ...]:
         """Return the loops of a module."""

@@ -108,7 +108,6 @@ def _around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
 def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[Function, bool]]:
     """Yield the functions that a function calls or passes on, and whether as a loop body."""
     module, evaluator = function.module, transforms.evaluator
-    bodies = {id(loop.use.subject): loop for loop in transforms.loops(module)}
     for node in own_nodes(function.node):
         if not isinstance(node, ast.Call):
             continue
@@ -120,7 +119,7 @@ def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[
         for arg in (*node.args, *(keyword.value for keyword in node.keywords)):
             if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
                 continue
-            looped = id(arg) in bodies or not known
+            looped = transforms.is_body(module, arg) or not known
             for value in evaluator.values(module, arg):
                 if isinstance(value, Function | Applied | Wrapped | Partial):
                     for inner in _run_by(transforms, value):

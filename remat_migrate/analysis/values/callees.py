@@ -33,6 +33,20 @@ class Target:
 
 def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
     """Yield the functions that calling `value` runs; for a class, its `__call__`."""
+    skip = 0
+    given: frozenset[str] = frozenset()
+    while isinstance(value, Applied | Wrapped | Partial):  # there may be many
+        if isinstance(value, Partial):
+            skip += len(value.call.args) - 1
+            given |= {k.arg for k in value.call.keywords if k.arg is not None}
+        value = value.target if isinstance(value, Applied) else value.func
+    for target in _targets_of(evaluator, value):
+        if skip or given:
+            target = replace(target, skip=target.skip + skip, given=target.given | given)
+        yield target
+
+
+def _targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
     match value:
         case Function(module=module, node=node):
             cls = module.enclosing_class(node)
@@ -48,13 +62,6 @@ def targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
         case Instance(cls=Class() as cls):
             yield from targets_of(evaluator, cls)
         case Instance(cls=Applied(target=inner) | Wrapped(func=inner)):
-            yield from targets_of(evaluator, inner)
-        case Partial(func=inner, call=call):
-            keywords = frozenset(k.arg for k in call.keywords if k.arg is not None)
-            for target in targets_of(evaluator, inner):
-                skip = target.skip + len(call.args) - 1
-                yield replace(target, skip=skip, given=target.given | keywords)
-        case Applied(target=inner) | Wrapped(func=inner):
             yield from targets_of(evaluator, inner)
 
 

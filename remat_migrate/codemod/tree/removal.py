@@ -91,9 +91,12 @@ def _groups(marks: Marks, verdicts: Verdicts, tree: ast.Module) -> list[frozense
                 causes += [a | b for a, b in itertools.pairwise(gone) if a and b]
         if isinstance(node, ast.stmt):
             causes.append(verdicts.gone(node) or frozenset())
-    groups: list[frozenset[int]] = []
+    group_of: dict[int, set[int]] = {}
     for cause in filter(None, causes):
-        linked = [group for group in groups if group & cause]
-        groups = [group for group in groups if not group & cause]
-        groups.append(cause.union(*linked))
-    return sorted(groups, key=min)
+        linked = {id(group): group for member in cause if (group := group_of.get(member))}
+        largest = max(linked.values(), key=len, default=set())
+        joined = cause.union(*(group for group in linked.values() if group is not largest))
+        largest |= joined
+        group_of |= dict.fromkeys(joined, largest)
+    groups = {id(group): group for group in group_of.values()}
+    return sorted(map(frozenset, groups.values()), key=min)
