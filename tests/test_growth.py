@@ -32,6 +32,8 @@ SHAPES = {
     "stages of a gradient": 20,
     "scans of a gradient": 20,
     "files with an old call": 20,
+    "cells of a notebook": 20,
+    "changes of the flag": 40,
     "tables of TOML": 100,
 }
 
@@ -80,3 +82,15 @@ def test_a_function_is_followed_through_so_many_modules(modules: int, is_fixed: 
     used = {"main.py": "from m0 import name0\n\ny = name0(1.0, True)\n"}
     written = fixed({**handed_on, **made, **used})
     assert ("static_argnums" in written[f"m{modules}.py"]) == is_fixed
+
+
+def test_a_file_with_too_many_assignments_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("remat_migrate.analysis.names.flow._MOST_SEEN", 400)
+    head, end = "import jax\ndef f(x, k):\n", "    return x\ng = jax.checkpoint(f, concrete=True)\n"
+    branch = "    if k:\n        x = x + 1\n"
+    found = findings({"few.py": head + 10 * branch + end, "many.py": head + 40 * branch + end})
+    assert [(finding.path.name, finding.code) for finding in found] == [
+        ("few.py", "RMT101"),
+        ("many.py", "RMT000"),
+    ]
+    assert "more than 400 assignments may reach the uses of names" in found[1].message

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePath
 
-from ..text.replacements import Causes, Removal, join_pieces
+from ..text.replacements import Causes, Removal, join_pieces, united
 from ..text.source_file import SourceFile
 from .dockerfile import plan_dockerfile
 from .dotenv import plan_dotenv
@@ -127,18 +127,21 @@ def _uncovered(plan: TextPlan) -> list[tuple[int, int]]:
 
 def _close_gaps(text: str, plan: TextPlan) -> None:
     """Remove one of the two blank lines around removed lines."""
-    runs: list[tuple[int, int, Causes]] = []
+    runs: list[tuple[int, int, list[Causes]]] = []
     for start, end, put, causes in sorted(plan.pieces, key=lambda piece: piece[:2]):
         if put or start != line_start(text, start) or text[end - 1 : end] not in ("", "\n"):
             continue
+        why: list[Causes] = []
         if runs and start <= runs[-1][1]:
-            low, high, why = runs.pop()
-            start, end, causes = low, max(high, end), why | causes
-        runs.append((start, end, causes))
-    for start, end, causes in runs:
+            start, high, why = runs.pop()
+            end = max(high, end)
+        why.append(causes)
+        runs.append((start, end, why))
+    for start, end, why in runs:
         above, below = line_start(text, start - 1), next_line(text, end)
         if text[above:start].strip() or text[end:below].strip():
             continue
+        causes = united(why)
         if end < len(text):
             plan.put(end, below, "", causes)
         else:

@@ -194,6 +194,11 @@ class SourceFile:
         line = self.line_text(self.position(offset)[0])
         return line.lstrip(" \t").startswith(f"#{self.container.mark}")
 
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing but whitespace."""
+        return not self.text or self.text.isspace()
+
     def line_text(self, line: int) -> str:
         """Return the text of a line counted from 1, without its ending; "" past the last line."""
         starts = self.line_starts

@@ -85,7 +85,7 @@ def _name(finding: Finding) -> str:
 
 def _details(finding: Finding, folder: Path) -> Iterator[str]:
     yield f"{place(finding, folder)}: {finding.code} {printable(finding.message)}"
-    if finding.source.text.strip():
+    if not finding.source.is_blank:
         marks = [Mark(finding.span, primary=True)]
         yield from snippet(finding.source, marks, Screen(), "red").lines
     yield from fix_lines(finding)

@@ -282,7 +282,7 @@ class _Entries:
             self._unique(self._fingerprints[finding][:16]),
             finding,
             self._place(source, finding.span.start),
-            code_lines(source, marks) if source.text.strip() else (),
+            () if source.is_blank else code_lines(source, marks),
             differences(fix.edits, self._report.sources, self._path) if fix else (),
             tuple(
                 RelatedEntry(
