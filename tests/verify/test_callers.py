@@ -205,3 +205,36 @@ def test_callers_decide_where_jax_takes_no_stand_in_for_a_function(tmp_path, tra
     assert ran.code == code, verdicts
     assert (verdicts["model.total"] == "equal") == (code == 0)
     assert verdicts.get("model.fit") == ("differs" if code else None)
+
+
+METHODS = """
+import jax, jax.numpy as jnp
+
+class Model:
+    def __init__(self, scale: float = 2.0):
+        self.scale = scale
+{stored}
+    def encode(self, x: jax.Array, mean: bool = False):
+        y = jnp.tanh(self.scale * x)
+        return y.mean(axis=-1) if mean else y
+{method}
+    def total(self, x: jax.Array):
+        return self._encode(x).sum()
+"""
+STORED_FUNCTION = "        self._encode = jax.checkpoint(self.encode, concrete=True)\n"
+METHOD = """
+    def _encode(self, x, mean=False):
+        return jax.checkpoint(lambda x: self.encode(x{mean}))(x)
+"""
+
+
+@pytest.mark.parametrize(("mean", "outcome"), [(", mean", "equal"), ("", "differs")])
+def test_a_method_takes_the_place_of_a_stored_function(tmp_path, mean, outcome):
+    old = METHODS.format(stored=STORED_FUNCTION, method="")
+    new = METHODS.format(stored="", method=METHOD.format(mean=mean))
+    write_files(tmp_path / "old", {"pyproject.toml": "", "model.py": old})
+    write_files(tmp_path / "new", {"pyproject.toml": "", "model.py": new})
+    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
+    verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
+    assert verdicts["model.Model.__init__"] == outcome
+    assert ran.code == (0 if outcome == "equal" else 3), verdicts

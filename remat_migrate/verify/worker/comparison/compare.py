@@ -117,6 +117,10 @@ def compare(
         if reason:
             if noise.changes_structure(mode):
                 return Comparison(NOT_EXERCISED, detail=VARIES + reason + where)
+            if _only_functions_differ(old.modes[mode], outcome):
+                # A method may be in the place of a function; they are called for themselves.
+                detail = "the functions that it holds are others, and nothing calls them"
+                return Comparison(NOT_EXERCISED, detail=detail)
             return Comparison(DIFFERS, detail=reason + where)
         found = Leaves(old, new, mode, allowed, noise, bool(doubts))
         max_abs, max_rel = max(max_abs, found.max_abs), max(max_rel, found.max_rel)
@@ -146,6 +150,20 @@ def compare(
         )
     leaves = [leaf for mode in (*ran, *returned) for leaf in old.modes[mode]["leaves"]]
     return _equal(leaves, max_abs, max_rel)._replace(returned=bool(returned))
+
+
+def _only_functions_differ(old: Dict[str, Any], new: Dict[str, Any]) -> bool:
+    """Return whether two results hold the same but for which functions are where."""
+    values, places = zip(*map(_values_and_functions, (old, new)))
+    paths = [[leaf["path"] for leaf in outcome["leaves"]] for outcome in values]
+    alike = paths[0] == paths[1] and not structure_difference(*values)
+    return alike and places[0] != places[1]
+
+
+def _values_and_functions(outcome: Dict[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
+    leaves = [leaf for leaf in outcome["leaves"] if "function" not in leaf]
+    places = [leaf["path"] for leaf in outcome["leaves"] if "function" in leaf]
+    return {"tree": "", "leaves": leaves}, places
 
 
 def _both_returned(old: Result, new: Result) -> List[str]:

@@ -13,9 +13,10 @@ import enum
 import functools
 import inspect
 import itertools
+import re
 import sys
 import types
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 import jax
 import numpy as np
@@ -33,6 +34,9 @@ _MOST_YIELDED = 100
 
 # How deep objects within objects are opened.
 _DEEPEST = 6
+
+# An attribute of an object in an unfolded result.
+_ATTRIBUTE = re.compile(r"\['(\w+)'\]\['(\w+)'\]$")
 
 # How many functions in a result are called.
 MOST_FUNCTIONS = 4
@@ -91,15 +95,26 @@ def called(unit: Callable[..., Any], where: str) -> Callable[..., Any]:
     """
 
     def both(args: Any, kwargs: Any, then_args: Any, then_kwargs: Any) -> Any:
-        outcome = unfolded(outcome_of(unit, args, kwargs))
-        for place, function in functions(outcome):
-            if place == where:
-                if not fits(function, then_args, then_kwargs):
-                    raise OtherParameters("result%s no longer takes these arguments" % where)
-                return function(*then_args, **then_kwargs)
+        objects: List[Any] = []
+        outcome = _unfolded(outcome_of(unit, args, kwargs), (), objects.append)
+        found = [function for place, function in functions(outcome) if place == where]
+        for function in found or _methods_at(where, objects):
+            if not fits(function, then_args, then_kwargs):
+                raise OtherParameters("result%s no longer takes these arguments" % where)
+            return function(*then_args, **then_kwargs)
         raise LookupError("there is no function%s in the result" % (where and " at " + where))
 
     return both
+
+
+def _methods_at(where: str, objects: Iterable[Any]) -> Iterator[Callable[..., Any]]:
+    """Yield the methods of some objects that are in the place of a function in an attribute."""
+    attribute_of = _ATTRIBUTE.search(where)
+    for one in objects:
+        if attribute_of and type(one).__name__ == attribute_of[1]:
+            method = attribute(one, attribute_of[2])
+            if isinstance(method, types.MethodType):
+                yield method
 
 
 def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -121,17 +136,21 @@ def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return args[0] if args and _is_object(args[0]) else arrays or None
 
 
-def _unfolded(result: Any, around: Tuple[Any, ...]) -> Any:
+def _unfolded(result: Any, around: Tuple[Any, ...], opened: Callable[[Any], object] = id) -> Any:
+    """Unfold a result within some objects; `opened` is called with each object in it."""
+
     def leaf(value: Any) -> Any:
         ran = _run(value)
         if ran is not value:
-            return _unfolded(ran, (*around, value)) if len(around) < _DEEPEST else ran
+            return _unfolded(ran, (*around, value), opened) if len(around) < _DEEPEST else ran
         if any(value is other for other in around):
             return None
         if _wraps_function(value):
             return functools.partial(value)
         if len(around) < _DEEPEST and not is_function(value) and _is_object(value):
-            inner = {k: _unfolded(v, (*around, value)) for k, v in _attributes(value).items()}
+            opened(value)
+            within = (*around, value)
+            inner = {k: _unfolded(v, within, opened) for k, v in _attributes(value).items()}
             return {type(value).__name__: inner}
         return value
 
