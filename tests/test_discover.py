@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import random
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -172,6 +174,17 @@ def test_an_unreadable_folder_is_skipped(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "scandir", scandir)
     assert found(tmp_path) == {"a.py"}
+
+
+def test_folders_nested_deeper_than_the_stack_of_python(tmp_path: Path) -> None:
+    name = "/".join(["d"] * 300) + "/a.py"
+    write(tmp_path, [name])
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 150)
+    try:
+        assert found(tmp_path) == {name}
+    finally:
+        sys.setrecursionlimit(usual)
 
 
 def test_an_invalid_glob_is_an_error(tmp_path: Path) -> None:

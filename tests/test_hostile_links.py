@@ -3,7 +3,6 @@ outside of the project through them."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import cli, git, read_files, write_files
+from support import cli, read_files, write_files
 
 from remat_migrate.discovery.named_outputs import write_named
 from remat_migrate.engine import journal, journal_entries, project_lock, undo
@@ -393,36 +392,6 @@ def test_written_tests_through_a_link(project: Path, name: str) -> None:
     with pytest.raises(UsageError, match=f"{project / name} {IN_THE_WAY}"):
         written_tests(options, project)
     assert sorted(read_files(outside(project))) == ["kept.txt", "old.py"]
-
-
-# -- git
-
-
-def test_tracked_folder_that_was_replaced_by_a_link(project: Path) -> None:
-    git(project, "init", "-q")
-    git(project, "add", ".")
-    exchange(project / "src", outside(project))
-    before = read_files(outside(project))
-    ran = cli(project, "--fix")
-    assert "Traceback" not in ran.err
-    assert read_files(outside(project)) == before
-
-
-def test_crafted_index(project: Path) -> None:
-    """An index with names that git itself would not add."""
-    git(project, "init", "-q")
-    write_files(project, {"aaaaaaaaaaaaaaaaa": WRONG})
-    git(project, "add", ".")
-    index = project / ".git/index"
-    data = index.read_bytes()
-    assert b"aaaaaaaaaaaaaaaaa" in data
-    name = b"../outside/old.py"
-    data = data[:-20].replace(b"aaaaaaaaaaaaaaaaa", name)
-    index.write_bytes(data + hashlib.sha1(data).digest())
-    before = read_files(outside(project))
-    ran = cli(project, "--fix")
-    assert "Traceback" not in ran.err
-    assert read_files(outside(project)) == before
 
 
 # -- open folders

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from .roots import BUILT, FOREIGN, absolute, find_root, is_too_wide
 
 # Listing a million files takes less.
 _GIT_SECONDS = 60
+_GIT_BYTES = 4 << 30
 
 # The files that decide how a folder is listed.
 _MARKERS = frozenset({".gitignore", "pyvenv.cfg"})
@@ -76,17 +79,45 @@ def list_files(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
 
 def list_names(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -> list[str]:
     """Return the names of the regular files below `folder` whose base names are wanted."""
-    listed = _list_by_git(folder, wanted, cache)
-    if listed is None:
-        return _walk(folder, wanted, cache)
-    found: list[str] = []
-    for path in listed:
-        mode = cache.mode(path)  # none for a tracked file that was deleted
-        if stat.S_ISREG(mode):
-            found.append(path)
-        elif stat.S_ISDIR(mode):  # a submodule or nested repository
-            found += list_names(path, wanted, cache)
-    return found
+    found: dict[str, None] = {}
+    inside = {folder: True}
+    repositories = {folder}
+    waiting = [folder]
+    while waiting:
+        repository = waiting.pop()
+        listed = _list_by_git(repository, wanted, cache)
+        if listed is None:
+            found |= dict.fromkeys(_walk(repository, wanted, cache))
+            continue
+        for path in listed:
+            if not _is_inside(os.path.dirname(path), inside, cache):
+                continue
+            mode = cache.mode(path)  # none for a tracked file that was deleted
+            if stat.S_ISREG(mode):
+                found[path] = None
+            elif _is_inside(path, inside, cache) and path not in repositories:
+                repositories.add(path)  # a submodule or nested repository
+                waiting.append(path)
+    return list(found)
+
+
+def _is_inside(folder: str, inside: dict[str, bool], cache: FolderCache) -> bool:
+    """Return whether a folder is below one that is known to be, and not behind a link.
+
+    An index can name anything, such as `../file` or a file in a folder that is now a link.
+    """
+    unknown = []
+    while folder not in inside:
+        unknown.append(folder)
+        above, name = os.path.split(folder)
+        if above == folder or name in ("", os.curdir, os.pardir):
+            inside[folder] = False
+            break
+        folder = above
+    answer = inside[folder]
+    for folder in reversed(unknown):
+        answer = inside[folder] = answer and stat.S_ISDIR(cache.mode(folder))
+    return answer
 
 
 # -- git
@@ -118,20 +149,26 @@ def run_git(
         return None
     # Hooks set GIT_DIR and GIT_INDEX_FILE, possibly for another folder.
     environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+    command = [
+        # A repository can configure the file system monitor, and the transport for fetching missing
+        # objects, as commands to execute.
+        *(program, "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
+        *("-C", str(folder), *arguments),
+    ]
     try:
-        return subprocess.run(
-            # A repository can configure the file system monitor, and the transport for fetching
-            # missing objects, as commands to execute.
-            [
-                *(program, "-c", "core.fsmonitor=false", "-c", "protocol.allow=never"),
-                *("-C", str(folder), *arguments),
-            ],
-            input=data,
-            capture_output=True,
-            check=False,
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**environment, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
-            timeout=_GIT_SECONDS,
-        )
+        ) as process:
+            _limit_memory(process.pid)
+            try:
+                output, errors = process.communicate(data, _GIT_SECONDS)
+            except BaseException:
+                process.kill()
+                raise
     except OSError:
         return None
     except subprocess.TimeoutExpired as error:
@@ -139,6 +176,19 @@ def run_git(
             f"git {arguments[0]} in {folder} took longer than {_GIT_SECONDS} s; a pipe in the place"
             " of .gitignore or of a file in .git makes git wait for ever"
         ) from error
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _limit_memory(process: int) -> None:
+    """Limit the memory of a process, where the system can do so.
+
+    Git reads a link to /dev/zero in the place of some of its files to the end.
+    """
+    if sys.platform == "linux":
+        import resource
+
+        with suppress(OSError):  # It ended, or a container forbids it.
+            resource.prlimit(process, resource.RLIMIT_DATA, (_GIT_BYTES, _GIT_BYTES))
 
 
 def _git_output(folder: str, *arguments: str) -> bytes | None:
@@ -195,26 +245,19 @@ def _walk(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -> lis
     if any(ignores(folder + os.sep) for ignores in above):
         above = []
     found: list[str] = []
-    _walk_folder(folder, wanted, above, cache, found)
+    waiting = [(folder, above)]
+    while waiting:
+        folder, rules = waiting.pop()
+        entries, markers = cache.folder(folder)
+        if "pyvenv.cfg" in markers:
+            continue  # a virtual environment of any name
+        if ".gitignore" in markers and (more := ignore_rules(folder)):
+            rules = [*rules, more]
+        for name, path, is_folder in entries:
+            if is_folder:
+                if name in FOREIGN or name in BUILT or is_ignored(rules, path + os.sep):
+                    continue
+                waiting.append((path, rules))
+            elif wanted(name) and not is_ignored(rules, path):
+                found.append(path)
     return found
-
-
-def _walk_folder(
-    folder: str,
-    wanted: Callable[[str], bool],
-    rules: list[Callable[[str], bool | None]],
-    cache: FolderCache,
-    found: list[str],
-) -> None:
-    entries, markers = cache.folder(folder)
-    if "pyvenv.cfg" in markers:
-        return  # a virtual environment of any name
-    if ".gitignore" in markers and (more := ignore_rules(folder)):
-        rules = [*rules, more]
-    for name, path, is_folder in entries:
-        if is_folder:
-            if name in FOREIGN or name in BUILT or is_ignored(rules, path + os.sep):
-                continue
-            _walk_folder(path, wanted, rules, cache, found)
-        elif wanted(name) and not is_ignored(rules, path):
-            found.append(path)
