@@ -54,7 +54,8 @@ def _start(root: Path, command: Sequence[str], told: bool = False) -> subprocess
     )
 
 
-def _is_writing(root: Path) -> bool:
+def is_writing(root: Path) -> bool:
+    """Return whether a run is between its first and its last write."""
     try:
         return any(".open." in name for name in os.listdir(root / ".remat_migrate/journal"))
     except FileNotFoundError:
@@ -65,10 +66,10 @@ def _span(root: Path, command: Sequence[str]) -> tuple[float, float]:
     """Return the seconds before a run starts to write, and the seconds it spends writing."""
     start = time.perf_counter()
     process = _start(root, command)
-    while not _is_writing(root) and process.poll() is None:
+    while not is_writing(root) and process.poll() is None:
         time.sleep(0.0002)
     begun = time.perf_counter()
-    while _is_writing(root):
+    while is_writing(root):
         time.sleep(0.0002)
     end = time.perf_counter()
     process.wait()
@@ -79,7 +80,7 @@ def _signalled_after(
     root: Path, command: Sequence[str], number: int, delay: float, at_writing: bool
 ) -> int:
     process = _start(root, command)
-    while at_writing and not _is_writing(root) and process.poll() is None:
+    while at_writing and not is_writing(root) and process.poll() is None:
         time.sleep(0.0002)
     time.sleep(delay)
     process.send_signal(number)
@@ -96,7 +97,7 @@ def twice(subject: Subject, number: int, chance: random.Random) -> list[Findings
         for turn in range(number):
             root = subject.start(fixed)
             first = _start(root, commands[0], told=True)
-            while turn % 2 and not _is_writing(root) and first.poll() is None:
+            while turn % 2 and not is_writing(root) and first.poll() is None:
                 time.sleep(0.0002)
             # Runs that start together start to write at about the same time.
             time.sleep(chance.random() * (writing if turn % 2 else 0.05))

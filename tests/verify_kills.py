@@ -1,10 +1,12 @@
 """Kill runs of code by signals at random times; no process and no file of them may remain.
 
     python tests/verify_kills.py --each 20
+    python tests/verify_kills.py --each 100 --only fix --signals SIGTERM SIGHUP SIGPIPE
 
-The runs are those of `verify`, with and without a command, `measure` and `plan` in turn. The code
-under test starts processes of its own: one in the worker's session, one in a session of
-its own, and one of a command in the background. Prints a line for each signal.
+The runs are those of `verify`, with and without a command, `measure`, `plan`, and `--fix --verify`
+in turn. The code under test starts processes of its own: one in the worker's session, one in a
+session of its own, and one of a command in the background. A file that is to be fixed is the old or
+the new one, without temporary files. Prints a line for each signal.
 """
 
 from __future__ import annotations
@@ -21,11 +23,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
-from support import heed_signals, write_files
+from kill_times import is_writing
+from kill_trees import strays
+from support import heed_signals, read_files, write_files
 
 SIGNALS = ("SIGTERM", "SIGHUP", "SIGKILL")
 # Within so many seconds of the signal, everything must be gone; a loaded machine is slow.
 PATIENCE = 60.0
+# The part of the kills that come within milliseconds of the first write.
+_AT_WRITING = 0.3
 
 _UNITS = """\
 import subprocess
@@ -46,6 +52,22 @@ def third(x):
 def arguments():
     return (jnp.ones(3),)
 """
+_OLD = """\
+import subprocess
+import jax
+import jax.numpy as jnp
+
+subprocess.Popen(["sleep", "606"], start_new_session=True)
+
+def {name}(x):
+    return jnp.tanh(x)
+
+{name}_layer = jax.checkpoint({name}{option})
+
+def loss_{name}(x):
+    return {name}_layer(x).sum()
+"""
+_FIXABLE = ("fixed_one.py", "fixed_two.py")
 _MEASURED = ("units:second", "--args", "units:arguments")
 RUNS = {
     "verify": ("verify", "--base", "../base"),
@@ -55,6 +77,7 @@ RUNS = {
     ),
     "measure": ("measure", *_MEASURED),
     "plan": ("plan", *_MEASURED, "--budget", "1GB"),
+    "fix": ("check", "--fix", "--verify", "--no-project-tests", *_FIXABLE),
 }
 
 
@@ -62,11 +85,28 @@ def make_project(root: Path) -> Path:
     """Write a project and its base; return the project."""
     for name, factor in (("base", "2.0"), ("working", "(1.0 + 1.0)")):
         write_files(root / name, {"pyproject.toml": "", "units.py": _UNITS.format(factor=factor)})
+        write_files(root / name, _fixable(", concrete=False"))
     return root / "working"
 
 
+def _fixable(option: str) -> dict[str, str]:
+    return {name: _OLD.format(name=Path(name).stem, option=option) for name in _FIXABLE}
+
+
+def torn(project: Path) -> list[str]:
+    """Return the files that are neither old nor new, and temporary files; restore the old ones."""
+    found = read_files(project)
+    old, new = _fixable(", concrete=False"), _fixable("")
+    wrong = [name for name in _FIXABLE if found[name].decode() not in (old[name], new[name])]
+    write_files(project, old)
+    return [*wrong, *strays(project)]
+
+
 def leftovers(project: Path, name: str, delay: float, arguments: Sequence[str]) -> list[str]:
-    """Send a signal to a run after some seconds; return what is still there after `PATIENCE`."""
+    """Send a signal to a run after some seconds; return what is still there after `PATIENCE`.
+
+    A negative delay counts from the time at which the run starts to write.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         run = subprocess.Popen(
             [sys.executable, "-m", "remat_migrate", *arguments],
@@ -77,7 +117,9 @@ def leftovers(project: Path, name: str, delay: float, arguments: Sequence[str]) 
             start_new_session=True,
             preexec_fn=heed_signals,
         )
-        time.sleep(delay)
+        while delay < 0 and not is_writing(project) and run.poll() is None:
+            time.sleep(0.0002)
+        time.sleep(abs(delay))
         run.send_signal(getattr(signal, name))
         run.wait(PATIENCE)
         deadline = time.monotonic() + PATIENCE
@@ -103,6 +145,8 @@ def main() -> None:
     """Kill runs, and exit with 1 if one of them left something."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--each", type=int, default=20, help="runs for each signal")
+    parser.add_argument("--only", nargs="*", choices=RUNS, default=list(RUNS))
+    parser.add_argument("--signals", nargs="*", default=[*SIGNALS, "SIGINT"])
     parser.add_argument("--seconds", type=float, default=6.0, help="how long runs last at most")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -112,13 +156,16 @@ def main() -> None:
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder))
-        for name in (*SIGNALS, "SIGINT"):
+        for name in given.signals:
             found = []
             for number in range(given.each):
                 delay = draw.uniform(0.0, given.seconds)
-                kind, arguments = list(RUNS.items())[number % len(RUNS)]
-                for left in leftovers(project, name, delay, arguments):
-                    found.append(f"  {kind}, after {delay:.2f} s: {left}")
+                kind = given.only[number % len(given.only)]
+                if kind == "fix" and draw.random() < _AT_WRITING:
+                    delay = -delay / 1000
+                left = leftovers(project, name, delay, RUNS[kind])
+                if left := [*left, *torn(project)]:
+                    found.append(f"  {kind}, after {delay:.3f} s: {left}")
             print(
                 f"{name}: {given.each} runs, {len(found)} leftovers", *found, sep="\n", flush=True
             )
