@@ -372,6 +372,15 @@ def test_job_summary_is_a_link(project: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (outside(project) / "kept.txt").read_text() == "kept\n"
 
 
+def test_job_summary_has_another_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.link(outside(project) / "kept.txt", project / "summary.md")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project / "summary.md"))
+    ran = cli(project, "--output-format", "github")
+    assert ran.code == 1
+    assert "has another name elsewhere" in ran.err
+    assert (outside(project) / "kept.txt").read_text() == "kept\n"
+
+
 @pytest.mark.usefixtures("handles")
 @pytest.mark.parametrize("name", ["docs", "docs/rules", "docs/rules/README.md"])
 def test_rule_pages_through_a_link(project: Path, name: str) -> None:

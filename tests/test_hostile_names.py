@@ -138,6 +138,8 @@ def test_skips_special_files(tmp_path: Path) -> None:
         (tmp_path / "null.py").symlink_to("/dev/zero")
         ran = cli(tmp_path, "--output-format", "json", "m.py")
         assert {f["path"] for f in json.loads(ran.out)["findings"]} == {"m.py"}
+        os.mkfifo(tmp_path / "pipe")
+        assert cli(tmp_path, "-", "--stdin-filename", "pipe", stdin=b"x = 1\n").code == 0
         for name in ("pipe.py", "socket.py", "null.py"):
             ran = cli(tmp_path, name)
             assert ran.code == 2

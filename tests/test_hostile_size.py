@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,13 @@ from pathlib import Path
 import pytest
 from support import cli, findings, write_files
 
+from remat_migrate.codemod import locate
+from remat_migrate.codemod.style import style_of
+from remat_migrate.errors import SourceError
+from remat_migrate.text import SourceFile
+from remat_migrate.text.source_file import read_bytes
+
+UNUSED = "import jax  # noqa: RMT999\n"
 SITE = "import jax\nf = jax.checkpoint(g, concrete=True)\n"
 
 
@@ -272,6 +280,69 @@ def test_hostile_notebook(tmp_path: Path, text: str) -> None:
     assert ran.code in (0, 1), ran.err
     assert "2 RMT001" in ran.out
     assert "Traceback" not in ran.err
+
+
+def test_file_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(handle: int, size: int) -> bytes:
+        raise MemoryError
+
+    write_files(tmp_path, {"m.py": SITE})
+    monkeypatch.setattr(os, "read", read)
+    with pytest.raises(SourceError, match="there is not enough memory"):
+        read_bytes(tmp_path / "m.py")
+
+
+def test_statement_that_takes_too_much_memory_to_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locate, "_LONGEST", 1_000)
+    code = "import jax; f = jax.checkpoint(g, concrete=True); x = [" + "1, " * 400 + "]\n"
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": code, "n.py": UNUSED})
+    ran = cli(tmp_path, "--fix")
+    assert ran.code == 1
+    assert "the statement on line 1 is longer than 1 MB" in ran.err
+    assert (tmp_path / "n.py").read_text() == "import jax\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "code"),
+    [("punycode", "import jax\nx = 1-99999999a"), ("idna", "import jax\nx = 1\n" + "y" * 99)],
+)
+def test_encodings_without_positions(tmp_path: Path, encoding: str, code: str) -> None:
+    site = f"# coding: {encoding}\n{SITE}{code}"
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": site, "n.py": UNUSED})
+    ran = cli(tmp_path, "--fix")
+    assert "Traceback" not in ran.err
+    assert (tmp_path / "m.py").read_text() == site
+    assert (tmp_path / "n.py").read_text() == "import jax\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "tool = 3"),
+        ("pyproject.toml", "[tool]\nyapf = 3"),
+        ("ruff.toml", "line-length = " + "9" * 5_000),
+        ("ruff.toml", "x = " + "[" * 100_000),
+        ("setup.cfg", "[yapf]\ncolumn_limit = ²"),
+        (".editorconfig", "[*]\nmax_line_length = ²"),
+        (".editorconfig", "[*]\nmax_line_length = " + "9" * 5_000),
+        (".pre-commit-config.yaml", "--line-length " + "9" * 5_000),
+    ],
+)
+def test_hostile_settings_of_formatters(tmp_path: Path, name: str, text: str) -> None:
+    write_files(tmp_path, {name: text})
+    assert style_of(SourceFile(tmp_path / "m.py", SITE), "    ").width == 88
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("name", ["pyproject.toml", ".editorconfig", ".pre-commit-config.yaml"])
+def test_settings_of_formatters_that_never_end(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    assert style_of(SourceFile(tmp_path / "m.py", SITE), "    ").width == 88
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("/dev/zero")
+    assert style_of(SourceFile(tmp_path / "m.py", SITE), "    ").width == 88
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore", "base.json"])

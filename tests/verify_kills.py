@@ -94,11 +94,14 @@ def _fixable(option: str) -> dict[str, str]:
 
 
 def torn(project: Path) -> list[str]:
-    """Return the files that are neither old nor new, and temporary files; restore the old ones."""
+    """Undo a killed run; return the files that it tore, and temporary files that are left."""
     found = read_files(project)
     old, new = _fixable(", concrete=False"), _fixable("")
     wrong = [name for name in _FIXABLE if found[name].decode() not in (old[name], new[name])]
-    write_files(project, old)
+    undo = [sys.executable, "-m", "remat_migrate", "undo"]
+    subprocess.run(undo, cwd=project, check=False, capture_output=True)
+    found = read_files(project)
+    wrong += [f"{name} after undo" for name in _FIXABLE if found[name].decode() != old[name]]
     return [*wrong, *strays(project)]
 
 
@@ -164,7 +167,7 @@ def main() -> None:
                 if kind == "fix" and draw.random() < _AT_WRITING:
                     delay = -delay / 1000
                 left = leftovers(project, name, delay, RUNS[kind])
-                if left := [*left, *torn(project)]:
+                if left := [*left, *(torn(project) if kind == "fix" else ())]:
                     found.append(f"  {kind}, after {delay:.3f} s: {left}")
             print(
                 f"{name}: {given.each} runs, {len(found)} leftovers", *found, sep="\n", flush=True

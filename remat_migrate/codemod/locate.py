@@ -22,6 +22,8 @@ from .changes import File
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
+# LibCST takes kilobytes for each character of a list, and ends the process if it gets none.
+_LONGEST = 1 << 20
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _FORM_FEED = re.compile(r"(?m)^\f+")
 _INDENTATION = re.compile(r"(?m)^[^\n#]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*\r?\n)*([ \t]+)\S")
@@ -70,6 +72,9 @@ class Chunk:
             UnreadableCodeError: LibCST cannot parse it.
         """
         config = config_of(self.source)
+        line, _ = self.source.position(self.first_line)
+        if len(self.text) > _LONGEST:
+            raise UnreadableCodeError(f"the statement on line {line} is longer than 1 MB")
         try:
             module = cst.parse_module(self.text, config)
             if not _INDENTATION.search(self.text):
@@ -79,7 +84,6 @@ class Chunk:
                 return indented if indented.code == module.code else module
             return module
         except (cst.ParserSyntaxError, RecursionError) as error:
-            line, _ = self.source.position(self.source.span(self.statements[0]).start)
             raise UnreadableCodeError(
                 f"LibCST cannot parse the statement on line {line}"
             ) from error

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..text import SourceFile
 from ..text.escapes import bare_lines_of
+from ..text.regular_files import read_regular
 
 _DEFAULT, _LONGEST = 88, 120
 _NARROW = 80  # where blocks are indented by two spaces
@@ -97,22 +98,22 @@ def _settings(folder: Path, modified: tuple[int, ...]) -> _Settings | None:
     """
     if not any(modified):
         return None
-    pyproject = _toml(folder / "pyproject.toml").get("tool", {})
+    tools = _table(_toml(folder / "pyproject.toml"), "tool")
     for table in (
-        *(pyproject.get(name) for name in ("black", "pyink", "ruff")),
+        *(_table(tools, name) for name in ("black", "pyink", "ruff")),
         _toml(folder / "ruff.toml"),
         _toml(folder / ".ruff.toml"),
     ):
-        if isinstance(table, dict) and isinstance(length := table.get("line-length"), int):
+        if isinstance(length := table.get("line-length"), int):
             return _Settings(length)
-    yapf = pyproject.get("yapf") or _ini(folder / ".style.yapf", "style")
+    yapf = _table(tools, "yapf") or _ini(folder / ".style.yapf", "style")
     if yapf := yapf or _ini(folder / "setup.cfg", "yapf"):
         length = str(yapf.get("column_limit", 79 if yapf.get("based_on_style") == "pep8" else 80))
-        return _Settings(int(length) if length.isdigit() else None, is_yapf=True)
-    if "black" in pyproject:
+        return _Settings(int(length) if _LENGTH.fullmatch(length) else None, is_yapf=True)
+    if "black" in tools:
         return _Settings(_DEFAULT)
     hooks = _text(folder / ".pre-commit-config.yaml")
-    if hook := re.search(r"--line-length[\s=,'\"]+(\d+)", hooks):
+    if hook := re.search(rf"--line-length[\s=,'\"]+({_LENGTH.pattern})\b", hooks):
         return _Settings(int(hook.group(1)))
     return next(map(_Settings, _limits(folder)), None)
 
@@ -121,10 +122,11 @@ def _limits(folder: Path) -> Iterator[int]:
     """Yield the line lengths that linters and editors are told."""
     for name, section, key in _INI:
         value = str(_ini(folder / name, section).get(key, ""))
-        if value.isdigit():
+        if _LENGTH.fullmatch(value):
             yield int(value)
 
 
+_LENGTH = re.compile(r"[0-9]{1,4}")
 _INI = (
     *(
         (name, section, "max-line-length")
@@ -145,16 +147,21 @@ _FILES = (
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_regular(path).decode()
     except (OSError, UnicodeDecodeError):
         return ""  # not there, or for others to complain about
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def _toml(path: Path) -> Mapping[str, Any]:
     try:
         return tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # Not TOML, or a number of thousands of digits.
         return {}
+
+
+def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = tables.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _ini(path: Path, section: str) -> Mapping[str, Any]:

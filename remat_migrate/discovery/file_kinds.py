@@ -28,12 +28,17 @@ def is_python(path: Path, data: bytes | None = None) -> bool:
         return _is_notebook(path, data)
     if path.suffix or is_text_name(path.name):
         return False
-    try:
-        with path.open("rb") as file:
-            first = file.readline(200)
-    except OSError:
-        return False
-    return first.startswith(b"#!") and b"python" in first
+    if data is None:
+        try:
+            # A pipe must not block.
+            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+            try:
+                data = os.read(handle, 200)
+            finally:
+                os.close(handle)
+        except OSError:
+            return False
+    return data.startswith(b"#!") and b"python" in data.partition(b"\n")[0]
 
 
 def _is_notebook(path: Path, data: bytes | None) -> bool:

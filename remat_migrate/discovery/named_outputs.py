@@ -82,6 +82,9 @@ def write_named(file: Path, data: bytes, *, append: bool = False) -> None:
             handle = os.open(file, flags | getattr(os, "O_BINARY", 0), 0o666)
         else:
             handle = folder.open_unchecked(file.name, flags)
+            if os.fstat(handle).st_nlink > 1:
+                os.close(handle)
+                raise OSError(errno.EMLINK, f"{real / file.name} has another name elsewhere")
             if os.name == "posix":
                 os.set_blocking(handle, True)
         with open(handle, "wb") as stream:

@@ -58,6 +58,8 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
     except UnicodeEncodeError as error:
         bad = error.object[error.start]
         return f"{bad!r} cannot be encoded in the file's encoding, {after.encoding}"
+    except UnicodeError:  # idna, which has no position
+        return f"the new text cannot be encoded in the file's encoding, {after.encoding}"
     except BrokenEscape as error:
         return str(error)
     except SourceError as error:

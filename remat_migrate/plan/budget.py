@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -55,7 +56,10 @@ def parse_budget(text: str) -> Budget:
             )
         budget = Budget(text, share=number / 100)
     else:
-        budget = Budget(text, size=int(number * _UNITS[unit]))
+        size = number * _UNITS[unit]
+        if size == math.inf:
+            raise UsageError(f"--budget {text}: the budget is too large")
+        budget = Budget(text, size=int(size))
     if not (budget.share or budget.size):
         raise UsageError(f"--budget {text}: the budget must be greater than 0")
     return budget

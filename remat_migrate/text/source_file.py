@@ -304,8 +304,8 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
             return b"".join(parts)
         finally:
             os.close(descriptor)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+    except (OSError, ValueError, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
         raise SourceError(path, f"cannot be read: {reason}") from error
 
 
@@ -339,6 +339,8 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
             f" {error.start}; save it as UTF-8 or declare its encoding",
             line,
         ) from error
+    except UnicodeError as error:  # punycode and idna
+        raise SourceError(path, f"is not valid {encoding}: {error}") from error
 
 
 # A file declares its encoding within this many bytes.

@@ -193,14 +193,16 @@ def _text(value: object, name: str) -> str:
 def _positive(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise SettingsError(f"{name}: expected a number of seconds, got {value!r}")
+    if isinstance(value, int) and value > sys.float_info.max:
+        raise SettingsError(f"{name}: expected a number of seconds, got {value!r}")
     return float(value)
 
 
 def _size(value: object, name: str) -> int:
     if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
-        return int(float(match[1]) * _UNITS[match[2].upper()])
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
+        value = float(match[1]) * _UNITS[match[2].upper()]
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**63:
+        return int(value)
     raise SettingsError(f'{name}: expected a size such as "8GiB", got {value!r}')
 
 

@@ -260,6 +260,8 @@ class TestBase:
         ("command-timeout = true", ["verify.command-timeout", "a number of seconds"]),
         ('memory = "much"', ["verify.memory", '"8GiB"', "'much'"]),
         ("memory = -1", ["verify.memory", '"8GiB"']),
+        (f"memory = '{'9' * 500}GiB'", ["verify.memory", '"8GiB"']),
+        (f"timeout = {'9' * 500}", ["verify.timeout", "a number of seconds"]),
         ("tolerance = 2", ["verify.tolerance", "from 0 to 1"]),
         ('tolerance = { float32 = "small" }', ["verify.tolerance.float32", "from 0 to 1"]),
         ("platform = 1", ["verify.platform", "expected a string"]),
