@@ -247,17 +247,17 @@ def _walk(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -> lis
     found: list[str] = []
     waiting = [(folder, above)]
     while waiting:
-        folder, rules = waiting.pop()
+        folder, own = waiting.pop()
         entries, markers = cache.folder(folder)
         if "pyvenv.cfg" in markers:
             continue  # a virtual environment of any name
         if ".gitignore" in markers and (more := ignore_rules(folder)):
-            rules = [*rules, more]
+            own = [*own, more]
         for name, path, is_folder in entries:
             if is_folder:
-                if name in FOREIGN or name in BUILT or is_ignored(rules, path + os.sep):
+                if name in FOREIGN or name in BUILT or is_ignored(own, path + os.sep):
                     continue
-                waiting.append((path, rules))
-            elif wanted(name) and not is_ignored(rules, path):
+                waiting.append((path, own))
+            elif wanted(name) and not is_ignored(own, path):
                 found.append(path)
     return found
