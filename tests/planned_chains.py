@@ -42,9 +42,20 @@ def random_chain(
             choices += (Choice(BODY, None, given, kept // 4, given + kept // 2, flops + 1),)
         inputs = ((number - 1, given),) if number else ()
         links.append(
-            Link(10 * number, 10 * number + 10, line, heavy, inputs, given, flops, choices)
+            Link(
+                10 * number,
+                10 * number + 10,
+                "model.py",
+                "forward",
+                line,
+                heavy,
+                inputs,
+                given,
+                flops,
+                choices,
+            )
         )
-    return Chain("model.py", "forward", tuple(links))
+    return Chain(tuple(links))
 
 
 def paths(chain: Chain, arcs: list[list[Arc]]) -> Iterator[list[Arc]]:

@@ -126,6 +126,11 @@ def measure_command(
     help="Peak memory allowed: 40% of the peak without checkpoints, or 8GiB.",
 )
 @click.option("--pareto", is_flag=True, help="Also show placements for other budgets.")
+@click.option(
+    "--compile/--no-compile",
+    default=None,
+    help="Compile the best candidates and the obvious ones, and choose by compiled peak.",
+)
 @click.option("--apply", "is_applied", is_flag=True, help="Write the plan into the source.")
 @entry_options
 @running_options
@@ -143,7 +148,8 @@ def plan_command(
 
     Finds the placement that recomputes least. TARGET is the loss function: module:function or
     path/to/file.py:function; by default it comes from the settings. The plan is traced, and the
-    result is shown next to the prediction.
+    result is shown next to the prediction. The obvious placements, such as a checkpoint on every
+    block, are always candidates.
 
     Exits with 1 if the budget cannot be met or the plan cannot be written.
     """
@@ -225,7 +231,7 @@ def _write_into_source(found: Plan, target: Target, options: MeasureOptions, bas
         say(line)
     if program.state == SAME:
         say("Both are the same program, but for checkpoints: values and gradients are equal.")
-    return CLEAN if session.measurement.cost.peak_bytes <= found.budget_bytes else FINDINGS
+    return CLEAN if session.measurement.cost.peak_bytes <= found.most_traced else FINDINGS
 
 
 def _measurement(

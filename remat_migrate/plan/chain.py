@@ -16,6 +16,9 @@ from ..measure.worker.records import WRAPPED, Chain, Choice, Link, Need
 
 GROUP = "group"
 
+# File, function and line.
+Place = tuple[str, str, int]
+
 # A longer group saves almost nothing: it drops the arrays between its stages, and while it runs
 # backward it holds all their residuals.
 _LONGEST_GROUP = 20
@@ -81,6 +84,8 @@ def _groups(links: Sequence[Link], start: int) -> Iterator[Arc]:
     last = min(len(links), _end_of(links, start))
     for stop in range(start + 2, last + 1):
         if links[stop - 1].heavy:
+            if links[stop - 1].place[:2] != links[start].place[:2]:
+                return  # a group is written as a function of its own
             yield from _group(links, start, stop)
 
 
@@ -129,8 +134,8 @@ def _wrapped(link: Link, policy: str | None) -> Choice:
 
 def chain_from(fields: Any) -> Chain:
     """Return a chain from the worker's description."""
-    chain = Chain._make(fields)
-    return chain._replace(links=tuple(map(_link, chain.links)))
+    [links] = fields
+    return Chain(tuple(map(_link, links)))
 
 
 def _link(fields: Any) -> Link:
@@ -141,10 +146,10 @@ def _link(fields: Any) -> Link:
     )
 
 
-def occurrences(chain: Chain) -> dict[int, list[int]]:
+def occurrences(chain: Chain) -> dict[Place, list[int]]:
     """Return the heavy stages that each line runs."""
-    found: dict[int, list[int]] = {}
+    found: dict[Place, list[int]] = {}
     for number, link in enumerate(chain.links):
         if link.heavy:
-            found.setdefault(link.line, []).append(number)
+            found.setdefault(link.place, []).append(number)
     return found

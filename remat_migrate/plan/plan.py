@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..measure.worker.records import PLAIN, Chain, Need
-from .chain import GROUP, Arc
+from .chain import GROUP, Arc, Place
+
+Run = tuple[int, int, str, "str | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,22 @@ class Placement:
         stages: the decision for each line.
         promised: the expected cost, from the costs of the stages.
         measured: the cost of the traced gradient.
+        runs: the start, stop, kind and policy of each checkpoint on a run of equations.
+        name: the name of an obvious placement, or the empty string.
+        compiled: bytes of the compiled program besides its inputs, None if it was not compiled.
     """
 
     stages: tuple[StageDecision, ...]
     promised: Need
     measured: Need
+    runs: tuple[Run, ...]
+    name: str = ""
+    compiled: int | None = None
+
+    @property
+    def peak(self) -> int:
+        """The peak of the compiled program, or else of the trace."""
+        return self.measured.peak_bytes if self.compiled is None else self.compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,9 @@ class Plan:
         is_met: whether it is within the budget.
         pareto: the Pareto front of peak and FLOPs, the lowest peak first, if requested.
         sites: the files and lines of the current sites.
+        tried: the number of traced placements.
+        bare_compiled: compiled bytes without checkpoints, None if nothing was compiled.
+        candidates: the compiled placements, the lowest peak first.
     """
 
     target: str
@@ -84,26 +100,37 @@ class Plan:
     is_met: bool
     pareto: tuple[Placement, ...] = ()
     sites: tuple[tuple[Path, int], ...] = ()
+    tried: int = 0
+    bare_compiled: int | None = None
+    candidates: tuple[Placement, ...] = ()
+
+    @property
+    def most_traced(self) -> int:
+        """The traced peak that the source may have once the plan is written."""
+        if self.best.compiled is None:
+            return self.budget_bytes
+        return self.best.measured.peak_bytes
 
 
 def decisions(chain: Chain, path: Sequence[Arc]) -> tuple[StageDecision, ...]:
     """Return the decision for each heavy line of a chain, in program order."""
-    by_line: dict[int, list[Arc]] = {}
+    by_line: dict[Place, list[Arc]] = {}
     for arc in path:
         for link in chain.links[arc.start : arc.stop]:
             if link.heavy:
-                by_line.setdefault(link.line, []).append(arc)
-    return tuple(_decision(chain, line, arcs) for line, arcs in by_line.items())
+                by_line.setdefault(link.place, []).append(arc)
+    return tuple(_decision(place, arcs) for place, arcs in by_line.items())
 
 
-def _decision(chain: Chain, line: int, found: Sequence[Arc]) -> StageDecision:
+def _decision(place: Place, found: Sequence[Arc]) -> StageDecision:
     wrapped = [arc for arc in found if arc.kind != PLAIN]
     # A group at the end of a loop may be shorter than the first.
     first = wrapped[0] if wrapped else found[0]
+    path, function, line = place
     return StageDecision(
-        Path(chain.path),
+        Path(path),
         line,
-        chain.function,
+        function,
         len(found),
         len(wrapped),
         first.kind,

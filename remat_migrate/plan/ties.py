@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..measure.worker.records import PLAIN, WRAPPED, Chain
-from .chain import GROUP, Arc, occurrences
+from .chain import GROUP, Arc, Place, occurrences
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Decision:
 COVERED, LEFT = Decision("covered"), Decision("left")
 
 # The decisions for lines that recur, as pairs of line and number of the decision.
-Open = tuple[tuple[int, int], ...]
+Open = tuple[tuple[Place, int], ...]
 
 
 class Ties:
@@ -61,31 +61,31 @@ class Ties:
             self._known[key] = list(self._onward(dict(made), start))
         return self._known[key]
 
-    def _onward(self, made: dict[int, int], start: int) -> Iterator[tuple[Arc, Open]]:
+    def _onward(self, made: dict[Place, int], start: int) -> Iterator[tuple[Arc, Open]]:
         link = self._links[start]
-        if not link.heavy or len(self._places[link.line]) == 1:
+        if not link.heavy or len(self._places[link.place]) == 1:
             for arc in self._arcs[start]:
                 yield from self._after(made, arc, None)
-        elif link.line not in made:
+        elif link.place not in made:
             for arc in self._arcs[start]:
                 yield from self._after(made, arc, decision_of(arc))
         else:
-            decision = self._decisions[made[link.line]]
+            decision = self._decisions[made[link.place]]
             for arc in self._agreeing(decision, start):
                 is_left = arc.kind == PLAIN and decision.kind not in (PLAIN, COVERED.kind)
                 yield from self._after(made, arc, LEFT if is_left else decision)
 
     def _after(
-        self, made: dict[int, int], arc: Arc, decision: Decision | None
+        self, made: dict[Place, int], arc: Arc, decision: Decision | None
     ) -> Iterator[tuple[Arc, Open]]:
-        line = self._links[arc.start].line
+        place = self._links[arc.start].place
         now = dict(made)
         for link in self._links[arc.start + 1 : arc.stop]:
-            if link.heavy and link.line != line and len(self._places[link.line]) > 1:
-                if now.setdefault(link.line, 0) != 0:
+            if link.heavy and link.place != place and len(self._places[link.place]) > 1:
+                if now.setdefault(link.place, 0) != 0:
                     return  # another decision was made for it
         if decision is not None:
-            now[line] = self._number(decision)
+            now[place] = self._number(decision)
         yield arc, tuple(sorted(item for item in now.items() if self._again(item[0], arc.stop)))
 
     def _number(self, decision: Decision) -> int:
@@ -96,24 +96,24 @@ class Ties:
 
     def _agreeing(self, decision: Decision, start: int) -> list[Arc]:
         exact = self._by_decision[start].get(decision)
-        if exact is not None and self._again(self._links[start].line, exact.stop):
+        if exact is not None and self._again(self._links[start].place, exact.stop):
             return [exact]  # the common case
         return [arc for arc in self._arcs[start] if self.agrees(decision, arc)]
 
     def agrees(self, decision: Decision, arc: Arc) -> bool:
         """Return whether an arc agrees with the decision for the line that it starts at."""
-        line = self._links[arc.start].line
+        place = self._links[arc.start].place
         if decision == LEFT:
             return arc.kind == PLAIN
         if decision == COVERED:
             # The stages that the last, shorter group does not cover.
-            return arc.kind == PLAIN and not self._again(line, arc.stop)
+            return arc.kind == PLAIN and not self._again(place, arc.stop)
         if decision_of(arc) == decision:
             return True
         if arc.kind == PLAIN:
             if self._all_times:
                 return False
-            return not self._again(line, arc.start + max(len(decision.lines), 1))
+            return not self._again(place, arc.start + max(len(decision.lines), 1))
         return decision.kind == GROUP and self._is_rest(decision, arc)
 
     def _is_rest(self, decision: Decision, arc: Arc) -> bool:
@@ -125,12 +125,12 @@ class Ties:
         if length < len(decision.lines) and following == decision.lines[length]:
             return False
         is_kind = arc.kind == (GROUP if length > 1 else WRAPPED)
-        return is_kind and not self._again(arc.lines[0], arc.stop)
+        return is_kind and not self._again(self._links[arc.start].place, arc.stop)
 
-    def _again(self, line: int, place: int) -> bool:
+    def _again(self, place: Place, start: int) -> bool:
         """Return whether a line runs at a stage or after it."""
-        places = self._places[line]
-        return bisect_left(places, place) < len(places)
+        places = self._places[place]
+        return bisect_left(places, start) < len(places)
 
 
 def decision_of(arc: Arc) -> Decision:

@@ -7,19 +7,21 @@ an argument is live from the backward pass of the last stage that reads it until
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from .entry import NONE, Entry, Unfit, shape_of
+from .instruments.compiled import peak_bytes
 from .instruments.flops import flops
 from .instruments.liveness import peak, size
 from .interception import own_checkpoint
 from .internals import internals
 from .records import BODY, PLAIN, Chain, Choice, Link, Need
+from .stage_combinations import PlacedStage, combinations
 from .stage_costs import Kind, Role, Saved, Segment, available_kinds, needs, saved
-from .stages import Flat, Stage, StageChain, evaluating
+from .stages import Flat, evaluating
 
 # Policies that need no names. The first keeps the most expensive operations, and recomputes the
 # others, which are cheap but have large outputs.
@@ -27,33 +29,27 @@ _POLICIES = ("dots_with_no_batch_dims_saveable", "dots_saveable")
 
 
 def chains(entry: Entry, flat: Flat) -> List[Chain]:
-    """Return the distinct chains of a function, the outermost first, with the costs of each stage.
-
-    Includes a function whose only heavy stage is a loop over layers.
+    """Return the chains of a program, the outermost first, with the costs of each stage.
 
     Raises:
         Exception: any error that JAX raises while it traces a stage.
     """
-    found: Dict[Any, StageChain] = {}
-    loops = set(flat.scans())
-    for chain in sorted(flat.chains(least=1), key=lambda chain: _depth(flat, chain)):
-        runs = tuple((stage.start, stage.stop) for stage in chain.heavy)
-        if len(runs) > 1 or any(start <= loop < stop for start, stop in runs for loop in loops):
-            found.setdefault(runs, chain)
-    return [
-        Chain(chain.path, chain.function, tuple(_Links(entry, flat, chain).links()))
-        for chain in found.values()
-    ]
-
-
-def _depth(flat: Flat, chain: StageChain) -> Tuple[int, str, str]:
-    """Return the call depth of a chain's function, with its name to break ties."""
-    functions = [frame[:2] for frame in reversed(flat.frames[chain.heavy[0].start])]
-    return functions.index((chain.path, chain.function)), chain.path, chain.function
+    known: Dict[Any, Any] = {}
+    return [Chain(tuple(_Links(entry, flat, heavy, known).links())) for heavy in combinations(flat)]
 
 
 def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Need:
     """Trace the gradient computation with checkpoints on some runs of equations."""
+    jaxpr = entry.traced(_gradient(entry, flat, runs))
+    return Need(peak(jaxpr), flops(jaxpr))
+
+
+def compiled_bytes(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> int:
+    """Compile the gradient computation with checkpoints, and return its memory besides inputs."""
+    return peak_bytes(_gradient(entry, flat, runs), *entry.shapes)
+
+
+def _gradient(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Callable[..., Any]:
     wrapped, bodies = {}, {}
     loops = set(flat.scans())
     for (start, stop), kind in runs.items():
@@ -61,8 +57,7 @@ def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Nee
             bodies.update({n: kind.options for n in loops if start <= n < stop})
         elif kind.kind != PLAIN:
             wrapped[start, stop] = kind.options
-    jaxpr = entry.traced(entry.gradient_of(flat.with_bodies(bodies).staged(wrapped)))
-    return Need(peak(jaxpr), flops(jaxpr))
+    return entry.gradient_of(flat.with_bodies(bodies).staged(wrapped))
 
 
 def check(entry: Entry) -> None:
@@ -76,12 +71,14 @@ def check(entry: Entry) -> None:
 
 
 class _Links:
-    """The stages of one chain, with adjacent light stages joined."""
+    """The stages of a chain, with a light stage wherever nothing is worth a checkpoint."""
 
-    def __init__(self, entry: Entry, flat: Flat, chain: StageChain) -> None:
+    def __init__(
+        self, entry: Entry, flat: Flat, heavy: Sequence[PlacedStage], known: Dict[Any, Any]
+    ) -> None:
+        """Find the values that pass between stages; `known` caches traces across chains."""
         self._flat = flat
-        self._heavy = {stage.start for stage in chain.heavy}
-        self._stages = list(_joined(chain, self._heavy))
+        self._stages = list(_without_gaps(flat, heavy))
         self._loops = set(flat.scans())
         self._segments = [flat.segment(stage.start, stage.stop) for stage in self._stages]
         self._maker: Dict[Any, int] = {}
@@ -91,7 +88,8 @@ class _Links:
             for variable in segment.invars:
                 self._readers.setdefault(variable, []).append(number)
         self._active = _active(flat, entry)
-        self._known: Dict[Any, Any] = {}
+        self._known = known
+        self._signatures: Dict[int, Any] = {}
 
     def links(self) -> List[Link]:
         kept = [
@@ -129,18 +127,20 @@ class _Links:
         return Link(
             stage.start,
             stage.stop,
+            stage.path,
+            stage.function,
             stage.line,
-            stage.start in self._heavy,
+            stage.is_heavy,
             tuple((self._maker[segment.invars[n]], sizes[n]) for n in own),
             sum(size(variable.aval) for variable in segment.outvars if variable in self._active),
             stage.flops,
             tuple(choices),
         )
 
-    def _kinds(self, stage: Stage) -> Tuple[Kind, ...]:
+    def _kinds(self, stage: PlacedStage) -> Tuple[Kind, ...]:
         return available_kinds(bool(self._loops_in(stage)), _POLICIES)
 
-    def _loops_in(self, stage: Stage) -> List[int]:
+    def _loops_in(self, stage: PlacedStage) -> List[int]:
         return [loop for loop in self._loops if stage.start <= loop < stage.stop]
 
     # -- the stage that each value counts for
@@ -203,11 +203,11 @@ class _Links:
         return found
 
     def _signature(self, number: int) -> Any:
-        if ("signature", number) not in self._known:
+        if number not in self._signatures:
             segment = self._segment(number)
             key = str(self._segments[number]), segment.inputs, segment.outputs
-            self._known["signature", number] = key
-        return self._known["signature", number]
+            self._signatures[number] = key
+        return self._signatures[number]
 
     def _segment(self, number: int) -> Segment:
         stage, segment = self._stages[number], self._segments[number]
@@ -227,20 +227,19 @@ class _Links:
         )
 
 
-def _joined(chain: StageChain, heavy: Set[int]) -> Iterator[Stage]:
-    """Yield the stages of a chain, with adjacent light stages joined."""
-    light: List[Stage] = []
-    for stage in (*chain.stages, None):
-        if stage is not None and stage.start not in heavy:
-            light.append(stage)
-            continue
-        if light:
-            lines = {one.line for one in light}
-            line = lines.pop() if len(lines) == 1 else 0
-            yield Stage(light[0].start, light[-1].stop, line, sum(one.flops for one in light))
-            light = []
-        if stage is not None:
-            yield stage
+def _without_gaps(flat: Flat, heavy: Sequence[PlacedStage]) -> Iterator[PlacedStage]:
+    """Yield heavy stages, and a light stage for all equations between two of them."""
+
+    def light(stop: int) -> Iterator[PlacedStage]:
+        if start < stop:
+            yield PlacedStage(start, stop, "", "", 0, sum(flat.flops[start:stop]))
+
+    start = 0
+    for stage in heavy:
+        yield from light(stage.start)
+        yield stage
+        start = stage.stop
+    yield from light(len(flat.jaxpr.eqns))
 
 
 def _active(flat: Flat, entry: Entry) -> Set[Any]:

@@ -175,7 +175,9 @@ class Link(NamedTuple):
     Attributes:
         start: index of its first equation.
         stop: index after its last equation.
-        line: source line, 0 if it has none or several.
+        path: file of the function that runs it; empty for a light stage.
+        function: name of that function; empty for a light stage.
+        line: source line; 0 for a light stage.
         heavy: whether it is worth a checkpoint of its own.
         inputs: outputs of earlier stages that it keeps under a checkpoint: stage and bytes.
         cotangent: bytes of the cotangents of its outputs.
@@ -185,6 +187,8 @@ class Link(NamedTuple):
 
     start: int
     stop: int
+    path: str
+    function: str
     line: int
     heavy: bool
     inputs: Tuple[Tuple[int, int], ...]
@@ -192,16 +196,17 @@ class Link(NamedTuple):
     flops: int
     choices: Tuple[Choice, ...]
 
+    @property
+    def place(self) -> Tuple[str, str, int]:
+        """The line in its function; stages with the same place get the same checkpoint."""
+        return self.path, self.function, self.line
+
 
 class Chain(NamedTuple):
-    """The stages of a function, in order and without gaps.
+    """Stages of one or more functions, in order and without gaps.
 
     Attributes:
-        path: file of the function.
-        function: name of the function.
-        links: its stages.
+        links: the stages.
     """
 
-    path: str
-    function: str
     links: Tuple[Link, ...]

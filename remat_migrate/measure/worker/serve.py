@@ -168,10 +168,21 @@ def _chains(request: Reply) -> Reply:
 def _trace(request: Reply) -> Reply:
     """Trace the gradient computation with checkpoints on runs of equations."""
     from . import plan_costs
+
+    return {"need": plan_costs.trace(_Session.entry, _Session.flat, _runs(request))}
+
+
+def _compile_runs(request: Reply) -> Reply:
+    """Compile the gradient computation with checkpoints on runs of equations."""
+    from . import plan_costs
+
+    return {"bytes": plan_costs.compiled_bytes(_Session.entry, _Session.flat, _runs(request))}
+
+
+def _runs(request: Reply) -> Dict[Any, Any]:
     from .stage_costs import Kind
 
-    runs = {(start, stop): Kind(kind, policy) for start, stop, kind, policy in request["runs"]}
-    return {"need": plan_costs.trace(_Session.entry, _Session.flat, runs)}
+    return {(start, stop): Kind(kind, policy) for start, stop, kind, policy in request["runs"]}
 
 
 def _residuals(request: Reply) -> Reply:
@@ -216,6 +227,7 @@ _ANSWERS = {
     "alternatives": _alternatives,
     "chains": _chains,
     "trace": _trace,
+    "compile_runs": _compile_runs,
     "residuals": _residuals,
     "jaxprs": _jaxprs,
     "program": _program,

@@ -31,7 +31,7 @@ from .interception import LEAVE_OUT, is_library, own_checkpoint
 from .internals import internals
 
 # Stages with a smaller share of the operations of the largest stage are light.
-_HEAVY = 0.02
+HEAVY = 0.02
 # Share of all operations that must come from a function for it to be a chain.
 _SHARE = 0.6
 # Shorter periods are not iterations of a loop over layers.
@@ -53,13 +53,11 @@ class StageChain(NamedTuple):
     Attributes:
         path: file of the function.
         function: function whose lines are the stages.
-        stages: all stages in order, without gaps.
-        heavy: stages that are worth a checkpoint.
+        heavy: stages that are worth a checkpoint, in order.
     """
 
     path: str
     function: str
-    stages: Tuple[Stage, ...]
     heavy: Tuple[Stage, ...]
 
     @property
@@ -95,22 +93,26 @@ class Flat:
         known: Dict[int, int] = {}
         self.flops = [flops_of_equation(equation, known) for equation in self.jaxpr.eqns]
 
-    def chains(self, least: int = 2) -> Iterator[StageChain]:
-        """Yield the functions that are chains of at least `least` heavy stages."""
+    def chains(self, least: int = 2, share: float = _SHARE) -> Iterator[StageChain]:
+        """Yield the functions that are chains.
+
+        Args:
+            least: least number of heavy stages.
+            share: share of all operations that must come from a function.
+        """
         total = sum(self.flops)
         shares: Dict[Tuple[str, str], int] = {}
         for frames, cost in zip(self.frames, self.flops):
             for key in {(path, function) for path, function, _ in frames}:
                 shares[key] = shares.get(key, 0) + cost
-        for (path, function), share in shares.items():
-            if share >= _SHARE * total:
-                stages = tuple(self._cut(path, function))
+        for (path, function), cost in shares.items():
+            if cost >= share * total:
                 # Stages without a line come from other functions.
-                own = tuple(stage for stage in stages if stage.line)
+                own = [stage for stage in self._cut(path, function) if stage.line]
                 largest = max((stage.flops for stage in own), default=0)
-                heavy = tuple(stage for stage in own if stage.flops > _HEAVY * largest)
+                heavy = tuple(stage for stage in own if stage.flops > HEAVY * largest)
                 if len(heavy) >= least:
-                    yield StageChain(path, function, stages, heavy)
+                    yield StageChain(path, function, heavy)
 
     def _cut(self, path: str, function: str) -> Iterator[Stage]:
         """Cut the body of a function where the line changes."""
@@ -173,7 +175,7 @@ class Flat:
 
     def scans(self) -> Iterator[int]:
         """Yield the indices of the equations that are loops over layers."""
-        least = _HEAVY * sum(self.flops)
+        least = HEAVY * sum(self.flops)
         for number, equation in enumerate(self.jaxpr.eqns):
             if equation.primitive.name == "scan" and self.flops[number] > least:
                 if internals().inner(equation)[2] > 1:

@@ -83,9 +83,14 @@ def render_plan(plan: Plan, screen: Screen) -> str:
         "budget": plan.budget,
         "budget_bytes": plan.budget_bytes,
         "met": plan.is_met,
-        "without_checkpoints": _need(plan.bare),
+        "traced_placements": plan.tried,
+        "without_checkpoints": {
+            **_need(plan.bare),
+            "compiled_peak_bytes": plan.bare_compiled,
+        },
         "as_it_is": {**_need(plan.now), "checkpoints": plan.checkpoints},
         **_placement(plan.best, screen.folder),
+        "compiled": [_placement(one, screen.folder) for one in plan.candidates],
         "pareto": [_placement(one, screen.folder) for one in plan.pareto],
     }
     return json.dumps(document, indent=2)
@@ -112,6 +117,8 @@ def _placement(placement: Placement, folder: Path) -> dict[str, object]:
         ],
         "promised": _need(placement.promised),
         "measured": _need(placement.measured),
+        "compiled_peak_bytes": placement.compiled,
+        "name": placement.name or None,
     }
 
 

@@ -20,7 +20,8 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     """Yield all that is known about a plan."""
     title = f"{printable(plan.target)}, planned for {printable(plan.budget)}"
     of_budget = f" ({size(plan.budget_bytes)})" if plan.budget.endswith("%") else ""
-    yield screen.paint(f"{title}{of_budget}, traced with jax {plan.jax}", "bold")
+    how = "traced" if plan.bare_compiled is None else "compiled"
+    yield screen.paint(f"{title}{of_budget}, {how} with jax {plan.jax}", "bold")
     yield f"  without checkpoints  {_need(plan.bare, plan)}"
     if plan.checkpoints:
         now = pluralize(plan.checkpoints, "checkpoint")
@@ -32,6 +33,8 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     if not plan.is_met:
         text = f"The budget cannot be met: the lowest peak found is {_peak(plan)}, with"
         yield screen.paint(text, "red", "bold")
+        name = f"; this one is {_named(plan.best)}" if plan.best.name else ""
+        yield f"({pluralize(plan.tried, 'placement')} traced, all obvious ones included{name})"
     elif all(stage.decision == "plain" for stage in plan.best.stages):
         yield screen.paint("No checkpoint is needed.", "green", "bold")
     for stage in plan.best.stages:
@@ -39,11 +42,18 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     if plan.checkpoints:
         yield ""
         yield "The plan replaces the current checkpoints, which are removed."
+    if plan.bare_compiled is not None:
+        yield ""
+        yield "Compiled, with gradients, beside the predicted peak:"
+        yield _compiled(plan.bare_compiled, plan.bare, plan, "no checkpoint")
+        for one in plan.candidates:
+            mark = " (planned)" if one is plan.best else ""
+            yield _compiled(one.peak, one.measured, plan, _named(one) + mark)
     if plan.pareto:
         yield ""
         yield "Pareto-optimal placements in memory and operations:"
         for one in plan.pareto:
-            yield f"  {_need(one.measured, plan)}  {_summary(one)}"
+            yield f"  {_need(one.measured, plan)}  {_named(one)}"
 
 
 def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:
@@ -64,13 +74,23 @@ def rewritten_lines(plan: Plan, cost: Cost) -> Iterator[str]:
     planned, now = plan.best.measured, Need(cost.peak_bytes, cost.flops)
     yield f"  planned    {_need(planned, plan)}"
     yield f"  rewritten  {_need(now, plan)}: {_difference(planned, now)}"
-    if now.peak_bytes > plan.budget_bytes:
-        yield f"the rewritten source needs more than the budget, {size(plan.budget_bytes)}"
+    if now.peak_bytes > plan.most_traced:
+        yield f"the rewritten source needs more than planned, {size(plan.most_traced)}"
 
 
 def _peak(plan: Plan) -> str:
-    need = plan.best.measured.peak_bytes
-    return f"{size(need)}, {need / max(plan.bare.peak_bytes, 1):.0%} of that without checkpoints"
+    need, bare = plan.best.peak, plan.bare_compiled or plan.bare.peak_bytes
+    return f"{size(need)}, {need / max(bare, 1):.0%} of that without checkpoints"
+
+
+def _compiled(compiled: int, traced: Need, plan: Plan, name: str) -> str:
+    return f"  {size(compiled):>8} / {_need(traced, plan)}  {name}"
+
+
+def _named(placement: Placement) -> str:
+    """Return the name of an obvious placement, and the lines with a checkpoint."""
+    summary = _summary(placement)
+    return f"{printable(placement.name)}: {summary}" if placement.name else summary
 
 
 def _need(need: Need, plan: Plan) -> str:

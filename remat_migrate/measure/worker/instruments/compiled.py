@@ -31,5 +31,18 @@ def temporary_bytes(program: Any, *shapes: Any) -> int:
     Raises:
         Exception: any error that JAX raises while it compiles.
     """
-    memory: Any = jax.jit(program).lower(*shapes).compile().memory_analysis()
-    return int(memory.temp_size_in_bytes)
+    return int(_memory(program, shapes).temp_size_in_bytes)
+
+
+def peak_bytes(program: Any, *shapes: Any) -> int:
+    """Compile a function for the default device, and return its memory besides inputs.
+
+    Raises:
+        Exception: any error that JAX raises while it compiles.
+    """
+    memory = _memory(program, shapes)
+    return int(memory.temp_size_in_bytes + memory.output_size_in_bytes)
+
+
+def _memory(program: Any, shapes: Any) -> Any:
+    return jax.jit(program).lower(*shapes).compile().memory_analysis()

@@ -1,0 +1,144 @@
+"""Solve one chain for budgets, and trace and compile its placements.
+
+The expected cost of a placement is the sum of its stages; the whole gradient is then traced with
+it. If that exceeds the budget, the chain is solved for less memory; if it uses clearly less than
+expected, for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..measure.worker.records import PLAIN, WRAPPED, Chain, Need
+from .chain import GROUP, Arc, promise
+from .obvious import obvious_paths
+from .plan import Placement, Run, decisions
+from .solve import Solver
+
+_ROUNDS = 6
+# A plan that needs less than this share of the budget, and less than expected, may be improved.
+_CAREFUL = 0.97
+# The factor by which a budget must shrink for the next plan to differ.
+_STEP = 0.995
+# Budgets that are tried for the Pareto front.
+_POINTS = 16
+
+_Ask = Callable[..., Mapping[str, Any]]
+
+
+class Gradient:
+    """The gradient computation of the target, traced and compiled once for each placement.
+
+    Attributes:
+        bare: its cost without checkpoints.
+    """
+
+    def __init__(self, bare: Need, asked: _Ask) -> None:
+        """Remember the cost without checkpoints, and how to ask the measuring process."""
+        self.bare = bare
+        self._asked = asked
+        self._traced: dict[tuple[Run, ...], Need] = {(): bare}
+        self._compiled: dict[tuple[Run, ...], int] = {}
+
+    @property
+    def tried(self) -> int:
+        """The number of placements that were traced."""
+        return len(self._traced) - 1
+
+    def traced(self, runs: tuple[Run, ...]) -> Need:
+        """Return the cost with checkpoints on runs of equations."""
+        if runs not in self._traced:
+            self._traced[runs] = Need(*self._asked("trace", runs=runs)["need"])
+        return self._traced[runs]
+
+    def compiled(self, runs: tuple[Run, ...]) -> int:
+        """Return the bytes of the compiled program besides its inputs."""
+        if runs not in self._compiled:
+            self._compiled[runs] = self._asked("compile_runs", runs=runs)["bytes"]
+        return self._compiled[runs]
+
+
+class Planner:
+    """Solves one chain for budgets and traces the placements."""
+
+    def __init__(self, chain: Chain, gradient: Gradient, *, as_calls: bool = False) -> None:
+        self._chain, self._gradient, self._as_calls = chain, gradient, as_calls
+        self._solver = Solver(chain, as_calls=as_calls)
+        self._least: dict[int, float] = {}
+
+    def least(self, limit: int) -> float:
+        """Return the expected FLOPs of the cheapest placement; infinite if there is none."""
+        if limit not in self._least:
+            path = self._solver.solve(limit)
+            self._least[limit] = self._promise(path).flops if path else float("inf")
+        return self._least[limit]
+
+    def within(self, limit: int) -> list[Placement]:
+        """Return the placements tried for a budget."""
+        tried: list[Placement] = []
+        seen: set[tuple[Arc, ...]] = set()
+        # Expected peaks: `low` turned out to be within the budget, `high` above.
+        aim, low, high = float(limit), 0.0, float("inf")
+        for _ in range(_ROUNDS):
+            path = self._solver.solve(int(aim))
+            if path is None:
+                # The placement with the lowest peak may need less than expected.
+                path = self._solver.lowest()
+                if path in seen:
+                    break
+            known = path in seen
+            seen.add(path)
+            placement = self._placement(path)
+            tried.append(placement)
+            needed = placement.measured.peak_bytes
+            if needed > limit:
+                # Every budget down to the expected peak gives the same path.
+                high = min(high, aim, float(promise(path).peak_bytes))
+                aim = high * min(limit / needed, _STEP)
+                if low:
+                    aim = max(aim, (low + high) / 2)
+            elif needed < _CAREFUL * limit and promise(path).peak_bytes > needed and not known:
+                low = max(low, aim)
+                aim = min(aim * limit / needed, high * _STEP)
+            else:
+                break
+            if aim <= low:
+                break
+        return tried
+
+    def front(self) -> list[Placement]:
+        """Return placements for budgets from the lowest possible to that without checkpoints."""
+        lowest = self._solver.lowest()
+        low, high = promise(lowest).peak_bytes, self._gradient.bare.peak_bytes
+        paths = [lowest]
+        for number in range(1, _POINTS + 1):
+            # Growing steps: FLOPs change fastest where memory is scarce.
+            path = self._solver.solve(int(low * (max(high, low) / low) ** (number / _POINTS)))
+            if path is not None:
+                paths.append(path)
+        return [self._placement(path) for path in dict.fromkeys(paths)]
+
+    def obvious(self, most: float) -> Iterator[Placement]:
+        """Yield the obvious placements, except those that certainly need more FLOPs than `most`."""
+        found = obvious_paths(self._chain, self._solver.arcs, all_times=self._as_calls)
+        for name, path in found:
+            if self._promise(path).flops <= most:
+                yield self._placement(path, name)
+
+    def _promise(self, path: tuple[Arc, ...]) -> Need:
+        return promise(path, self._gradient.bare.flops)
+
+    def _placement(self, path: tuple[Arc, ...], name: str = "") -> Placement:
+        links = self._chain.links
+        runs = tuple(
+            (links[arc.start].start, links[arc.stop - 1].stop, _kind(arc), arc.policy)
+            for arc in path
+            if arc.kind != PLAIN
+        )
+        measured = self._gradient.traced(runs)
+        return Placement(decisions(self._chain, path), self._promise(path), measured, runs, name)
+
+
+def _kind(arc: Arc) -> str:
+    return WRAPPED if arc.kind == GROUP else arc.kind

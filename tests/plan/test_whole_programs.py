@@ -1,0 +1,164 @@
+"""`plan` on programs of several chains: combinations, obvious placements, compiled candidates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from measuring import share, worker_for
+from support import cli, write_files
+
+from remat_migrate.measure.worker.records import Need
+from remat_migrate.plan.compiling import compiled_candidates
+from remat_migrate.plan.plan import Placement, Run
+from remat_migrate.plan.planner import Gradient
+from remat_migrate.plan.planning import best_of
+from remat_migrate.verify.session import Worker
+
+pytest.importorskip("jax")
+
+MODEL = """\
+import jax
+import jax.numpy as jnp
+
+
+def block(w, x):
+    return x + jax.nn.softmax(jnp.tanh(x @ w) @ x.T) @ (x @ w)
+
+
+def encode(w, x):
+    x = jnp.sin(x)
+    for each in w:
+        x = block(each, x)
+    return x
+
+
+def decode(w, x, seen):
+    x = jnp.sin(x)
+    for each in w:
+        x = block(each, x) + seen
+    return x
+
+
+def head(w, x):
+    return jax.nn.logsumexp(x @ w)
+
+
+def loss(w, x, y):
+    seen = encode(w[:3], x)
+    out = decode(w[3:], y, seen)
+    return head(w[0], out)
+
+
+def every(w, x, y):
+    x, y = jnp.sin(x), jnp.sin(y)
+    for each in w[:3]:
+        x = jax.checkpoint(block)(each, x)
+    for each in w[3:]:
+        y = jax.checkpoint(lambda each, y: block(each, y) + x)(each, y)
+    return head(w[0], y)
+
+
+def args():
+    w = [jax.ShapeDtypeStruct((64, 64), jnp.float32)] * 6
+    x = jax.ShapeDtypeStruct((256, 64), jnp.float32)
+    return w, x, x
+"""
+ENCODER, DECODER = 12, 19
+OUTPUTS = 6 * 64 * 64 * 4 + 4
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    folder = tmp_path_factory.mktemp("project")
+    write_files(folder, {"pyproject.toml": "", "model.py": MODEL})
+    with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
+
+
+@pytest.fixture
+def project(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Path:
+    share(worker, monkeypatch)
+    return worker.side.copy
+
+
+def run(project: Path, command: str, target: str, *more: str) -> dict[str, Any]:
+    words = (command, f"model:{target}", "--args", "model:args", "--output-format", "json")
+    ran = cli(project, *words, *more)
+    assert ran.err == ""
+    found: dict[str, Any] = json.loads(ran.out)
+    return found
+
+
+def test_chains_of_several_functions_are_combined(project):
+    """Neither loop holds 60 % of the operations, and neither meets the budget alone."""
+    plan = run(project, "plan", "loss", "--budget", "40%")
+    assert plan["met"]
+    assert plan["measured"]["peak_bytes"] <= plan["budget_bytes"]
+    assert plan["measured"]["flops"] == pytest.approx(plan["promised"]["flops"], rel=0.01)
+    wrapped = {(s["function"], s["line"]) for s in plan["stages"] if s["wrapped"]}
+    assert {("encode", ENCODER), ("decode", DECODER)} <= wrapped
+
+
+def test_the_lowest_peak_is_not_above_an_obvious_one(project):
+    plan = run(project, "plan", "loss", "--budget", "1kB")
+    every = run(project, "measure", "every")
+    assert not plan["met"]
+    assert plan["traced_placements"] >= 8
+    assert plan["measured"]["peak_bytes"] <= every["peak_bytes"]
+    words = ("plan", "model:loss", "--args", "model:args", "--budget", "1kB", "--compile")
+    text = cli(project, *words).out
+    assert "placements traced, all obvious ones included" in text
+    assert "Compiled, with gradients, beside the predicted peak:" in text
+    assert text.count("(planned)") == 1
+
+
+def test_compiled(project):
+    plan = run(project, "plan", "loss", "--budget", "60%", "--compile")
+    assert plan["met"]
+    bare = plan["without_checkpoints"]["compiled_peak_bytes"]
+    assert plan["budget_bytes"] == int(0.6 * bare)
+    assert plan["compiled_peak_bytes"] <= plan["budget_bytes"]
+    here = plan["measured"]["flops"], plan["compiled_peak_bytes"]
+    for one in plan["compiled"]:
+        flops, peak = one["measured"]["flops"], one["compiled_peak_bytes"]
+        assert not (flops <= here[0] and peak <= here[1] and (flops, peak) != here)
+    [obvious] = (
+        one
+        for one in plan["compiled"]
+        if one["name"] == "every repeated stage"
+        and {s["line"] for s in one["stages"] if s["wrapped"]} == {ENCODER, DECODER}
+    )
+    written = run(project, "measure", "every", "--compile")
+    assert obvious["measured"]["flops"] == pytest.approx(written["flops"], rel=0.01)
+    assert obvious["compiled_peak_bytes"] == pytest.approx(
+        written["compiled_bytes"] + OUTPUTS, rel=0.05
+    )
+
+
+class _Compiler(Gradient):
+    """Compiled programs need three times what their traces promise if they have few operations."""
+
+    def compiled(self, runs: tuple[Run, ...]) -> int:
+        [(size, *_)] = runs
+        return 3 * size if size > 40 else size
+
+
+def test_solves_again_where_the_compiler_disagrees():
+    def placement(size: int, name: str = "") -> Placement:
+        need = Need(size, 200 - size)
+        return Placement((), need, need, ((size, 0, "wrapped", None),), name)
+
+    def solved(aim: int) -> list[Placement]:
+        return [placement(min(aim, 60))]
+
+    tried = [placement(60), placement(90, "every stage")]
+    gradient = _Compiler(Need(100, 100), lambda *_, **__: {})
+    found = compiled_candidates(tried, 60, 60, gradient, solved)
+    best, is_met = best_of(found, 60)
+    assert is_met
+    assert (best.measured.peak_bytes, best.compiled) == (20, 20)
+    assert {one.compiled for one in found} == {20, 180, 270}
