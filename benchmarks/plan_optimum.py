@@ -36,8 +36,9 @@ from remat_migrate.measure.options import MeasureOptions
 from remat_migrate.measure.session import measuring
 from remat_migrate.measure.target import parse_target
 from remat_migrate.measure.worker.records import PLAIN, WRAPPED, Chain, Choice, Link, Need
-from remat_migrate.plan.chain import Arc, chain_from, occurrences, promise
-from remat_migrate.plan.planning import Planner, best_of
+from remat_migrate.plan.chain import Arc, Place, chain_from, occurrences, promise
+from remat_migrate.plan.planner import Gradient, Planner
+from remat_migrate.plan.planning import best_of
 from remat_migrate.plan.solve import Solver
 from remat_migrate.plan.ties import COVERED, Decision, Ties, decision_of
 
@@ -97,8 +98,8 @@ def optimum(chain: Chain, by_stage: Sequence[Sequence[Arc]], budget: int, limit:
     tied = {line for line, _ in decided}
     for n, arc in enumerate(arcs):
         links = chain.links[arc.start : arc.stop]
-        for line in {link.line for link in links if link.heavy} & tied:
-            leads = links[0].line == line
+        for line in {link.place for link in links if link.heavy} & tied:
+            leads = links[0].place == line
             fits = {
                 len(arcs) + d: -1.0
                 for d, (each, decision) in enumerate(decided)
@@ -145,7 +146,7 @@ class _Rows:
         return LinearConstraint(csr_matrix((values, (rows, columns)), shape), self._low, self._high)
 
 
-def _decisions(chain: Chain, by_stage: Sequence[Sequence[Arc]]) -> Iterator[tuple[int, Decision]]:
+def _decisions(chain: Chain, by_stage: Sequence[Sequence[Arc]]) -> Iterator[tuple[Place, Decision]]:
     """Yield the possible decisions for each line that runs more than once."""
     for line, places in occurrences(chain).items():
         if len(places) == 1:
@@ -173,8 +174,9 @@ def random_chain(count: int) -> Chain:
             Choice(WRAPPED, "dots_saveable", given, by_dots, peak + by_dots, again),
         )
         inputs = ((number - 1, given),) if number else ()
-        links.append(Link(number, number + 1, number + 1, True, inputs, given, flops, choices))
-    return Chain("random", "random", tuple(links))
+        place = "random.py", "random", number + 1
+        links.append(Link(number, number + 1, *place, True, inputs, given, flops, choices))
+    return Chain(tuple(links))
 
 
 def report(
@@ -184,9 +186,8 @@ def report(
     solver = Solver(chain)
     planner = planning(chain) if planning else None
     kept = True
-    print(
-        f"{name}: {len(chain.links)} stages of {chain.function}, {sum(map(len, solver.arcs))} arcs"
-    )
+    functions = ", ".join(dict.fromkeys(link.function for link in chain.links if link.heavy))
+    print(f"{name}: {len(chain.links)} stages of {functions}, {sum(map(len, solver.arcs))} arcs")
     for share in SHARES:
         budget = int(share * peak)
         before = time.process_time()
@@ -226,13 +227,14 @@ def of_model(name: str, limit: float) -> bool:
         reply = session.ask("chains")
         bare = Need(*reply["bare"])
 
+        gradient = Gradient(bare, session.ask)
+
         def planning(chain: Chain) -> Planner:
-            return Planner(chain, bare, session.ask)
+            return Planner(chain, gradient)
 
         kept = True
         for data in reply["chains"]:
             chain = chain_from(data)
-
             kept = report(name, chain, bare.peak_bytes, bare.flops, limit, planning) and kept
         return kept
 
