@@ -22,6 +22,8 @@ from .planner import Gradient, Planner
 
 # Promised FLOPs are exact to this share.
 _EXACT = 1.01
+# FLOPs that differ by less than this share are about equal.
+_EQUAL = 1.001
 
 
 def plan(
@@ -115,12 +117,16 @@ def _obvious(
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
     """Return the cheapest placement within the budget, or else the lowest, and which it is.
 
-    The peak is that of the compiled program where there is one.
+    Of about equally cheap placements, this is the one with the lowest peak. The peak is that of the
+    compiled program where there is one.
     """
     within = [one for one in tried if one.peak <= limit]
-    if within:
-        return min(within, key=lambda one: (one.measured.flops, one.peak, not one.name)), True
-    return min(tried, key=lambda one: (one.peak, one.measured.flops, not one.name)), False
+    least = min((one.measured.flops for one in within), default=0)
+    cheap = [one for one in within if one.measured.flops <= _EQUAL * least]
+    best = min(
+        cheap or tried, key=lambda one: (one.peak, one.measured.flops, not one.name, len(one.runs))
+    )
+    return best, bool(within)
 
 
 def _front(placements: Sequence[Placement]) -> tuple[Placement, ...]:

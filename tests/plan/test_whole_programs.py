@@ -139,6 +139,16 @@ def test_compiled(project):
     )
 
 
+def test_of_about_equally_cheap_placements_the_lowest_is_best():
+    def placement(peak: int, flops: int) -> Placement:
+        return Placement((), Need(0, 0), Need(peak, flops), ((peak, flops, "wrapped", None),))
+
+    tried = [placement(90, 10_000), placement(60, 10_005), placement(30, 12_000)]
+    assert best_of(tried, 95) == (tried[1], True)
+    assert best_of(tried, 50) == (tried[2], True)
+    assert best_of(tried, 20) == (tried[2], False)
+
+
 class _Compiler(Gradient):
     """Compiled programs need three times what their traces promise if they have few operations."""
 
