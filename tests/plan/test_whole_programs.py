@@ -111,7 +111,8 @@ def test_the_lowest_peak_is_not_above_an_obvious_one(project):
     assert plan["measured"]["peak_bytes"] <= every["peak_bytes"]
     words = ("plan", "model:loss", "--args", "model:args", "--budget", "1kB", "--compile")
     text = cli(project, *words).out
-    assert "placements traced, all obvious ones included" in text
+    assert "placements traced, all obvious ones included, " in text
+    assert " of them compiled" in text
     assert "Compiled, with gradients, beside the predicted peak:" in text
     assert text.count("(planned)") == 1
 

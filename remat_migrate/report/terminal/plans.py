@@ -34,7 +34,9 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         text = f"The budget cannot be met: the lowest peak found is {_peak(plan)}, with"
         yield screen.paint(text, "red", "bold")
         name = f"; this one is {_named(plan.best)}" if plan.best.name else ""
-        yield f"({pluralize(plan.tried, 'placement')} traced, all obvious ones included{name})"
+        compiled = f", {len(plan.candidates)} of them compiled" if plan.candidates else ""
+        tried = f"{pluralize(plan.tried, 'placement')} traced, all obvious ones included"
+        yield f"({tried}{compiled}{name})"
     elif all(stage.decision == "plain" for stage in plan.best.stages):
         yield screen.paint("No checkpoint is needed.", "green", "bold")
     for stage in plan.best.stages:
