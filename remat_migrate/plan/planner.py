@@ -98,7 +98,12 @@ class Planner:
                 aim = high * min(limit / needed, _STEP)
                 if low:
                     aim = max(aim, (low + high) / 2)
-            elif needed < _CAREFUL * limit and promise(path).peak_bytes > needed and not known:
+            elif (
+                needed < _CAREFUL * limit
+                and not known
+                # Below what was promised, or after a step that may have been too large.
+                and (promise(path).peak_bytes > needed or high < float("inf"))
+            ):
                 low = max(low, aim)
                 aim = min(aim * limit / needed, high * _STEP)
             else:
