@@ -67,7 +67,7 @@ def analyses(monkeypatch: pytest.MonkeyPatch) -> list[None]:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat no file as recently changed."""
-    monkeypatch.setattr(file_states, "_COARSE_NS", 0)
+    monkeypatch.setattr(file_states, "COARSE_NS", 0)
     monkeypatch.setattr(slot, "_HASHING_SHARE", 0)
 
 
@@ -573,7 +573,7 @@ class TestKept:
     ) -> None:
         cli(project, "src")
         assert entry.load(entries(cache)[0].read_bytes()).recent  # type: ignore[union-attr]
-        monkeypatch.setattr(file_states, "_COARSE_NS", 0)
+        monkeypatch.setattr(file_states, "COARSE_NS", 0)
         cli(project, "src")
         kept = entry.load(entries(cache)[0].read_bytes())
         assert kept is not None

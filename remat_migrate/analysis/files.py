@@ -14,8 +14,9 @@ from ..errors import SourceError
 from ..prefilter.first_look import FirstLook
 from ..prefilter.word_index import WordIndex
 from ..prefilter.word_search import Places, WordSearch
-from ..prefilter.words import CONCRETE, ESCAPED, WORDS
+from ..prefilter.words import CONCRETE, ESCAPED, SCAN, WORDS
 from ..text import SourceFile, read_source
+from ..text.regular_files import COARSE_NS
 from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
 
 # The start of a line of a notebook's code.
@@ -24,8 +25,6 @@ _QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
 _SEARCHES = 10
 # Bytes of files that stay in memory: those of most projects, which are searched several times.
 _MOST_KEPT = 16 << 20
-# The coarsest resolution of times among the file systems in use.
-_COARSE_NS = 2 * 10**9
 
 
 class Files:
@@ -66,9 +65,10 @@ class Files:
         self.looks: set[FirstLook] = set()
         self.used: set[Path] = set()
         self.unreadable: set[Path] = set()
-        # The states of files that matter to no look, by what the look asks.
+        # The states of files that matter to no look, by what the look asks. Most runs analyse only
+        # once, so the first analysis takes none.
         self._idle: dict[Path, tuple[object, ...]] = {}
-        self._idle_before = previous.idle if previous is not None else {}
+        self._idle_before = previous.idle if previous is not None else None
         self._listed = frozenset(self.all)
         self._overlay = overlay or {}
         self._text: dict[Path, SourceFile | SourceError] = {**(refused or {})}
@@ -114,10 +114,9 @@ class Files:
             SourceError: the file cannot be read, or is not the notebook that its name promises.
         """
         self.looks.add(look)
-        state = (look.names, look.words, self._limit, self._state(path))
-        if None not in state:
-            self._idle[path] = state
-            if self._idle_before.get(path) == state:
+        if self._idle_before is not None and (state := self._state(path)) is not None:
+            self._idle[path] = (look.names, look.words, self._limit, state)
+            if self._idle_before.get(path) == self._idle[path]:
                 return b"", {}
         data = self.code(path, look.names) if may_be_notebook(path) else self._bytes(path)
         return data, look.search.places(data)
@@ -135,12 +134,9 @@ class Files:
             found = os.stat(path)
         except OSError:
             return None
-        is_recent = found.st_ctime_ns > time.time_ns() - _COARSE_NS
-        return (
-            None
-            if is_recent
-            else (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-        )
+        if found.st_ctime_ns > time.time_ns() - COARSE_NS:
+            return None
+        return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
 
     def _bytes(self, path: Path) -> bytes:
         shown = self._overlay.get(path)
@@ -184,8 +180,7 @@ class Files:
         if not may_be_notebook(path):
             return data
         words = (*WORDS, CONCRETE, *(name.encode() for name in names))
-        scans = b"scan(" in data
-        if not (scans or any(word in data for word in words) or ESCAPED.search(data)):
+        if not (SCAN in data or any(word in data for word in words) or ESCAPED.search(data)):
             return _QUOTE.sub(b"", data.replace(b"\\n", b"\n"))
         return self.read(path, data).text.encode()
 

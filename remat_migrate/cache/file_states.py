@@ -13,10 +13,9 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ..text.regular_files import COARSE_NS
 from ..text.source_file import MAX_BYTES
 
-# The resolution of FAT, the coarsest of file systems in use.
-_COARSE_NS = 2 * 10**9
 _ABSENT = "-"
 
 
@@ -42,7 +41,7 @@ def states_of(names: Iterable[str], moment: int) -> States:
     """Take the states of files at or after a moment, in nanoseconds since the epoch."""
     files: dict[str, str] = {}
     recent: list[str] = []
-    edge = moment - _COARSE_NS
+    edge = moment - COARSE_NS
     for name in names:
         try:
             found = os.stat(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -147,6 +147,7 @@ class CacheSlot:
     def _contents(self, entry: Entry, names: Iterable[str]) -> dict[str, str] | None:
         """Return the content hashes of files; None if the content of one matters and changed."""
         found: dict[str, str] = {}
+        matters: Callable[[Path, bytes], bool] | None = None
         for name in names:
             data = content(name, self._states.files[name])
             if data is None:
@@ -156,7 +157,8 @@ class CacheSlot:
                 continue
             if not self._may_change(entry, name) or len(data) > self._limit:
                 return None
-            if _matters(Path(name), data, entry):
+            matters = matters or _matters_to(entry)
+            if matters(Path(name), data):
                 return None
         return found
 
@@ -206,16 +208,21 @@ class CacheSlot:
         return found
 
 
-def _matters(path: Path, data: bytes, entry: Entry) -> bool:
-    """Return whether the content of a Python file matters to a run like that of an entry."""
+def _matters_to(entry: Entry) -> Callable[[Path, bytes], bool]:
+    """Return a test of whether the content of a Python file matters to a run like an entry's."""
     from ..prefilter.first_look import FirstLook
     from ..prefilter.word_search import WordSearch
 
-    try:
-        check_text(path, data)
-    except SourceError:
-        return True
-    if WordSearch(word.encode("latin-1") for word in entry.words).places(data):
-        return True
+    search = WordSearch(word.encode("latin-1") for word in entry.words)
     looks = [FirstLook(names, words) for names, words in entry.looks]
-    return any(look.matters(data, look.search.places(data)) for look in looks)
+
+    def matters(path: Path, data: bytes) -> bool:
+        try:
+            check_text(path, data)
+        except SourceError:
+            return True
+        if search.places(data):
+            return True
+        return any(look.matters(data, look.search.places(data)) for look in looks)
+
+    return matters

@@ -270,10 +270,11 @@ class _Importers:
         found = dict.fromkeys(files.mentioning([self.stem.decode(errors="surrogateescape")]))
         if self.module.is_package:
             found |= dict.fromkeys(file for file in files.all if path.parent in file.parents)
+        found.pop(path, None)
         texts: list[bytes] = []
         for other in found:
             with suppress(SourceError):  # reported where it is a target
-                texts += [files.data(other)] if other != path else []
+                texts.append(files.data(other))
         return texts
 
     def take(self, name: str) -> bool:
