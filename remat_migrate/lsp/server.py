@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -33,6 +34,33 @@ _NAME = "remat-migrate"
 _WATCHED = "**/*.{py,pyi,ipynb,md,sh,bash,yaml,yml,toml,mk,env}"
 # The analysis recurses into nested code, and threads have a small stack on some platforms.
 _STACK_BYTES = 64 * 1024 * 1024
+_LENGTH = re.compile(rb"Content-Length:\s*(\d*)", re.IGNORECASE)
+# The longest message and the longest header line that the server reads.
+_MOST_BYTES, _MOST_HEADER = 256 << 20, 4096
+
+
+class MessageStream:
+    """The messages of an editor as pygls reads them; they end at one that is too long."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.failed = False
+        self.read = stream.read
+        self._stream = stream
+
+    def readline(self) -> bytes:
+        """Return a line of a header; nothing at the end, or if the header is not valid."""
+        line = self._stream.readline(_MOST_HEADER)
+        found = _LENGTH.match(line)
+        # Python does not convert numbers of thousands of digits.
+        is_long = found and (len(found[1]) > 18 or int(found[1] or 0) > _MOST_BYTES)
+        if not is_long and (len(line) < _MOST_HEADER or line.endswith(b"\n")):
+            return line
+        what = (
+            f"message longer than {_MOST_BYTES >> 20} MB" if is_long else "header that is too long"
+        )
+        print(f"{_NAME}: error: the editor sends a {what}; the server ends", file=sys.stderr)
+        self.failed = True
+        return b""
 
 
 class Server(LanguageServer):
@@ -138,15 +166,19 @@ class Server(LanguageServer):
 
 
 def serve() -> int:
-    """Serve one editor on stdin and stdout; return 1 if it exits without `shutdown`, else 0."""
+    """Serve one editor on stdin and stdout.
+
+    Return 0, or 1 if it exits without `shutdown` or sends a message that is too long.
+    """
     # What a rule prints must not get between the messages.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.stack_size(_STACK_BYTES)
     server = make_server()
-    server.start_io(sys.stdin.buffer, out)
+    messages = MessageStream(sys.stdin.buffer)
+    server.start_io(messages, out)  # type: ignore[arg-type]  # it calls only these two
     server.close()
-    return 0 if server.was_shut_down else 1
+    return 0 if server.was_shut_down and not messages.failed else 1
 
 
 def make_server() -> Server:

@@ -511,6 +511,24 @@ def test_failing_rule_is_reported_once(tmp_path: Path) -> None:
     assert editor.quit() == 0
 
 
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"Content-Length: 99999999999999999999\r\n\r\n", "message longer than 256 MB"),
+        (b"content-length: " + b"9" * 4000 + b"\r\n\r\n", "message longer than 256 MB"),
+        (b"Content-Length: 1000000000000\r\n\r\n", "message longer than 256 MB"),
+        (b"x" * 100_000, "header that is too long"),
+    ],
+)
+def test_ends_at_a_message_that_is_too_long(header: bytes, message: str) -> None:
+    command = [sys.executable, "-m", "remat_migrate", "server"]
+    ran = subprocess.run(command, input=header, capture_output=True, timeout=60)
+    assert ran.returncode == 1
+    assert ran.stderr.decode().splitlines() == [
+        f"remat-migrate: error: the editor sends a {message}; the server ends"
+    ]
+
+
 def test_exits_when_the_editor_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "remat_migrate", "server"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
