@@ -359,3 +359,12 @@ def test_huge_sparse_file_that_is_not_code(tmp_path: Path, name: str) -> None:
             2,
             True,
         )
+
+
+def test_an_encoding_without_the_new_text_is_no_bug_of_the_rule(tmp_path: Path) -> None:
+    code = f"# coding: idna\n{SITE}y = '{'a' * 60}'\n"
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": code})
+    ran = cli(tmp_path, "--fix")
+    assert ran.code == 1
+    assert "cannot be encoded in the file's encoding, idna; convert the file to UTF-8" in ran.err
+    assert "bug" not in ran.err

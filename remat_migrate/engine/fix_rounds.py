@@ -77,7 +77,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A finding whose fix is wrong, which is a bug in the rule, and why.
+    """A finding whose fix is wrong, and why: a bug in the rule, unless it is an `EncodingFault`.
 
     The finding is that of the final analysis if it is still there.
     """
@@ -323,7 +323,8 @@ class _Rounds(Generic[A]):
             # A fix that only breaks together with others is left for the next round.
             elif alone := self._try([finding])[1]:
                 path, reason = next(iter(alone.items()))
-                self._drop(finding, reason if path == finding.path else f"{path}: {reason}")
+                at = "" if path == finding.path else f"{path}: "
+                self._drop(finding, type(reason)(at + reason))
         return self._try(kept, frozenset())[0]
 
     def _try(

@@ -20,6 +20,11 @@ from ..text import Edit, OffsetMap, SourceFile, first_line, read_source
 from ..text.escapes import BrokenEscape
 from ..text.tokens import layout_of
 
+
+class EncodingFault(str):
+    """What is wrong with an edited file is its encoding, and not the rule."""
+
+
 _SHEBANG = re.compile(r"#![^\n]*\bpython")
 
 
@@ -57,9 +62,9 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
         again = read_source(after.path, after.encode(after.text), python=python)
     except UnicodeEncodeError as error:
         bad = error.object[error.start]
-        return f"{bad!r} cannot be encoded in the file's encoding, {after.encoding}"
+        return _not_encodable(repr(bad), after)
     except UnicodeError:  # idna, which has no position
-        return f"the new text cannot be encoded in the file's encoding, {after.encoding}"
+        return _not_encodable("the new text", after)
     except BrokenEscape as error:
         return str(error)
     except SourceError as error:
@@ -68,8 +73,15 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
         if again.text != after.container.as_reread(after.text):
             return "the cells of the notebook, or their lines that are not Python, would change"
     elif again.text != after.text:
-        return f"the new text cannot be encoded in the file's encoding, {after.encoding}"
+        return _not_encodable("the new text", after)
     return None
+
+
+def _not_encodable(what: str, after: SourceFile) -> EncodingFault:
+    return EncodingFault(
+        f"{what} cannot be encoded in the file's encoding, {after.encoding}; convert the file to"
+        " UTF-8"
+    )
 
 
 def _data_fault(before: SourceFile, after: SourceFile) -> str | None:
