@@ -14,6 +14,9 @@ from .locate import Chunk
 _WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
 _BRACKETS = re.compile(r"[()\[\]{}]")
 
+# The time to compare more words is quadratic: what they end with alike is cut off first.
+_MOST_WORDS = 500
+
 # An offset, the text that is replaced there, and its replacement.
 _Hunk = tuple[int, str, str]
 
@@ -129,6 +132,8 @@ def _hunks(base: int, old: list[str], new: list[str]) -> Iterator[_Hunk]:
     same = _common(old, new)
     base += sum(map(len, old[:same]))
     old, new = old[same:], new[same:]
+    if len(old) > _MOST_WORDS and (kept := _common(old[::-1], new[::-1])):
+        old, new = old[:-kept], new[:-kept]
     starts = [base]
     for part in old:
         starts.append(starts[-1] + len(part))

@@ -13,6 +13,7 @@ from .expressions import has_comma, with_commas
 from .style import Style
 
 _MOST = 100  # breaks in one statement: each makes a line shorter
+_LONGEST = 2_000  # characters of a line: generated code stays on one
 
 
 def fitted(text: str, old: str, style: Style) -> str:
@@ -21,7 +22,7 @@ def fitted(text: str, old: str, style: Style) -> str:
     Arguments that share a line between the brackets of a call join the line of the call where they
     fit there, unless the old statement has a call that could be joined, too. A line that is too
     long is broken at its outermost brackets: their contents on one line of their own if they fit
-    there, else one item a line.
+    there, else one item a line. A line of thousands of characters stays as it is.
 
     Args:
         text: the source code of one top-level statement.
@@ -33,7 +34,7 @@ def fitted(text: str, old: str, style: Style) -> str:
     module: cst.Module | None = None
     may_join: bool | None = None
     for _ in range(_MOST):
-        long = {n for n in new if len(lines[n - 1]) > style.width}
+        long = {n for n in new if style.width < len(lines[n - 1]) <= _LONGEST}
         hangs = any(lines[n - 1].endswith("(") for m in new for n in (m - 1, m) if n)
         if not long and not hangs and not style.fills:
             break

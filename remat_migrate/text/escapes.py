@@ -40,6 +40,12 @@ def lines_of(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
+def first_line_of(text: str, start: int) -> str:
+    """Return the line of a text that starts at an offset; "" at its end."""
+    found = _LINE.match(text, start)
+    return found.group() if found else ""
+
+
 def bare_lines_of(text: str) -> list[str]:
     """Split a text into lines without their endings."""
     return [line.rstrip("\r\n") for line in lines_of(text)]

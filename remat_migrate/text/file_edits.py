@@ -27,10 +27,10 @@ def file_edits(source: SourceFile, edits: Iterable[Edit]) -> tuple[Replacement, 
     ordered = sorted(set(edits))
     if source.container is None:
         return tuple(Replacement(edit.start, edit.end, edit.text) for edit in ordered)
-    text = apply_edits(source.text, ordered)
     container = source.own_container
     if isinstance(container, JupyterNotebook):
-        return tuple(container.replacements(text))
+        return tuple(container.replacements_of(ordered))
+    text = apply_edits(source.text, ordered)
     return tuple(_line_edits(source.on_disk.text, source.replaced(text).on_disk.text))
 
 

@@ -6,15 +6,19 @@ without text has the announcement only.
 
 from __future__ import annotations
 
+import bisect
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .edits import Replacement, apply_replacements
+from .edits import Edit, Replacement, apply_edits, apply_replacements
 from .escapes import (
     BrokenEscape,
     cell_start,
     escaped,
+    first_line_of,
     free_mark,
     is_cell_start,
     lines_of,
@@ -85,6 +89,33 @@ class JupyterNotebook:
                 found += changes(self.text, cell.strings, self._cell_text(new))
         return sorted(found)
 
+    def replacements_of(self, edits: Sequence[Edit]) -> list[Replacement]:
+        """Return the replacements in the JSON text that edits of the view make, in order.
+
+        Looks only at the cells that are edited.
+
+        Raises:
+            ApplyError: two edits overlap, or one is outside the view.
+            BrokenEscape: see `restore`.
+        """
+        by_cell: dict[int, list[Edit]] = defaultdict(list)
+        starts = [*self._cell_starts, len(self.view)]
+        for edit in edits:
+            # Text that is inserted between two cells ends the first of them.
+            number = bisect.bisect_left(starts, max(edit.start, 1)) - 1
+            number += starts[number + 1] == edit.start < edit.end
+            if not 0 <= number < len(self.cells) or edit.end > starts[number + 1]:
+                return self.replacements(apply_edits(self.view, edits))
+            by_cell[number].append(edit)
+        found: list[Replacement] = []
+        for number, own in by_cell.items():
+            start, end = starts[number : number + 2]
+            view = self.view[start:end]
+            alone = JupyterNotebook(self.text, view, self.mark, (self.cells[number],))
+            moved = [Edit(e.path, e.start - start, e.end - start, e.text) for e in own]
+            found += alone.replacements(apply_edits(view, moved))
+        return sorted(found)
+
     def as_reread(self, view: str) -> str:
         """Return the view that reading the changed file again gives: an empty cell loses its line
         break.
@@ -116,18 +147,29 @@ class JupyterNotebook:
             return 0
         end = view.index("\n", start) + 1
         number = number_of(view[start : end - 1])
-        strings = next(cell.strings for cell in self.cells if cell.number == number)
+        strings = self._strings[number]
         if offset < end:
             return strings.start
         line_start = max(view.rfind("\n", 0, offset), view.rfind("\r", 0, offset), end - 1) + 1
         above = sum(len(original(self.mark, line)) for line in lines_of(view[end:line_start]))
-        line = lines_of(view[line_start:])
-        column = original_column(self.mark, line[0], offset - line_start) if line else 0
+        line = first_line_of(view, line_start)
+        column = original_column(self.mark, line, offset - line_start)
         return offset_in(self.text, strings, above + column)
 
     @cached_property
     def _escaped(self) -> list[str]:
         return list(escaped(self.mark, self.view))
+
+    @cached_property
+    def _strings(self) -> dict[int, Strings]:
+        """The text of each cell, by its number."""
+        return {cell.number: cell.strings for cell in self.cells}
+
+    @cached_property
+    def _cell_starts(self) -> list[int]:
+        """The offset in the view at which each cell starts."""
+        sign = re.escape(cell_start(self.mark, 0)[:3])
+        return [found.start() for found in re.finditer(f"(?<![^\\r\\n]){sign}", self.view)]
 
     @cached_property
     def _chunks(self) -> list[str]:
