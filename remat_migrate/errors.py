@@ -33,6 +33,12 @@ class SourceError(RematMigrateError):
         self.column = column
 
 
+class BoundReached(RecursionError):
+    """The code of a file is beyond a bound of the analysis. Reported as RMT000; the run
+    continues.
+    """
+
+
 class ApplyError(RematMigrateError):
     """A fix could not be applied; the files it names are unchanged."""
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 SHAPES = {
     "while loops in each other": 100,
     "the same names swapped in branches": 20,
-    "rebindings of one function": 60,
+    "rebindings of one function": 50,
     "parameters of a function": 50,
     "parameters that a function hands on by name": 50,
     "functions that call each other": 40,
@@ -31,6 +31,10 @@ SHAPES = {
     "a diamond of classes": 15,
     "stages of a gradient": 20,
     "scans of a gradient": 20,
+    "a chain of calls": 100,
+    "subclasses of one class": 40,
+    "findings as gitlab": 30,
+    "lines of a .env file": 100,
     "files with an old call": 20,
     "cells of a notebook": 20,
     "changes of the flag": 40,
@@ -94,3 +98,31 @@ def test_a_file_with_too_many_assignments_is_unreadable(monkeypatch: pytest.Monk
         ("many.py", "RMT000"),
     ]
     assert "more than 400 assignments may reach the uses of names" in found[1].message
+
+
+# The shapes with sizes beyond a bound.
+BOUNDED = {
+    "decorators of a function": (300, "more than 200 checkpoints, transforms, and partials"),
+    "partials of partials": (300, "more than 200 checkpoints, transforms, and partials"),
+    "rebindings of one function": (300, "more than 200 checkpoints, transforms, and partials"),
+    "a diamond of classes": (150, "a class inherits from more than 200 others"),
+}
+
+
+@pytest.mark.parametrize("shape", BOUNDED)
+def test_a_shape_beyond_a_bound_is_unreadable_and_takes_twice_the_steps(
+    shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    generator = importlib.import_module("benchmarks.growth.generators").GENERATORS[shape]
+    size, message = BOUNDED[shape]
+    for number, inside in ((size, False), (size // 10, True)):
+        codes = {finding.code for finding in findings(generator.files(number))}
+        assert (codes == {"RMT000"}) != inside
+    found = findings(
+        {**generator.files(size), "n.py": "import jax\njax.checkpoint(f, concrete=1)\n"}
+    )
+    assert message in found[0].message
+    assert [(one.path.name, one.code) for one in found] == [("m.py", "RMT000"), ("n.py", "RMT101")]
+    some, more = (steps(generator.files(size * times)) for times in (1, 2))
+    assert more < 3 * some

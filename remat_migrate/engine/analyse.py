@@ -11,10 +11,9 @@ from typing import Literal
 
 from ..analysis import Project
 from ..analysis.loading import load_project
-from ..analysis.names.flow import TooManyAssignments
 from ..analysis.names.module import followed_last
 from ..discovery.globs import matcher
-from ..errors import SourceError
+from ..errors import BoundReached, SourceError
 from ..rule import Finding, Rule
 from ..settings import Settings
 from ..suppressions import (
@@ -106,8 +105,8 @@ def analyse(
                 path = followed_last(error)
                 if path is None or path in refused:
                     raise
-                many = isinstance(error, TooManyAssignments)
-                refused[path] = SourceError(path, str(error) if many else _TOO_DEEP)
+                is_bound = isinstance(error, BoundReached)
+                refused[path] = SourceError(path, str(error) if is_bound else _TOO_DEEP)
 
     return with_large_stack(retry)
 
@@ -121,7 +120,7 @@ def _analyse(
     """Analyse everything but the `refused` files, which are reported as unreadable.
 
     Raises:
-        RecursionError: the code of a file is nested too deeply, or has too many assignments.
+        RecursionError: the code of a file is nested too deeply, or is beyond a bound.
     """
     run.progress(f"reading {len(run.files)} files", 0, 1)
     rules = run.enabled_rules

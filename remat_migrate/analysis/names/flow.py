@@ -6,19 +6,13 @@ from __future__ import annotations
 
 import ast
 
+from ...errors import BoundReached
 from .scopes import Binding, BindingKind, FunctionNode, Scope, parameters, target_bindings
 
 State = dict[str, frozenset[Binding]]
 
 # Of all uses in a scope: each of n uses may see n assignments before it.
 _MOST_SEEN = 4_000_000
-
-
-class TooManyAssignments(RecursionError):
-    """A scope has too many assignments that may reach its uses of names.
-
-    Like nesting that is too deep, this makes a file unreadable.
-    """
 
 
 class Flow:
@@ -310,7 +304,7 @@ class Flow:
             self.uses[node] = state[node.id] if known is None else known | state[node.id]
             self._seen += len(self.uses[node])
             if self._seen > _MOST_SEEN:
-                raise TooManyAssignments(
+                raise BoundReached(
                     f"more than {_MOST_SEEN:,} assignments may reach the uses of names in one"
                     " function or in the module's own code"
                 )

@@ -116,10 +116,8 @@ class Needs:
 
     def _close(self, number: int) -> list[_Method]:
         """Return the functions at a depth and below, whose analysis ends."""
-        members = list(self._open)[number:]
-        for member in members:
-            del self._open[member]
-        return members
+        members = [self._open.popitem()[0] for _ in range(len(self._open) - number)]
+        return members[::-1]
 
     def result(
         self, function: Function, receiver: Class | None = None, key: Key | None = None

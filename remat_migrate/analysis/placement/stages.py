@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import Literal
 
 from ..names.mentions import reads_of
-from ..names.module import Module
+from ..names.module import Module, once
 from ..names.scopes import FunctionNode
 from ..values.callees import layers, targets_of
 from ..values.evaluator import Evaluator
@@ -261,11 +261,23 @@ def _loads(
     """Return where names are read that may hold what a statement or call keeps under them."""
     found: dict[ast.Name, None] = {}
     for name in sorted(names):
-        rebound = _binds(statement, name)
-        for binding, reads in reads_of(module, name).items():
-            if binding is statement or isinstance(binding, ast.AugAssign) or not rebound:
-                found |= dict.fromkeys(chain.from_iterable(reads.values()))
+        every = reads_of(module, name)
+        bindings: Iterable[ast.AST] = every
+        if _binds(statement, name):
+            bindings = (statement, *_added_to(module).get(name, ()))
+        for binding in bindings:
+            found |= dict.fromkeys(chain.from_iterable(every.get(binding, {}).values()))
     return [load for load in found if function in module.ancestors(load)]
+
+
+@once
+def _added_to(module: Module) -> dict[str, list[ast.AugAssign]]:
+    """Return the statements of a module that add to the value of a name, by name."""
+    found: dict[str, list[ast.AugAssign]] = {}
+    for node in module.nodes:
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found.setdefault(node.target.id, []).append(node)
+    return found
 
 
 def _binds(statement: ast.AST, name: str) -> bool:

@@ -45,6 +45,8 @@ _NUMPY_SCALARS = frozenset(
     )
 )  # fmt: skip
 _DEPTH = 4
+# Of one use of a name; an expression with more has no known values, either.
+_MOST_BINDINGS = 256
 _COMPILERS = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "flax.linen.jit"})
 
 
@@ -165,7 +167,10 @@ class Kinds:
 
     def _name(self, module: Module, node: ast.Name, depth: int) -> Kind:
         kinds: list[Kind] = []
-        for binding in module.reaching(node):
+        bindings = module.reaching(node)
+        if len(bindings) > _MOST_BINDINGS:
+            return "unknown"
+        for binding in bindings:
             match binding.kind:
                 case "assign" | "augment":
                     assert binding.value is not None

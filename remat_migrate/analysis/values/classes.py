@@ -8,10 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from ...errors import BoundReached
 from .bind import first_parameter
 from .evaluation import Evaluation
 from .parameter_values import annotated_values
 from .values import Applied, Bound, Class, External, Function, Instance, Value, Values, Wrapped
+
+# Resolution orders of longer and longer chains take quadratic time and memory.
+_MOST_BASES = 200
 
 
 def class_chain(ev: Evaluation, cls: Class) -> Iterator[Value]:
@@ -38,12 +42,15 @@ def _linearized(
         cls: the class.
         known: the orders of bases; those being merged are empty.
         is_open: gets the classes whose bases are not known yet, as they are being found.
+
+    Raises:
+        BoundReached: it has too many bases.
     """
     seen: dict[Value, None] = {}
     while True:
         if isinstance(cls, Class):
             if (found := ev.chains.get(cls.node)) is not None:
-                return (*seen, *(v for v in found if v not in seen))
+                return _bounded((*seen, *(v for v in found if v not in seen)))
             if not cls.exact:
                 cls = replace(cls, exact=True)
         if cls in seen:
@@ -61,7 +68,13 @@ def _linearized(
         elif not known[base]:
             is_open.append(base)
     orders = [*(known[base] for base in bases), bases]
-    return (*seen, *(v for v in _merged(orders) if v not in seen))
+    return _bounded((*seen, *(v for v in _merged(orders) if v not in seen)))
+
+
+def _bounded(order: Sequence[Value]) -> Sequence[Value]:
+    if len(order) > _MOST_BASES:
+        raise BoundReached(f"a class inherits from more than {_MOST_BASES} others")
+    return order
 
 
 def _bases(ev: Evaluation, cls: Value, is_open: list[Value]) -> list[Value]:

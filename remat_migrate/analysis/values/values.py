@@ -10,19 +10,34 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ...errors import BoundReached
 from ..names.module import Module
 from ..names.scopes import FunctionNode
+
+# Checkpoints, transforms, and partials around one function: each is looked through again and again.
+_MOST_LAYERS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """A value that holds others. Its hash is kept: the values in one another may be many."""
+    """A value that holds others. Its hash is kept: the values in one another may be many.
+
+    Raises:
+        BoundReached: they are too many.
+    """
 
     _hash: int = field(init=False, repr=False, compare=False)
+    _depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         names: tuple[str, ...] = self.__match_args__
         parts = tuple(getattr(self, name) for name in names)
+        depth = 1 + max(part._depth if isinstance(part, _Holder) else 0 for part in parts)
+        if depth > _MOST_LAYERS:
+            raise BoundReached(
+                f"a function is in more than {_MOST_LAYERS} checkpoints, transforms, and partials"
+            )
+        object.__setattr__(self, "_depth", depth)
         object.__setattr__(self, "_hash", hash((type(self), parts)))
 
     def __hash__(self) -> int:
