@@ -130,7 +130,7 @@ def test_an_edit_changes_only_its_line(data: bytes, choose: st.DataObject) -> No
     first, last = source.file_offset(start), source.file_offset(start + len(old))
     if cell.count(old) == 1:  # or a line like it may be taken for it
         # A second line is an item of its own, up to the next one.
-        behind = re.compile(r'(?:\\[rn])*",?\s*').match(raw, last)
+        behind = re.compile(r'(?:\\[rn])*"\s*,?\s*').match(raw, last)
         last = behind.end() if behind else last + 1
         assert all(first <= edit.start <= edit.end <= last for edit in edits)
     text = "".join(letters for letters in _with(raw, edits))
