@@ -130,7 +130,6 @@ def test_wasteful_checkpoint_is_a_warning(tmp_path):
     for arguments, severity, risk, code in (
         ((), "warning", "medium", 1),
         (("--no-measure",), "note", "low", 0),
-        (("--fail-on", "error"), "warning", "medium", 0),
     ):
         ran = cli(tmp_path, "report", "--output-format", "json", *arguments)
         document = json.loads(ran.out)
