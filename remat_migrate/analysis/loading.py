@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ..errors import SourceError
 from ..libraries.apis import Api
-from ..prefilter.project_files import Prefilter
 from ..prefilter.word_search import Places, WordSearch
 from ..prefilter.words import CONCRETE, FLAG_NAME, FLAGS, SCAN, may_differentiate_scan
 from ..settings import Settings
@@ -84,8 +83,10 @@ def load_project(
     files = Files(
         settings.root, targets, context, overlay, settings.search_path, refused, limit, before
     )
-    project = Project(settings, (*targets, *texts), files, previous=previous, learned=learned)
-    _Selection(project, words).choose()
+    project = Project(
+        settings, (*targets, *texts), files, previous=previous, learned=learned, words=words
+    )
+    _Selection(project).choose()
     search = WordSearch(TEXT_WORDS)
     for path in texts:
         try:
@@ -106,8 +107,7 @@ def load_project(
 class _Selection:
     """The choice of a project's modules, made once, when the project is loaded."""
 
-    def __init__(self, project: Project, words: Iterable[str]) -> None:
-        """Create a selection; `words` are further words that make a file matter."""
+    def __init__(self, project: Project) -> None:
         self.project = project
         self.files = project.files
         self.evaluator = project.evaluator
@@ -121,14 +121,7 @@ class _Selection:
         self._outside: dict[Path, None] = {}
         # Whether any file sets `concrete=`.
         self._is_set = False
-        self._prefilter = Prefilter(
-            project.apis,
-            (w.name.partition(".")[0] for w in project.settings.wrappers),
-            words,
-            self.files.find,
-            self.files.module_name,
-            lambda path: self.files.code(path, project.apis.last_names),
-        )
+        self._prefilter = project.prefilter
 
     def choose(self) -> None:
         """Fill the project's `modules` and `errors`, and its option readers."""

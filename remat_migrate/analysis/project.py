@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 from ..errors import SourceError
 from ..libraries.apis import ApiTable
 from ..libraries.transforms import TransformTable
+from ..prefilter.project_files import Prefilter
 from ..settings import Settings
 from ..text import SourceFile
 from ..text.source_file import may_be_notebook
@@ -34,6 +35,7 @@ class Project:
         errors: targets that cannot be read or parsed.
         apis: the checkpoint family, including wrappers that the settings name.
         files: the files of the project, by path and dotted name.
+        prefilter: tells which files may apply a checkpoint, and what they import.
         evaluator: evaluates expressions of any module.
         learned: parameters that were found by running the code to be needed at trace time.
         without_sites: modules that hold no site, as far as their text shows.
@@ -47,13 +49,24 @@ class Project:
         *,
         previous: Project | None = None,
         learned: frozenset[Learned] = frozenset(),
+        words: Iterable[str] = (),
     ) -> None:
-        """Modules of the `previous` project are reused where their text is unchanged."""
+        """Modules of the `previous` project are reused where their text is unchanged; `words` are
+        further words that make a file matter.
+        """
         self.settings = settings
         self.learned = learned
         self.targets = frozenset(targets)
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
         self.files = files
+        self.prefilter = Prefilter(
+            self.apis,
+            (wrapper.name.partition(".")[0] for wrapper in settings.wrappers),
+            words,
+            files.find,
+            files.module_name,
+            lambda path: files.code(path, self.apis.last_names),
+        )
         self.evaluator = Evaluator(self.apis, self.find_module)
         self.evaluator.transforms = TransformTable({s.name: s.like for s in settings.scans})
         self.evaluator.find_installed = self._find_installed
@@ -64,6 +77,7 @@ class Project:
         self._parsed: dict[Path, Module | SourceError] = {}
         self._previous = previous._parsed if previous is not None else {}
         self._answers: dict[object, object] = {}
+        self._reaching: dict[frozenset[Path], dict[Path, bool]] = {}
 
     def module(self, path: Path) -> Module | None:
         """Return the parsed module of a file, or None if it cannot be parsed."""
@@ -115,6 +129,11 @@ class Project:
         """Return the modules of the whole project, targets or not, that contain one of `words`."""
         found = map(self.module, self.files.mentioning(words))
         return [module for module in found if module is not None]
+
+    def imports_any(self, path: Path, goals: frozenset[Path]) -> bool:
+        """Return whether a file imports one of `goals`, directly or through other files."""
+        known = self._reaching.setdefault(goals, {})
+        return known[path] if path in known else self.prefilter.imports_any(path, goals, known)
 
     def unreadable(self, words: Sequence[str]) -> list[Path]:
         """Return the files of the project that contain one of `words` and are not readable as

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from support import findings, no_findings, places
 
@@ -143,3 +147,28 @@ def test_across_files() -> None:
     [finding] = findings(files, select=CODE)
     assert finding.confidence == "low"
     assert finding.related[0].source.path.name == "train.py"
+
+
+def test_of_several_gradients_the_same_is_named(tmp_path):
+    """The values that a name may have are in no order."""
+    code = (
+        "import jax\n\n\n"
+        "def slope(loss, value):\n"
+        "    gradient = jax.grad if value else jax.value_and_grad\n"
+        "    return gradient(jax.checkpoint(loss))\n"
+    )
+    (tmp_path / "model.py").write_text(code)
+    command = (sys.executable, "-m", "remat_migrate", "--select", "RMT301", "model.py")
+    found = {
+        subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(6)
+    }
+    assert len(found) == 1
+    assert "what `jax.grad` differentiates" in found.pop()

@@ -167,10 +167,9 @@ def _applications(
     passed = any(isinstance(value, Parameter) for value in values)
     if passed:
         values = _passed(values, evaluator, arguments)
+    candidates = [candidate for value in values for candidate in _transforms(value, evaluator)]
     transforms = {
-        found.name: (found, calls)
-        for value in values
-        for found, calls in _transforms(value, evaluator)
+        transform.name: (transform, given) for transform, given in sorted(candidates, key=_order)
     }
     if not transforms:
         # `dynamic_scale.value_and_grad(loss)` of an unknown object is not followed.
@@ -182,6 +181,12 @@ def _applications(
     for transform, given in transforms.values():
         for use in _at(module, node, transform, list(given), certain, evaluator):
             yield replace(use, passed=True) if passed else use
+
+
+def _order(candidate: tuple[Transform, tuple[ast.Call, ...]]) -> tuple[str, list[tuple[int, int]]]:
+    """Return a sort key: values come in no order."""
+    transform, given = candidate
+    return transform.name, [(call.lineno, call.col_offset) for call in given]
 
 
 def _passed(values: Values, evaluator: Evaluator, arguments: PassedArguments) -> Values:

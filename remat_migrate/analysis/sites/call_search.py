@@ -63,6 +63,10 @@ def _known_uses(project: Project) -> dict[Site | Function, Uses]:
     return {}
 
 
+def _known_bases(_: Project) -> dict[Module, set[Module]]:
+    return {}
+
+
 def _note_subclasses(project: Project) -> None:
     """Note all subclasses: a method of a base class may call what a subclass assigns."""
     evaluator = project.evaluator
@@ -146,11 +150,34 @@ class _Search:
         return list(found)
 
     def _modules_mentioning(self, words: set[str]) -> Iterator[Module]:
-        """Return the modules that mention one of some words."""
-        wanted = self._search_words(words)
-        for module in self.project.mentioning(sorted(wanted)) if wanted else ():
-            if not _is_another_notebook(module, self.target.module):
-                yield module
+        """Return the modules that mention one of some words and may see what it denotes.
+
+        They import a module where the value is known to be, directly or through others, or hold a
+        base class of one of its classes; or they mention a method by its own name, which may be
+        called on any object.
+        """
+        wanted = sorted(self._search_words(words))
+        known = frozenset(module.source.path for module in self.modules)
+        visible = {base.source.path for module in self.modules for base in self._bases_of(module)}
+        if self.target.is_method:
+            own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
+            visible.update(self.project.files.mentioning(own))
+        for path in self.project.files.mentioning(wanted) if wanted else ():
+            if path in visible or self.project.imports_any(path, known):
+                module = self.project.module(path)
+                if module and not _is_another_notebook(module, self.target.module):
+                    yield module
+
+    def _bases_of(self, module: Module) -> set[Module]:
+        """Return the modules that hold base classes of a module's classes."""
+        known = self.project.once(_known_bases)
+        if module not in known:
+            classes = (node for node in module.nodes if isinstance(node, ast.ClassDef))
+            chains = (class_chain(self.evaluator, Class(module, node)) for node in classes)
+            known[module] = {
+                base.module for chain in chains for base in chain if isinstance(base, Class)
+            }
+        return known[module]
 
     def _search_words(self, words: set[str]) -> set[str]:
         """Return the words by which files are found that can see one of some names."""
