@@ -157,6 +157,7 @@ def plan_command(
     from ..plan.budget import parse_budget
     from ..plan.planning import plan
     from ..report.output import write_plan
+    from .plan_writing import Writing
 
     check_output(output_file)
     limit = parse_budget(budget)
@@ -166,72 +167,13 @@ def plan_command(
     function = parse_target(names[0], base)
     with progress_bar("Planning") as progress:
         progress(names[0], 0, 1)
-        found = plan(function, options, base, limit, pareto=pareto, as_calls=is_applied)
+        writing = Writing(function, options, base) if is_applied else None
+        open_source = writing.open_source if writing else None
+        found = plan(function, options, base, limit, pareto=pareto, open_source=open_source)
     write_plan(found, output_format, output_file or sys.stdout)
-    if not is_applied:
+    if writing is None:
         return CLEAN if found.is_met else FINDINGS
-    return _write_into_source(found, function, options, base)
-
-
-def _write_into_source(found: Plan, target: Target, options: MeasureOptions, base: Path) -> int:
-    """Rewrite the source according to a plan, measure it, and print the result."""
-    from ..analysis import Project
-    from ..analysis.loading import load_project
-    from ..engine.journal import write_changes
-    from ..engine.run import prepare
-    from ..engine.undo import undo
-    from ..errors import VerificationError
-    from ..measure.session import measuring
-    from ..plan.applying import apply_plan
-    from ..report.output import say, screen_of
-    from ..report.terminal.plans import rewritten_lines, unwritable_lines, written_lines
-    from ..settings import Options
-    from ..text import SourceFile
-    from ..verify.scratch import scratch_folder
-    from ..verify.worker.program.agreement import DIFFERS, SAME, agreement
-
-    if not found.is_met:
-        say("No files changed: the budget cannot be met.")
-        return FINDINGS
-    run = prepare([target.root], Options())
-
-    def opened(texts: Mapping[Path, SourceFile]) -> Project:
-        return load_project(run.settings, run.targets.python, (), run.context, overlay=texts)
-
-    new = apply_plan(found, opened, target, options.argnums)
-    screen = screen_of(sys.stderr)
-    if new.obstacles:
-        for line in unwritable_lines(new.obstacles, screen):
-            say(line)
-        return FINDINGS
-    if not new.changes:
-        say("No files changed: the source already follows the plan.")
-        return CLEAN
-    with scratch_folder() as scratch:
-        old, after = scratch / "old", scratch / "new"
-        with measuring(target, options, base) as session:
-            session.ask("program", folder=str(old))
-        write_changes(new.changes, run.settings.root)
-        try:
-            with measuring(target, options, base) as session:
-                session.ask("program", folder=str(after))
-        except VerificationError as error:
-            undo(run.settings.root)
-            raise VerificationError(
-                f"no files changed: the rewritten source fails: {error}"
-            ) from error
-        program = agreement(str(old), str(after))
-    if program.state == DIFFERS:
-        undo(run.settings.root)
-        say(f"No files changed: the rewritten source is not the same program: {program.detail}")
-        return VERIFICATION_FAILED
-    for line in written_lines(new.changes, screen):
-        say(line)
-    for line in rewritten_lines(found, session.measurement.cost):
-        say(line)
-    if program.state == SAME:
-        say("Both are the same program, but for checkpoints: values and gradients are equal.")
-    return CLEAN if session.measurement.cost.peak_bytes <= found.most_traced else FINDINGS
+    return writing.write(found)
 
 
 def _measurement(

@@ -166,7 +166,10 @@ _OPEN = (
 
 def is_open(holder: cst.CSTNode, node: cst.CSTNode) -> bool:
     """Return whether an expression needs no parentheses in place of `node`, a child of `holder`."""
-    return isinstance(holder, _OPEN) or (isinstance(holder, cst.Lambda) and holder.body is node)
+    match holder:
+        case cst.Lambda(body=part) | cst.For(target=part) if part is node:
+            return True
+    return isinstance(holder, _OPEN)
 
 
 def is_atom(node: cst.BaseExpression) -> bool:

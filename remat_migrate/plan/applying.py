@@ -1,8 +1,4 @@
-"""Write a plan into the source: remove the current checkpoints and add the planned ones.
-
-Each planned line must run one call, which is the stage. If any part of a plan cannot be written,
-nothing is, and the obstacles are returned.
-"""
+"""Write placements of checkpoints into the source, in place of the current checkpoints."""
 
 from __future__ import annotations
 
@@ -15,54 +11,34 @@ from pathlib import Path
 
 from ..analysis import Module, Project
 from ..analysis.names.scopes import parameters
-from ..analysis.placement.workload import does_work
 from ..analysis.sites.site import sites_in
 from ..codemod import changes as codemod
 from ..codemod.writer import write
 from ..engine.fix_rounds import FileChange
 from ..engine.integrity import check_integrity
-from ..errors import ApplyError, CodemodError
+from ..errors import CodemodError
 from ..measure.target import Target
-from ..measure.worker.records import BODY, PLAIN
+from ..measure.worker.records import PLAIN, Chain
 from ..rewrite.arguments.traced_arguments import Arrays
-from ..rewrite.imports import written
-from ..rewrite.placement import remove_site, wrap_body, wrap_call
-from ..rewrite.placement.loop_bodies import body_positions
+from ..rewrite.placement import remove_site
 from ..rewrite.refusal import Refused
 from ..text import Edit, OffsetMap, SourceFile, apply_edits
-from .chain import GROUP
-from .plan import Plan, StageDecision
+from .chain import Arc, Place
+from .plan import Obstacle, StageDecision
+from .writing import checkpointed, statement_on
 
 # Loads the project, with new texts of some files.
 Open = Callable[[Mapping[Path, SourceFile]], Project]
-
-# `x = x + f(x)`: a sum has no residuals, so that all residuals of the line are those of the call.
-_SUMS = ast.Add | ast.Sub
-_NO_RESIDUALS = ast.Name | ast.Attribute | ast.Constant
-
-
-@dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Why a plan cannot be written.
-
-    Attributes:
-        path: the file.
-        line: the line of a stage, or of a checkpoint to remove.
-        reason: the reason.
-    """
-
-    path: Path
-    line: int
-    reason: str
+Texts = dict[Path, SourceFile]
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedPlan:
-    """A plan written into the source.
+    """A placement written into the source.
 
     Attributes:
         changes: the files that differ; none if there are obstacles.
-        obstacles: why the plan cannot be written.
+        obstacles: why the placement cannot be written.
     """
 
     changes: tuple[FileChange, ...] = ()
@@ -70,7 +46,7 @@ class AppliedPlan:
 
 
 class _Obstacles(list[Obstacle]):
-    """Collects the refusals to write parts of a plan."""
+    """Collects the refusals to write parts of a placement."""
 
     @contextmanager
     def of(self, path: Path, line: int) -> Iterator[None]:
@@ -80,92 +56,147 @@ class _Obstacles(list[Obstacle]):
             self.append(Obstacle(path, line, refused.reason))
 
 
-def apply_plan(plan: Plan, opened: Open, target: Target, argnums: Sequence[int]) -> AppliedPlan:
-    """Write a plan into the source: remove the current checkpoints and add the planned ones.
+class Source:
+    """The source of a target, which placements can be written into."""
 
-    Args:
-        plan: the plan.
-        opened: opens the project.
-        target: the planned function.
-        argnums: the parameters of the function that are differentiated.
-    """
-    project = opened({})
-    obstacles = _Obstacles(_unwritable(plan.best.stages))
-    removals: list[codemod.Change] = []
-    wraps = [stage for stage in plan.best.stages if stage.decision != PLAIN]
-    for path, line in plan.sites:
-        with obstacles.of(path, line):
-            # The planned checkpoints need the import of jax.
-            removals += _removed(project, path, line, ("jax",) if wraps else ())
-    places: list[tuple[StageDecision, int]] = []
-    for stage in wraps:
-        with obstacles.of(stage.path, stage.line):
-            module = _module(project, stage.path)
-            start = module.span(_statement(module, stage)).start
-            if any((other.path, at) == (stage.path, start) for other, at in places):
-                raise Refused("one statement runs several stages: write one statement for each")
-            places.append((stage, start))
-    if obstacles:
-        return AppliedPlan(obstacles=tuple(dict.fromkeys(obstacles)))
-    before: dict[Path, SourceFile] = {}
-    bare, removed = _made(removals, before)
-    moved = {path: OffsetMap(edits) for path, edits in removed.items()}
-    if bare:
-        project = opened(bare)
-    arrays = Arrays(project, _differentiated(project, target, argnums))
-    additions: list[codemod.Change] = []
-    for stage, start in places:
-        place = moved[stage.path].moved(start) if stage.path in moved else start
-        with obstacles.of(stage.path, stage.line):
-            additions += _wrapped(project, stage, place, arrays)
-    if obstacles:
-        return AppliedPlan(obstacles=tuple(obstacles))
-    after = bare | _made(additions, before)[0]
-    together = frozenset(p for p in after if after[p].text != before[p].text)
-    return AppliedPlan(
-        tuple(FileChange(before[path], after[path], together) for path in sorted(together))
-    )
+    def __init__(
+        self,
+        opened: Open,
+        target: Target,
+        argnums: Sequence[int],
+        sites: Sequence[tuple[Path, int]],
+    ) -> None:
+        """Remove the current checkpoints.
 
+        Args:
+            opened: opens the project.
+            target: the planned function.
+            argnums: the parameters of the function that are differentiated.
+            sites: the files and lines of the current checkpoints.
+        """
+        self._opened, self._sites = opened, sites
+        self._project = opened({})
+        self._in_the_way = _Obstacles()
+        self._before: Texts = {}
+        # The planned checkpoints need the import of jax.
+        self._bare, removed = self._without_checkpoints(("jax",))
+        self._moved = {path: OffsetMap(edits) for path, edits in removed.items()}
+        self._written = opened(self._bare) if self._bare else self._project
+        known = _differentiated(self._written, target, argnums)
+        self._arrays = Arrays(self._written, known)
+        self._answers: dict[tuple[object, ...], bool] = {}
 
-def _unwritable(stages: Sequence[StageDecision]) -> Iterator[Obstacle]:
-    for stage in stages:
-        if stage.decision == GROUP:
-            reason = "a group of stages: move them into a function and checkpoint its call"
-        elif stage.all_but_last:
-            reason = (
-                f"a checkpoint on {stage.wrapped} of {stage.times} iterations: move the others out"
-                " of the loop"
-            )
-        else:
-            continue
-        yield Obstacle(stage.path, stage.line, reason)
+    # -- what can be written
 
+    def allows(self, chain: Chain, arc: Arc) -> bool:
+        """Return whether the checkpoint of an arc can be written."""
+        if arc.kind == PLAIN:
+            return True
+        path, function, line = chain.links[arc.start].place
+        group = arc.lines if len(arc.lines) > 1 else ()
+        return self._allows(StageDecision(Path(path), line, function, 1, 1, arc.kind, None, group))
 
-def _made(
-    changes: Sequence[codemod.Change], before: dict[Path, SourceFile]
-) -> tuple[dict[Path, SourceFile], dict[Path, list[Edit]]]:
-    """Return the new texts and their edits; add the old texts to `before`.
+    def allows_all_but_last(self, place: Place, kind: str) -> bool:
+        """Return whether a line with a checkpoint can go without it when it runs the last time."""
+        path, function, line = place
+        return self._allows(StageDecision(Path(path), line, function, 2, 1, kind, None))
 
-    Raises:
-        ApplyError: the changes cannot be written, or would break a file.
-    """
-    sources = {change.file.source.path: change.file.source for change in changes}
-    edits: dict[Path, list[Edit]] = defaultdict(list)
-    try:
-        for edit in write(changes):
-            edits[edit.path].append(edit)
-    except CodemodError as error:
-        raise ApplyError(f"the plan cannot be written: {error}") from error
-    found = {}
-    for path, here in edits.items():
-        source = sources[path]
-        text = apply_edits(source.text, here)
-        reason = check_integrity(source, text, here)
-        if reason is not None:
-            raise ApplyError(f"{path}: the plan cannot be written: {reason}")
-        before.setdefault(path, source)
-        found[path] = source.replaced(text)
-    return found, edits
+    def _allows(self, stage: StageDecision) -> bool:
+        key = stage.path, stage.line, stage.decision, stage.all_but_last, stage.group
+        if key not in self._answers:
+            try:
+                self._changes(stage)
+                self._answers[key] = True
+            except Refused:
+                self._answers[key] = False
+        return self._answers[key]
+
+    # -- writing
+
+    def apply(self, stages: Sequence[StageDecision]) -> AppliedPlan:
+        """Write a placement: remove the current checkpoints and add the planned ones."""
+        obstacles = _Obstacles(self._in_the_way)
+        wraps = [stage for stage in stages if stage.decision != PLAIN]
+        additions: list[codemod.Change] = []
+        places: set[tuple[Path, ast.stmt]] = set()
+        for stage in wraps:
+            with obstacles.of(stage.path, stage.line):
+                statements = self._statements(stage)
+                if not places.isdisjoint((stage.path, each) for each in statements):
+                    raise Refused("one statement runs several stages: write one statement for each")
+                places.update((stage.path, each) for each in statements)
+                additions += self._changes(stage)
+        bare = self._bare if wraps else self._without_checkpoints(())[0]
+        after = dict(bare)
+        if not obstacles:
+            try:
+                after |= self._made(additions)[0]
+            except Refused as refused:
+                obstacles += [Obstacle(s.path, s.line, refused.reason) for s in wraps[:1]]
+        if obstacles:
+            return AppliedPlan(obstacles=tuple(dict.fromkeys(obstacles)))
+        before = self._before
+        together = frozenset(path for path in after if after[path].text != before[path].text)
+        return AppliedPlan(
+            tuple(FileChange(before[path], after[path], together) for path in sorted(together))
+        )
+
+    def _changes(self, stage: StageDecision) -> list[codemod.Change]:
+        module = _module(self._written, stage.path)
+        statements = tuple(self._statements(stage))
+        return checkpointed(self._written, stage, module, statements, self._arrays)
+
+    def _statements(self, stage: StageDecision) -> Iterator[ast.stmt]:
+        """Yield the statements of a stage or group, in the source without checkpoints."""
+        module, now = _module(self._project, stage.path), _module(self._written, stage.path)
+        for line in [line for line in stage.group if line] or [stage.line]:
+            start = module.span(statement_on(module, line, stage.function)).start
+            if stage.path in self._moved:
+                start = self._moved[stage.path].moved(start)
+            found = [
+                node
+                for node in now.nodes
+                if isinstance(node, ast.stmt)
+                and not hasattr(node, "body")
+                and now.span(node).start == start
+            ]
+            if not found:
+                raise Refused("without the current checkpoints, nothing is left of the line")
+            yield found[0]
+
+    def _without_checkpoints(
+        self, kept: Sequence[str]
+    ) -> tuple[Texts, dict[Path, list[Edit]]]:
+        """Return the texts without the current checkpoints, and the edits that remove them."""
+        removals: list[codemod.Change] = []
+        for path, line in self._sites:
+            with self._in_the_way.of(path, line):
+                removals += _removed(self._project, path, line, kept)
+        return self._made(removals)
+
+    def _made(self, changes: Sequence[codemod.Change]) -> tuple[Texts, dict[Path, list[Edit]]]:
+        """Return the new texts and their edits; remember the old texts.
+
+        Raises:
+            Refused: the changes contradict each other, or would break a file.
+        """
+        sources = {change.file.source.path: change.file.source for change in changes}
+        edits: dict[Path, list[Edit]] = defaultdict(list)
+        try:
+            for edit in write(changes):
+                edits[edit.path].append(edit)
+        except CodemodError as error:
+            raise Refused(str(error)) from error
+        found = {}
+        for path, here in edits.items():
+            source = sources[path]
+            text = apply_edits(source.text, here)
+            reason = check_integrity(source, text, here)
+            if reason is not None:
+                raise Refused(reason)
+            self._before.setdefault(path, source)
+            found[path] = source.replaced(text)
+        return found, edits
 
 
 def _module(project: Project, path: Path) -> Module:
@@ -198,101 +229,3 @@ def _differentiated(project: Project, target: Target, argnums: Sequence[int]) ->
             named = list(parameters(node))
             return frozenset(named[n] for n in argnums if n < len(named))
     return frozenset()
-
-
-# -- the call of a stage
-
-
-def _statement(module: Module, stage: StageDecision) -> ast.stmt:
-    """Return the simple statement on a stage's line."""
-    line = stage.line
-    found = [
-        node
-        for node in module.nodes
-        if isinstance(node, ast.stmt)
-        and not hasattr(node, "body")
-        and not isinstance(node, ast.Match)
-        and node.lineno <= line <= (node.end_lineno or line)
-    ]
-    if len(found) != 1:
-        raise Refused("the line is not one statement that runs the stage")
-    function = module.enclosing_function(found[0])
-    if getattr(function, "name", None) != stage.function.rpartition(".")[2]:
-        # A lambda or a comprehension runs the stage.
-        raise Refused("the line runs the stage in an expression: write it as a statement")
-    return found[0]
-
-
-def _call(project: Project, module: Module, statement: ast.stmt) -> ast.Call:
-    """Return the only call of a statement that does work."""
-    match statement:
-        case (
-            ast.Assign(value=value)
-            | ast.AnnAssign(value=ast.expr() as value)
-            | ast.Return(value=ast.expr() as value)
-            | ast.Expr(value=value)
-        ):
-            pass
-        case ast.AugAssign(op=op, value=value) if isinstance(op, _SUMS):
-            pass
-        case _:
-            raise Refused("the line has no call to checkpoint")
-    while isinstance(value, ast.BinOp) and isinstance(value.op, _SUMS):
-        sides = [s for s in (value.left, value.right) if not isinstance(s, _NO_RESIDUALS)]
-        if len(sides) != 1:
-            break
-        [value] = sides
-    if not isinstance(value, ast.Call):
-        raise Refused("the line computes more than one call: move its computation into a function")
-    for given in (*value.args, *(keyword.value for keyword in value.keywords)):
-        for node in _run_by(given):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-                break
-            if isinstance(node, ast.Call) and does_work(project.evaluator, module, node):
-                break
-        else:
-            continue
-        raise Refused(
-            "an argument of the call is computed on the same line: compute it on its own line"
-        )
-    return value
-
-
-def _run_by(node: ast.expr) -> Iterator[ast.AST]:
-    """Yield the nodes that evaluating an expression runs, without the bodies of lambdas."""
-    if not isinstance(node, ast.Lambda):
-        yield node
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                yield from _run_by(child)
-
-
-def _wrapped(
-    project: Project, stage: StageDecision, start: int, arrays: Arrays
-) -> list[codemod.Change]:
-    module = _module(project, stage.path)
-    statement = next(
-        (
-            node
-            for node in module.nodes
-            if isinstance(node, ast.stmt)
-            and not hasattr(node, "body")
-            and module.span(node).start == start
-        ),
-        None,
-    )
-    if statement is None:
-        raise Refused("without the current checkpoints, nothing is left of the line")
-    call = _call(project, module, statement)
-    options: list[str] = []
-    imports: tuple[codemod.Change, ...] = ()
-    if stage.policy is not None:
-        policies = written(project, module, "jax.checkpoint_policies", call)
-        options.append(f"policy={policies.text}.{stage.policy}")
-        imports = policies.changes
-    if stage.decision != BODY:
-        return [*imports, *wrap_call(project, module, call, options, arrays=arrays)]
-    bodies = [call.args[n] for n in body_positions(project, module, call) if n < len(call.args)]
-    if len(bodies) != 1:
-        raise Refused("the line does not run a JAX loop with one visible body")
-    return [*imports, *wrap_body(project, module, call, bodies[0], options)]

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from ..measure.worker.records import WRAPPED, Chain, Choice, Link, Need
+from ..measure.worker.records import PLAIN, WRAPPED, Chain, Choice, Link, Need
 
 GROUP = "group"
 
 # File, function and line.
 Place = tuple[str, str, int]
+# Start, stop, kind and policy of a checkpoint on a run of equations.
+Run = tuple[int, int, str, "str | None"]
 
 # A longer group saves almost nothing: it drops the arrays between its stages, and while it runs
 # backward it holds all their residuals.
@@ -58,10 +60,35 @@ def promise(path: Sequence[Arc], forward: int = 0) -> Need:
     return Need(peak, forward + sum(arc.flops for arc in path))
 
 
-def arcs(chain: Chain, *, grouped: bool = True) -> list[list[Arc]]:
-    """Return the arcs that start at each stage, with groups of stages if `grouped`."""
+class Writable(Protocol):
+    """The source that a placement is written into: which checkpoints can be written."""
+
+    def allows(self, chain: Chain, arc: Arc) -> bool:
+        """Return whether the checkpoint of an arc can be written."""
+
+    def allows_all_but_last(self, place: Place, kind: str) -> bool:
+        """Return whether a line with a checkpoint can go without it when it runs the last time."""
+
+
+def runs_of(chain: Chain, path: Sequence[Arc]) -> tuple[Run, ...]:
+    """Return the start, stop, kind and policy of each checkpoint of a path."""
+    links = chain.links
+    return tuple(
+        (
+            links[arc.start].start,
+            links[arc.stop - 1].stop,
+            WRAPPED if arc.kind == GROUP else arc.kind,
+            arc.policy,
+        )
+        for arc in path
+        if arc.kind != PLAIN
+    )
+
+
+def arcs(chain: Chain) -> list[list[Arc]]:
+    """Return the arcs that start at each stage."""
     return [
-        [*_single(chain.links, start), *(_groups(chain.links, start) if grouped else ())]
+        [*_single(chain.links, start), *_groups(chain.links, start)]
         for start in range(len(chain.links))
     ]
 

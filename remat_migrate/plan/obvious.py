@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from ..measure.worker.records import BODY, PLAIN, WRAPPED, Chain
-from .chain import Arc, occurrences
+from .chain import Arc, Writable, occurrences
 
 
 def obvious_paths(
-    chain: Chain, arcs: Sequence[Sequence[Arc]], *, all_times: bool = False
+    chain: Chain, arcs: Sequence[Sequence[Arc]], source: Writable | None = None
 ) -> Iterator[tuple[str, tuple[Arc, ...]]]:
     """Yield the name and path of each obvious placement of a chain.
 
@@ -19,7 +19,7 @@ def obvious_paths(
     Args:
         chain: the chain.
         arcs: the arcs that start at each stage.
-        all_times: whether a line that runs several times has one decision, without exception.
+        source: the source that the placements are written into, if any.
     """
     places = occurrences(chain)
     every = [number for number, link in enumerate(chain.links) if link.heavy]
@@ -33,8 +33,9 @@ def obvious_paths(
         for policy in policies:
             suffix = f" with {policy}" if policy else ""
             yield name + suffix, _path(arcs, chosen, policy)
-        is_tied = all_times and len(places[chain.links[chosen[-1]].place]) > 1
-        if len(chosen) > 1 and not is_tied:
+        last = chain.links[chosen[-1]].place
+        is_tied = source is not None and not source.allows_all_but_last(last, WRAPPED)
+        if len(chosen) > 1 and not (is_tied and len(places[last]) > 1):
             yield f"{name} but the last", _path(arcs, chosen[:-1], None)
 
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..measure.worker.records import PLAIN, Chain, Need
-from .chain import GROUP, Arc, Place
-
-Run = tuple[int, int, str, "str | None"]
+from .chain import GROUP, Arc, Place, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,21 @@ class StageDecision:
     def all_but_last(self) -> bool:
         """Whether the last run has no checkpoint."""
         return self.decision != PLAIN and self.wrapped < self.times
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a placement cannot be written into the source.
+
+    Attributes:
+        path: the file.
+        line: the line of a stage, or of a checkpoint to remove.
+        reason: the reason.
+    """
+
+    path: Path
+    line: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +100,9 @@ class Plan:
         tried: the number of traced placements.
         bare_compiled: compiled bytes without checkpoints, None if nothing was compiled.
         candidates: the compiled placements, the lowest peak first.
+        unwritten: a better placement, which cannot be written into the source.
+        obstacles: why it cannot be written.
+        others: further placements within the budget that can be written, the best first.
     """
 
     target: str
@@ -103,6 +119,9 @@ class Plan:
     tried: int = 0
     bare_compiled: int | None = None
     candidates: tuple[Placement, ...] = ()
+    unwritten: Placement | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+    others: tuple[Placement, ...] = ()
 
     @property
     def most_traced(self) -> int:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..measure.worker.records import PLAIN, WRAPPED, Chain, Need
-from .chain import GROUP, Arc, promise
+from ..measure.worker.records import Chain, Need
+from .chain import Arc, Run, Writable, promise, runs_of
 from .obvious import obvious_paths
-from .plan import Placement, Run, decisions
+from .plan import Placement, decisions
 from .solve import Solver
 
 _ROUNDS = 6
@@ -62,9 +62,10 @@ class Gradient:
 class Planner:
     """Solves one chain for budgets and traces the placements."""
 
-    def __init__(self, chain: Chain, gradient: Gradient, *, as_calls: bool = False) -> None:
-        self._chain, self._gradient, self._as_calls = chain, gradient, as_calls
-        self._solver = Solver(chain, as_calls=as_calls)
+    def __init__(self, chain: Chain, gradient: Gradient, source: Writable | None = None) -> None:
+        """Plan for a chain; with a `source`, only what can be written into it."""
+        self._chain, self._gradient, self._source = chain, gradient, source
+        self._solver = Solver(chain, source)
         self._least: dict[int, float] = {}
 
     def least(self, limit: int) -> float:
@@ -126,7 +127,7 @@ class Planner:
 
     def obvious(self, most: float) -> Iterator[Placement]:
         """Yield the obvious placements, except those that certainly need more FLOPs than `most`."""
-        found = obvious_paths(self._chain, self._solver.arcs, all_times=self._as_calls)
+        found = obvious_paths(self._chain, self._solver.arcs, self._source)
         for name, path in found:
             if self._promise(path).flops <= most:
                 yield self._placement(path, name)
@@ -135,15 +136,6 @@ class Planner:
         return promise(path, self._gradient.bare.flops)
 
     def _placement(self, path: tuple[Arc, ...], name: str = "") -> Placement:
-        links = self._chain.links
-        runs = tuple(
-            (links[arc.start].start, links[arc.stop - 1].stop, _kind(arc), arc.policy)
-            for arc in path
-            if arc.kind != PLAIN
-        )
+        runs = runs_of(self._chain, path)
         measured = self._gradient.traced(runs)
         return Placement(decisions(self._chain, path), self._promise(path), measured, runs, name)
-
-
-def _kind(arc: Arc) -> str:
-    return WRAPPED if arc.kind == GROUP else arc.kind

@@ -6,8 +6,9 @@ the traces.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import VerificationError
 from ..measure.options import MeasureOptions
@@ -20,10 +21,19 @@ from .compiling import compiled_candidates
 from .plan import Placement, Plan
 from .planner import Gradient, Planner
 
+if TYPE_CHECKING:
+    from .applying import Source
+
 # Promised FLOPs are exact to this share.
 _EXACT = 1.01
 # FLOPs that differ by less than this share are about equal.
 _EQUAL = 1.001
+
+
+# Placements to fall back on, if writing the best one turns out to be wrong.
+_OTHERS = 3
+
+OpenSource = Callable[[Sequence[tuple[Path, int]]], "Source"]
 
 
 def plan(
@@ -33,7 +43,7 @@ def plan(
     budget: Budget,
     *,
     pareto: bool = False,
-    as_calls: bool = False,
+    open_source: OpenSource | None = None,
 ) -> Plan:
     """Return the cheapest placement of checkpoints within a budget.
 
@@ -43,7 +53,8 @@ def plan(
         folder: the folder that names in the options are relative to.
         budget: how much memory it may use.
         pareto: whether to return the Pareto front, too.
-        as_calls: whether to allow only checkpoints on existing calls.
+        open_source: opens the source, given the files and lines of its current checkpoints. The
+            placement is then one that can be written into it.
 
     Raises:
         VerificationError: the target cannot be measured, or has no stages to checkpoint.
@@ -59,19 +70,39 @@ def plan(
             )
         bare = Need(*reply["bare"])
         gradient = Gradient(bare, session.ask)
-        planners = [Planner(chain, gradient, as_calls=as_calls) for chain in chains]
         # A share of the compiled peak is planned as the same share of the traced peak.
         reached = gradient.compiled(()) if options.compile else bare.peak_bytes
         limit = budget.bytes_of(reached)
         aim = limit * bare.peak_bytes // max(reached, 1)
-        tried = _solved(planners, aim)
-        tried += _obvious(planners, tried, aim, every=pareto or options.compile)
-        candidates: tuple[Placement, ...] = ()
-        if options.compile:
-            candidates = compiled_candidates(
+
+        def candidates_of(
+            planners: Sequence[Planner], *others: Placement
+        ) -> tuple[list[Placement], tuple[Placement, ...]]:
+            """Return the traced placements, with `others`, and the compiled ones among them."""
+            tried = _solved(planners, aim)
+            tried += _obvious(planners, tried, aim, every=pareto or options.compile)
+            tried += others
+            if not options.compile:
+                return tried, ()
+            return tried, compiled_candidates(
                 tried, limit, aim, gradient, lambda aim: _solved(planners, aim)
             )
+
+        planners = [Planner(chain, gradient) for chain in chains]
+        tried, candidates = candidates_of(planners)
         best, is_met = best_of(candidates or tried, limit)
+        sites = tuple((site.path, site.line) for site in found.sites)
+        ideal, obstacles, others = None, (), ()
+        if open_source is not None:
+            source = open_source(sites)
+            obstacles = source.apply(best.stages).obstacles
+            if obstacles:
+                ideal = best
+                planners = [Planner(chain, gradient, source) for chain in chains]
+                writable = [one for one in tried if not source.apply(one.stages).obstacles]
+                tried, candidates = candidates_of(planners, *writable)
+                best, is_met = best_of(candidates or tried, limit)
+            others = _next_best(candidates or tried, best, limit)
         front: tuple[Placement, ...] = ()
         if pareto:
             front = _front([*tried, *(one for each in planners for one in each.front())])
@@ -86,11 +117,21 @@ def plan(
             best,
             is_met,
             front,
-            tuple((site.path, site.line) for site in found.sites),
+            sites,
             gradient.tried,
             reached if options.compile else None,
             candidates,
+            ideal,
+            obstacles,
+            others,
         )
+
+
+def _next_best(tried: Sequence[Placement], best: Placement, limit: int) -> tuple[Placement, ...]:
+    """Return some placements within the budget besides the best, the cheapest first."""
+    distinct = {one.runs: one for one in tried if one.peak <= limit and one.runs != best.runs}
+    ordered = sorted(distinct.values(), key=lambda one: (one.measured.flops, one.peak))
+    return tuple(ordered[:_OTHERS])
 
 
 def _solved(planners: Sequence[Planner], limit: int) -> list[Placement]:

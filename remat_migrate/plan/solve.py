@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..measure.worker.records import Chain
-from .chain import Arc, arcs
+from .chain import Arc, Writable, arcs
 from .ties import Open, Ties
 
 BUCKETS = 500
@@ -40,16 +40,12 @@ class _Label(NamedTuple):
 class Solver:
     """Solves a chain for several budgets."""
 
-    def __init__(self, chain: Chain, *, as_calls: bool = False) -> None:
-        """Prepare the arcs.
-
-        Args:
-            chain: the chain.
-            as_calls: whether to allow only checkpoints on existing calls: no groups, and the same
-                decision for all iterations of a loop.
-        """
-        self._arcs = arcs(chain, grouped=not as_calls)
-        self._ties = Ties(chain, self._arcs, all_times=as_calls)
+    def __init__(self, chain: Chain, source: Writable | None = None) -> None:
+        """Prepare the arcs; with a `source`, those that can be written into it."""
+        self._arcs = arcs(chain)
+        if source is not None:
+            self._arcs = [[arc for arc in here if source.allows(chain, arc)] for here in self._arcs]
+        self._ties = Ties(chain, self._arcs, source)
 
     @property
     def arcs(self) -> list[list[Arc]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..measure.worker.records import PLAIN, WRAPPED, Chain
-from .chain import GROUP, Arc, Place, occurrences
+from .chain import GROUP, Arc, Place, Writable, occurrences
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Ties:
     """Finds the arcs that agree with earlier decisions."""
 
     def __init__(
-        self, chain: Chain, arcs: Sequence[Sequence[Arc]], *, all_times: bool = False
+        self, chain: Chain, arcs: Sequence[Sequence[Arc]], source: Writable | None = None
     ) -> None:
-        """Tie the lines of a chain; `all_times`: a loop's last iteration is like the others."""
-        self._all_times = all_times
+        """Tie the lines of a chain, so that the decisions can be written into a `source`."""
+        self._source = source
         self._links, self._arcs = chain.links, arcs
         self._places = occurrences(chain)
         self._is_tied = any(len(places) > 1 for places in self._places.values())
@@ -111,7 +111,9 @@ class Ties:
         if decision_of(arc) == decision:
             return True
         if arc.kind == PLAIN:
-            if self._all_times:
+            if self._source is not None and not self._source.allows_all_but_last(
+                place, decision.kind
+            ):
                 return False
             return not self._again(place, arc.start + max(len(decision.lines), 1))
         return decision.kind == GROUP and self._is_rest(decision, arc)

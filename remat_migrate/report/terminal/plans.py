@@ -12,7 +12,6 @@ from .weights import operations, size
 if TYPE_CHECKING:
     from ...engine.fix_rounds import FileChange
     from ...measure.worker.records import Cost
-    from ...plan.applying import Obstacle
     from ...plan.plan import Placement, Plan, StageDecision
 
 
@@ -41,6 +40,7 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         yield screen.paint("No checkpoint is needed.", "green", "bold")
     for stage in plan.best.stages:
         yield f"{screen.path(stage.path)}:{stage.line}  {_decision(stage)}"
+    yield from _fallback_lines(plan, screen)
     if plan.checkpoints:
         yield ""
         yield "The plan replaces the current checkpoints, which are removed."
@@ -58,11 +58,19 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
             yield f"  {_need(one.measured, plan)}  {_named(one)}"
 
 
-def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:
-    """Yield why a plan was not written."""
-    for one in obstacles:
-        yield f"{screen.path(one.path)}:{one.line}: cannot be written: {printable(one.reason)}"
-    yield "No files changed."
+def _fallback_lines(plan: Plan, screen: Screen) -> Iterator[str]:
+    """Yield why a better placement cannot be written, and what is lost."""
+    if plan.unwritten is None:
+        return
+    better, best = plan.unwritten, plan.best
+    yield ""
+    yield screen.paint("A better placement cannot be written into the source:", "yellow")
+    for one in plan.obstacles:
+        yield f"  {screen.path(one.path)}:{one.line}: {printable(one.reason)}"
+    yield f"  {_named(better)}: {_need(better.measured, plan)}"
+    yield f"  this one compared with it: {_difference(better.measured, best.measured)}"
+    if not plan.is_met:
+        yield f"  `--budget {best.peak}B` writes the lowest that can be written"
 
 
 def written_lines(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
@@ -71,13 +79,20 @@ def written_lines(changes: Sequence[FileChange], screen: Screen) -> Iterator[str
         yield f"{screen.path(change.path)}: written as planned; `remat-migrate undo` reverts it"
 
 
+def exceeded_line(plan: Plan, cost: Cost) -> str:
+    """Return what a rewritten source needs that needs more than planned."""
+    now = Need(cost.peak_bytes, cost.flops)
+    return (
+        f"the rewritten source needs {size(now.peak_bytes)}:"
+        f" {_difference(plan.best.measured, now)} compared with the plan"
+    )
+
+
 def rewritten_lines(plan: Plan, cost: Cost) -> Iterator[str]:
     """Yield what the rewritten source needs compared with the plan."""
     planned, now = plan.best.measured, Need(cost.peak_bytes, cost.flops)
     yield f"  planned    {_need(planned, plan)}"
     yield f"  rewritten  {_need(now, plan)}: {_difference(planned, now)}"
-    if now.peak_bytes > plan.most_traced:
-        yield f"the rewritten source needs more than planned, {size(plan.most_traced)}"
 
 
 def _peak(plan: Plan) -> str:

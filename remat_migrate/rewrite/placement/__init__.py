@@ -3,9 +3,22 @@
 All of this is unsafe in the sense of `Safety`: values and gradients stay, memory and time change.
 """
 
+from .expressions import wrap_expression
+from .groups import wrap_group
+from .iterations import before_last
 from .loop_bodies import wrap_body
-from .stages import move_to_stages
+from .stages import move_to_stages, wrap_submodule
 from .unwrapping import remove_site, set_option
 from .wrapping import wrap_call
 
-__all__ = ["move_to_stages", "remove_site", "set_option", "wrap_body", "wrap_call"]
+__all__ = [
+    "before_last",
+    "move_to_stages",
+    "remove_site",
+    "set_option",
+    "wrap_body",
+    "wrap_call",
+    "wrap_expression",
+    "wrap_group",
+    "wrap_submodule",
+]

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.statics.project_needs import project_needs
-from ...analysis.values.callees import Target, layers, targets_of
+from ...analysis.values.callees import Target, layers, targets_of, underlying
 from ...analysis.values.classes import class_annotations, class_chain
 from ...analysis.values.parameter_values import annotated_values
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
@@ -90,19 +90,27 @@ def receiver_of(value: Value) -> Value | None:
     return None
 
 
-def api_of_instance(project: Project, cls: Value, module: Module, call: ast.Call) -> str | None:
+def api_of_instance(
+    project: Project, cls: Value, module: Module, call: ast.Call, *, lifted: bool = False
+) -> str | None:
     """Return the Api for an instance of a library's class; None for the project's own classes.
+
+    With `lifted`, the module is passed to the checkpoint as an argument.
 
     Raises:
         Refused: it is a module that is wrapped in another way.
     """
-    if is_flax_class(project, cls):
+    if is_flax_class(project, underlying(cls) if lifted else cls):
+        if lifted:
+            return "flax.linen.remat"
         raise Refused("this calls a Flax module: wrap its class in `nn.remat`", module, call)
     names = [cls.name] if isinstance(cls, External) else []
     if isinstance(cls, Class):
         chain = class_chain(project.evaluator, cls)
         names += [base.name for base in chain if isinstance(base, External)]
     if any(name.startswith(_NNX) for name in names):
+        if lifted:
+            return "flax.nnx.remat"
         reason = "this calls a Flax nnx module: wrap a function of it in `nnx.remat`"
         raise Refused(reason, module, call)
     if any(name in _EQUINOX or name.startswith("equinox.nn.") for name in names):

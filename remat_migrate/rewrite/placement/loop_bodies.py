@@ -53,7 +53,7 @@ def wrap_body(
     check_selected(module, call, "the loop")
     values = project.values(module, body)
     if any(underlying(v) == _FLAX_SCAN for v in project.values(module, call.func)):
-        return _flax_body(project, module, call, body)
+        return _flax_body(project, module, call, body, options)
     api = _JAX
     for value in values:
         check_not_checkpointed(value, module, body, "the body")
@@ -87,7 +87,9 @@ def wrap_body(
     return [Replace(module, body, Code.of(code.around(function), body=body)), *reference.changes]
 
 
-def _flax_body(project: Project, module: Module, call: ast.Call, body: ast.expr) -> list[Change]:
+def _flax_body(
+    project: Project, module: Module, call: ast.Call, body: ast.expr, given: Sequence[str]
+) -> list[Change]:
     """Return the changes to `nn.scan(nn.remat(Block, prevent_cse=False))`, with the same names."""
     static: set[int] = set()
     values = project.values(module, body)
@@ -101,7 +103,7 @@ def _flax_body(project: Project, module: Module, call: ast.Call, body: ast.expr)
             static |= _flags(project, function)
     if not values:
         raise Refused("the body is unknown", module, body)
-    options = [f"static_argnums={tuple(sorted(static))!r}"] if static else []
+    options = [*given, *([f"static_argnums={tuple(sorted(static))!r}"] if static else [])]
     if is_real_loop(call):
         options.append("prevent_cse=False")
     reference = written(project, module, "flax.linen.remat", body)

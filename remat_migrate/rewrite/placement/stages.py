@@ -15,7 +15,8 @@ from ...analysis.sites.site import Site
 from ...analysis.sites.uses import Call
 from ...analysis.statics.mutated_state import changes_later
 from ...analysis.values.bind import bind_call
-from ...analysis.values.values import Class, Function
+from ...analysis.values.callees import targets_of
+from ...analysis.values.values import Class, Function, Instance
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.calls import pass_by_position
 from ..arguments.traced_arguments import Arrays
@@ -23,6 +24,7 @@ from ..checkpoint_code import CheckpointCode
 from ..flax_names import flax_name, is_flax_class, name_change, unnamed
 from ..imports import written
 from ..refusal import Refused
+from .callees import called_values
 from .loop_bodies import wrap_body
 from .staging import Stage, stages_of
 from .unwrapping import remove_site
@@ -113,6 +115,25 @@ def _wrapped(
     return wrap_call(
         project, stage.module, stage.call, options, checkpoint=checkpoint, arrays=arrays
     )
+
+
+def wrap_submodule(
+    project: Project, module: Module, call: ast.Call, options: list[str], arrays: Arrays
+) -> list[Change]:
+    """Return the changes that wrap the class of a called Flax submodule in `nn.remat`.
+
+    Raises:
+        Refused: the call is of something else, or its instances are not found.
+    """
+    values = called_values(project, module, call.func)
+    classes = [v.cls for v in values if isinstance(v, Instance) and is_flax_class(project, v.cls)]
+    function = module.enclosing_function(call)
+    if len(values) != 1 or not classes or not isinstance(classes[0], Class) or function is None:
+        raise Refused("it does not call a Flax submodule of a known class", module, call)
+    callees = tuple(t.function for v in values for t in targets_of(project.evaluator, v))
+    holder = Function(module, function)
+    stage = Stage(module, holder, call, None, False, classes[0], False, callees)
+    return _flax(project, stage, classes[0], options, arrays)
 
 
 def _flax(

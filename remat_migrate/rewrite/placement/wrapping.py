@@ -46,6 +46,7 @@ def wrap_call(
     known_arrays: Collection[int | str] | None = None,
     checkpoint: str = "jax.checkpoint",
     arrays: Arrays | None = None,
+    condition: str = "",
 ) -> list[Change]:
     """Return the changes that checkpoint one call.
 
@@ -58,6 +59,7 @@ def wrap_call(
             trace; all others are Python values. None without a trace.
         checkpoint: the Api of JAX to use, by qualified name.
         arrays: determines arrays without a trace.
+        condition: when to apply the checkpoint, by default always.
 
     Raises:
         Refused: a checkpoint changes what the call does, or may do so.
@@ -82,10 +84,21 @@ def wrap_call(
         raise Refused(reason, module, call)
     reference = written(project, module, checkpoint if api == _JAX else api, call)
     code = CheckpointCode(reference.text, tuple(options))
-    if closed or may_lack_hash(project, values):
+    if not closed and not may_lack_hash(project, values):
+        changes: list[Change] = [
+            Replace(module, call.func, Code.of(code.around("{f}"), f=call.func))
+        ]
+        if condition:
+            callee, whole = module.segment(call.func), module.segment(call)
+            if "{" in whole:
+                raise Refused("its arguments hold braces", module, call)
+            given = whole.removeprefix(callee)
+            text = f"{code.around(callee)}{given} if {condition} else {{call}}"
+            changes = [Replace(module, call, Code.of(text, call=call))]
+    elif not condition:
         changes = _around_call(module, call, traced, code)
     else:
-        changes = [Replace(module, call.func, Code.of(code.around("{f}"), f=call.func))]
+        raise Refused("not all arguments are known to be arrays", module, call)
     return [*changes, *reference.changes]
 
 

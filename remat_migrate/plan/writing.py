@@ -1,0 +1,198 @@
+"""Write the checkpoint of one stage: find its statement, and what of it is the stage."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..analysis import Module, Project
+from ..analysis.values.values import Instance, Wrapped
+from ..codemod import changes as codemod
+from ..measure.worker.records import BODY, WRAPPED
+from ..rewrite.arguments.traced_arguments import Arrays
+from ..rewrite.imports import written
+from ..rewrite.placement import (
+    before_last,
+    wrap_body,
+    wrap_call,
+    wrap_expression,
+    wrap_group,
+    wrap_submodule,
+)
+from ..rewrite.placement.loop_bodies import body_positions
+from ..rewrite.refusal import Refused
+from .chain import GROUP
+from .plan import StageDecision
+
+# `x = x + f(x)`: a sum has no residuals, so that all residuals of the line are those of the call.
+_SUMS = ast.Add | ast.Sub
+_NO_RESIDUALS = ast.Name | ast.Attribute | ast.Constant
+_SCAN = "flax.linen.scan"
+
+
+def statement_on(module: Module, line: int, function: str) -> ast.stmt:
+    """Return the simple statement on a line of a function.
+
+    Raises:
+        Refused: there is none, or another function runs the line.
+    """
+    found = [
+        node
+        for node in module.nodes
+        if isinstance(node, ast.stmt)
+        and not hasattr(node, "body")
+        and not isinstance(node, ast.Match)
+        and node.lineno <= line <= (node.end_lineno or line)
+    ]
+    if len(found) != 1:
+        raise Refused("the line is not one statement that runs the stage")
+    around = module.enclosing_function(found[0])
+    if getattr(around, "name", None) != function.rpartition(".")[2]:
+        # A lambda or a comprehension runs the stage.
+        raise Refused("the line runs the stage in an expression: write it as a statement")
+    return found[0]
+
+
+def checkpointed(
+    project: Project,
+    stage: StageDecision,
+    module: Module,
+    statements: tuple[ast.stmt, ...],
+    arrays: Arrays,
+) -> list[codemod.Change]:
+    """Return the changes that write the checkpoint of a stage, or of a group of stages.
+
+    Args:
+        project: the project without its current checkpoints.
+        stage: the decision.
+        module: the module of the stage.
+        statements: the statement of each stage of the group, or of the only stage.
+        arrays: determines which expressions are arrays.
+
+    Raises:
+        Refused: it cannot be written.
+    """
+    options: list[str] = []
+    imports: tuple[codemod.Change, ...] = ()
+    if stage.policy is not None:
+        policies = written(project, module, "jax.checkpoint_policies", statements[0])
+        options.append(f"policy={policies.text}.{stage.policy}")
+        imports = policies.changes
+    if stage.decision != WRAPPED and stage.all_but_last:
+        raise Refused("the last iteration of the loop differs: move it out of the loop")
+    if stage.decision == GROUP:
+        return [*imports, *wrap_group(project, module, statements, options, arrays)]
+    [statement] = statements
+    value = _value(statement)
+    if stage.decision == BODY:
+        return [*imports, *_on_body(project, module, value, options)]
+    condition, counting = "", []
+    if stage.all_but_last:
+        condition, counting = before_last(module, statement, stage.times - stage.wrapped)
+    made = _on_value(project, module, statement, value, options, arrays, condition)
+    return [*imports, *counting, *made]
+
+
+def _on_body(
+    project: Project, module: Module, value: ast.expr, options: list[str]
+) -> list[codemod.Change]:
+    for call in (node for node in _run_by(value) if isinstance(node, ast.Call)):
+        positions = body_positions(project, module, call)
+        bodies = [call.args[n] for n in positions if n < len(call.args)]
+        if len(bodies) == 1:
+            return wrap_body(project, module, call, bodies[0], options)
+        for found in project.values(module, call.func):
+            cls = found.cls if isinstance(found, Instance) else None
+            if isinstance(cls, Wrapped) and cls.how == _SCAN and isinstance(cls.node, ast.Call):
+                if cls.node.args:
+                    own = cls.module
+                    return wrap_body(project, own, cls.node, cls.node.args[0], options)
+    raise Refused("the line does not run a JAX loop with one visible body")
+
+
+def _on_value(
+    project: Project,
+    module: Module,
+    statement: ast.stmt,
+    value: ast.expr,
+    options: list[str],
+    arrays: Arrays,
+    condition: str,
+) -> list[codemod.Change]:
+    """Wrap the class of a Flax submodule, or else the callee, or else the whole expression."""
+    if isinstance(value, ast.Call) and not _computes_arguments(project, module, value, arrays):
+        try:
+            if not condition:
+                return wrap_submodule(project, module, value, options, arrays)
+        except Refused:
+            pass  # its call is wrapped instead
+        try:
+            return wrap_call(project, module, value, options, arrays=arrays, condition=condition)
+        except Refused:
+            pass  # passes modules, or closes over what the call needs
+    return wrap_expression(
+        project,
+        module,
+        value,
+        options,
+        arrays=arrays,
+        assigned=_assigned(statement),
+        condition=condition,
+    )
+
+
+def _value(statement: ast.stmt) -> ast.expr:
+    """Return what a statement computes, without the sum of it and a name."""
+    match statement:
+        case (
+            ast.Assign(value=value)
+            | ast.AnnAssign(value=ast.expr() as value)
+            | ast.Return(value=ast.expr() as value)
+            | ast.Expr(value=value)
+        ):
+            pass
+        case ast.AugAssign(op=op, value=value) if isinstance(op, _SUMS):
+            pass
+        case _:
+            raise Refused("the line has no call to checkpoint")
+    while True:
+        match value:
+            case ast.BinOp(left=left, right=right, op=op) if isinstance(op, _SUMS):
+                parts = [left, right]
+            case ast.Tuple(elts=parts):
+                pass
+            case _:
+                return value
+        computed = [part for part in parts if not isinstance(part, _NO_RESIDUALS)]
+        if len(computed) != 1:
+            return value
+        [value] = computed
+
+
+def _assigned(statement: ast.stmt) -> frozenset[str]:
+    """Return the name that a statement assigns its value to."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+            return frozenset({name})
+    return frozenset()
+
+
+def _computes_arguments(
+    project: Project, module: Module, call: ast.Call, arrays: Arrays
+) -> bool:
+    """Return whether the line computes more than a call: arguments, or its callee."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(
+        isinstance(node, ast.Call) and arrays.kind(module, node) != "python"
+        for part in given
+        for node in _run_by(part)
+    )
+
+
+def _run_by(node: ast.expr) -> Iterator[ast.AST]:
+    """Yield the nodes that evaluating an expression runs, without the bodies of lambdas."""
+    if not isinstance(node, ast.Lambda):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from _run_by(child)

@@ -1,0 +1,212 @@
+"""Checkpoints an expression, whatever it calls.
+
+    x + f(p, norm(x))             ->  x + jax.checkpoint(lambda p, x: f(p, norm(x)))(p, x)
+    self.up(self.norm(x), train)  ->  nn.remat(lambda self, x: self.up(self.norm(x), train))(self, x)
+
+Arrays are parameters of the lambda, and so are the modules of Flax: its checkpoints see only the
+variables of modules that are passed. The lambda closes over everything else. Submodules that a
+compact method creates in the lambda keep their names.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from ...analysis import Module, Project
+from ...analysis.names.scopes import FunctionNode, parameters
+from ...analysis.values.callees import targets_of, underlying
+from ...analysis.values.classes import class_chain
+from ...analysis.values.values import Class, External, Value
+from ...codemod.changes import Change, Code, Replace
+from ..arguments.traced_arguments import Arrays
+from ..checkpoint_code import CheckpointCode
+from ..flax_names import is_flax_class
+from ..imports import written
+from ..refusal import Refused, check_selected
+from .callees import (
+    api_of_instance,
+    called_values,
+    check_compile_time,
+    check_not_checkpointed,
+    receiver_of,
+    uses_haiku,
+)
+from .hazards import check_hazards
+
+_JAX, _LINEN, _NNX = "jax.checkpoint", "flax.linen.remat", "flax.nnx.remat"
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def wrap_expression(
+    project: Project,
+    module: Module,
+    value: ast.expr,
+    options: Sequence[str] = (),
+    *,
+    arrays: Arrays,
+    assigned: Collection[str] = (),
+    condition: str = "",
+) -> list[Change]:
+    """Return the changes that checkpoint an expression.
+
+    Args:
+        project: the project.
+        module: the module of the expression.
+        value: the expression.
+        options: options of the checkpoint, as `name=value`.
+        arrays: determines arrays without a trace.
+        assigned: names that get the value of the expression, which are arrays.
+        condition: when to apply the checkpoint, by default always.
+
+    Raises:
+        Refused: a checkpoint changes what the expression does, or may do so.
+    """
+    check_selected(module, value, "the expression")
+    api, modules = lifting(project, module, [value])
+    names = {name: None for name in modules}
+    for node in free_names(module, [value]):
+        if node.id in names or not is_local(module, node):
+            continue
+        if node.id in assigned or arrays.kind(module, node) == "array":
+            names[node.id] = None
+    reference = written(project, module, api, value)
+    code = CheckpointCode(reference.text, tuple(options))
+    given = ", ".join(names)
+    text = code.around(f"lambda {given}: {{value}}" if given else "lambda: {value}") + f"({given})"
+    if condition:
+        text = f"{text} if {condition} else {{value}}"
+    return [Replace(module, value, Code.of(text, value=value)), *reference.changes]
+
+
+def lifting(
+    project: Project, module: Module, nodes: Sequence[ast.AST]
+) -> tuple[str, tuple[str, ...]]:
+    """Return the Api that can wrap code, and the names of the modules that it must be passed.
+
+    Raises:
+        Refused: a checkpoint changes what the code does, or may do so.
+    """
+    apis: dict[str, None] = {}
+    modules: dict[str, None] = {}
+    calls = [n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
+    for call in calls:
+        if any(isinstance(around, _COMPREHENSIONS) for around in _between(module, call, nodes)):
+            raise Refused("a comprehension runs the stage: write it as a loop", module, call)
+        values = called_values(project, module, call.func)
+        own = set(_apis_of_values(project, module, call, values))
+        if not values and _is_unknown_callee(module, call):
+            own |= _api_of_context(project, module, call)
+        for api in own:
+            apis[api] = None
+            if api in (_LINEN, _NNX):
+                modules[_module_name(project, module, call, values)] = None
+    apis.pop(_JAX, None)
+    if len(apis) > 1:
+        raise Refused("this may call modules of several libraries", module, nodes[0])
+    api = next(iter(apis), _JAX)
+    if api == _LINEN and len(modules) > 1:
+        raise Refused("this calls several Flax modules from outside: move it into a method", module)
+    if api not in (_LINEN, _NNX):
+        for call in calls:
+            for value in called_values(project, module, call.func):
+                for target in targets_of(project.evaluator, value):
+                    check_hazards(project, target.function)
+                    check_compile_time(project, target)
+    return api, tuple(modules)
+
+
+def _between(module: Module, node: ast.AST, nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes around a node within some code."""
+    for around in module.ancestors(node):
+        yield around
+        if around in nodes:
+            return
+
+
+def _apis_of_values(
+    project: Project, module: Module, call: ast.Call, values: Collection[Value]
+) -> Iterator[str]:
+    for value in values:
+        check_not_checkpointed(value, module, call, "the function")
+        made = underlying(value)
+        if isinstance(made, Class | External) and is_flax_class(project, made):
+            yield _LINEN  # a submodule of a compact method
+            continue
+        receiver = receiver_of(value)
+        if receiver is not None:
+            yield api_of_instance(project, receiver, module, call, lifted=True) or _JAX
+        if any(uses_haiku(project, t.function, set()) for t in targets_of(project.evaluator, value)):
+            yield "haiku.remat"
+        if isinstance(value, External) and value.name.startswith("haiku."):
+            yield "haiku.remat"
+
+
+def _is_unknown_callee(module: Module, call: ast.Call) -> bool:
+    """Return whether a call may be of a module that a local variable or `self` holds."""
+    root = _root(call.func)
+    return root is not None and is_local(module, root)
+
+
+def _api_of_context(project: Project, module: Module, call: ast.Call) -> set[str]:
+    """Return the Api of the library whose module's method makes a call of an unknown callee."""
+    method = _method_around(module, call)
+    root = _root(call.func)
+    assert root is not None
+    if method is None or not (call.func is root or root.id == parameters(method[0])[0].arg):
+        return set()  # methods of arrays, such as `x.reshape`, are not calls of modules
+    cls = Class(module, method[1])
+    if is_flax_class(project, cls):
+        return {_LINEN}
+    bases = class_chain(project.evaluator, cls)
+    names = [base.name for base in bases if isinstance(base, External)]
+    if any(name.startswith("flax.nnx.") for name in names):
+        return {_NNX}
+    return {"equinox.filter_checkpoint"} if any(n.startswith("equinox.") for n in names) else set()
+
+
+def _method_around(module: Module, node: ast.AST) -> tuple[FunctionNode, ast.ClassDef] | None:
+    """Return the method that contains a node, also in a nested function, and its class."""
+    for around in module.ancestors(node):
+        if isinstance(around, FunctionNode):
+            cls = module.enclosing_class(around)
+            if cls is not None and parameters(around):
+                return around, cls
+    return None
+
+
+def _module_name(
+    project: Project, module: Module, call: ast.Call, values: Collection[Value]
+) -> str:
+    """Return the name of the module that a call of a Flax module reaches."""
+    root = _root(call.func)
+    is_made = any(isinstance(underlying(v), Class | External) for v in values)
+    if root is not None and not is_made and is_local(module, root):
+        return root.id
+    method = _method_around(module, call)
+    if method is None:
+        raise Refused("a function outside its module calls a Flax module", module, call)
+    return parameters(method[0])[0].arg
+
+
+def _root(node: ast.expr) -> ast.Name | None:
+    """Return the name that an expression such as `self.blocks[0]` starts with."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def free_names(module: Module, nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
+    """Yield the names that code reads from outside."""
+    inside = {inner for node in nodes for inner in ast.walk(node)}
+    for node in nodes:
+        for name in ast.walk(node):
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
+                bindings = module.reaching(name)
+                if not bindings or any(binding.node not in inside for binding in bindings):
+                    yield name
+
+
+def is_local(module: Module, name: ast.Name) -> bool:
+    """Return whether a name is bound in a function."""
+    return any(binding.scope.parent is not None for binding in module.reaching(name))

@@ -1,0 +1,179 @@
+"""`plan --apply` in every code style: the written source computes the same and needs as promised.
+
+The models are those in `fixtures/measured/styles`. Peaks are those of the compiled programs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from measuring import share, worker_for
+
+jax = pytest.importorskip("jax")
+
+from remat_migrate.cli.plan_writing import Writing  # noqa: E402
+from remat_migrate.measure.options import MeasureOptions  # noqa: E402
+from remat_migrate.measure.session import Session, measuring  # noqa: E402
+from remat_migrate.measure.target import parse_target  # noqa: E402
+from remat_migrate.measure.worker.records import PLAIN  # noqa: E402
+from remat_migrate.plan.applying import Source  # noqa: E402
+from remat_migrate.plan.chain import Run, chain_from, runs_of  # noqa: E402
+from remat_migrate.plan.obvious import obvious_paths  # noqa: E402
+from remat_migrate.plan.plan import StageDecision, decisions  # noqa: E402
+from remat_migrate.plan.solve import Solver  # noqa: E402
+from remat_migrate.verify.session import Worker  # noqa: E402
+
+STYLES = Path(__file__).parents[2] / "fixtures/measured/styles"
+LIBRARIES = {
+    "linen_setup": "flax",
+    "linen_compact": "flax",
+    "linen_scan": "flax",
+    "nnx_loop": "flax",
+    "haiku_loop": "haiku",
+    "equinox_loop": "equinox",
+}
+EVERY, POLICY, LAST = "every block", "every block, dots saved", "all but the last"
+DOTS = "dots_with_no_batch_dims_saveable"
+# The share by which the compiled program may differ from the promise.
+CLOSE = 0.1
+# As in the measuring process, see `choose_scheduler`.
+VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
+SCHEDULER = (
+    {"xla_cpu_enable_concurrency_optimized_scheduler": False} if (0, 5) <= VERSION < (0, 11) else {}
+)
+
+
+@dataclass(frozen=True)
+class Style:
+    """A model in one style, and the source that plans are written into."""
+
+    name: str
+    session: Session
+    source: Source
+
+    def placement(self, kind: str) -> tuple[tuple[StageDecision, ...], tuple[Run, ...]]:
+        """Return the placement of a kind on the line that runs the blocks."""
+        wanted = {EVERY: "", POLICY: f" with {DOTS}", LAST: " but the last"}[kind]
+        for data in self.session.ask("chains")["chains"]:
+            chain = chain_from(data)
+            arcs = Solver(chain, self.source).arcs
+            for name, path in obvious_paths(chain, arcs, self.source):
+                stages = decisions(chain, path)
+                chosen = [stage for stage in stages if stage.decision != PLAIN]
+                if name.endswith(("stage" + wanted, "stages" + wanted)) and len(chosen) == 1:
+                    return stages, runs_of(chain, path)
+        raise AssertionError(f"{kind} cannot be written")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("styles")
+    shutil.copytree(STYLES, folder, dirs_exist_ok=True)
+    (folder / "pyproject.toml").touch()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def worker(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
+
+
+@pytest.fixture
+def style(
+    request: pytest.FixtureRequest, folder: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Style]:
+    name = request.param
+    pytest.importorskip(LIBRARIES.get(name, "jax"))
+    share(worker, monkeypatch)
+    target = parse_target(f"{name}:loss", folder)
+    options = MeasureOptions(args=f"{name}:arguments")
+    with measuring(target, options, folder) as session:
+        yield Style(name, session, Writing(target, options, folder).open_source(()))
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # Flax looks it up
+    spec.loader.exec_module(module)
+    return module
+
+
+def ran(module: ModuleType, shapes: Any) -> tuple[int, list[Any]]:
+    """Return the compiled bytes besides the inputs, and the value and the gradients."""
+    made = np.random.default_rng(0)
+    leaves, tree = jax.tree.flatten(shapes)
+    places = [n for n, leaf in enumerate(leaves) if hasattr(leaf, "shape")]
+
+    def loss(weights: Any, x: Any) -> Any:
+        whole = list(leaves)
+        for place, leaf in zip(places, [*weights, x], strict=True):
+            whole[place] = leaf
+        return module.loss(*jax.tree.unflatten(tree, whole))
+
+    *weights, x = [
+        jax.numpy.asarray(made.normal(size=leaves[n].shape) / 8, leaves[n].dtype) for n in places
+    ]
+    program = jax.jit(jax.value_and_grad(loss)).lower(weights, x).compile(SCHEDULER)
+    memory = program.memory_analysis()
+    needed = memory.temp_size_in_bytes + memory.output_size_in_bytes
+    return needed, jax.tree.leaves(program(weights, x))
+
+
+ALL = [path.stem for path in sorted(STYLES.glob("*.py"))]
+SCANS = ("scan", "linen_scan")
+DEFAULT = {"plain_loop": LAST, "linen_setup": POLICY, "nnx_loop": LAST, "equinox_loop": POLICY}
+
+
+@pytest.mark.parametrize(
+    ("style", "kind"),
+    [
+        pytest.param(
+            name,
+            kind,
+            marks=() if DEFAULT.get(name, EVERY) == kind else pytest.mark.slow,
+            id=f"{name}, {kind}",
+        )
+        for name in ALL
+        for kind in (EVERY, POLICY, LAST)
+        if not (name in SCANS and kind == LAST)
+    ],
+    indirect=["style"],
+)
+def test_written_as_promised(style, kind, folder):
+    stages, runs = style.placement(kind)
+    promised = style.session.ask("compile_runs", runs=runs)["bytes"]
+    [change] = style.source.apply(stages).changes
+    path = folder / f"{style.name}_{kind.replace(' ', '_')}.py"
+    path.write_text(change.after.text)
+    old, new = load(folder / f"{style.name}.py"), load(path)
+    shapes = old.arguments()
+    assert names(new.arguments()) == names(shapes)
+    bare, before = ran(old, shapes)
+    needed, after = ran(new, new.arguments())
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-6)
+    print(f"{style.name}, {kind}: {bare} bytes, promised {promised}, written {needed}")
+    assert needed == pytest.approx(promised, rel=CLOSE)
+    assert needed < 0.9 * bare
+
+
+def names(shapes: Any) -> list[tuple[str, tuple[int, ...]]]:
+    """Return the paths and shapes of all arrays."""
+    return [
+        (jax.tree_util.keystr(path), leaf.shape)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(shapes)
+        if hasattr(leaf, "shape")
+    ]
