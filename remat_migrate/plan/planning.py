@@ -102,6 +102,8 @@ def plan(
                 writable = [one for one in tried if not source.apply(one.stages).obstacles]
                 tried, candidates = candidates_of(planners, *writable)
                 best, is_met = best_of(candidates or tried, limit)
+                if is_met and _is_as_good(best, ideal):
+                    ideal, obstacles = None, ()
             others = _next_best(candidates or tried, best, limit)
         front: tuple[Placement, ...] = ()
         if pareto:
@@ -125,6 +127,13 @@ def plan(
             obstacles,
             others,
         )
+
+
+def _is_as_good(one: Placement, other: Placement) -> bool:
+    """Return whether a placement needs about as little as another."""
+    return (
+        one.measured.flops <= _EXACT * other.measured.flops and one.peak <= _EXACT * other.peak
+    )
 
 
 def _next_best(tried: Sequence[Placement], best: Placement, limit: int) -> tuple[Placement, ...]:

@@ -19,6 +19,7 @@ from ..rewrite.placement import (
     wrap_group,
     wrap_submodule,
 )
+from ..rewrite.placement.expressions import lifting
 from ..rewrite.placement.loop_bodies import body_positions
 from ..rewrite.refusal import Refused
 from .chain import GROUP
@@ -88,6 +89,7 @@ def checkpointed(
         return [*imports, *_on_body(project, module, value, options)]
     condition, counting = "", []
     if stage.all_but_last:
+        lifting(project, module, [value])  # refuses for better reasons
         condition, counting = before_last(module, statement, stage.times - stage.wrapped)
     made = _on_value(project, module, statement, value, options, arrays, condition)
     return [*imports, *counting, *made]
@@ -158,15 +160,22 @@ def _value(statement: ast.stmt) -> ast.expr:
     while True:
         match value:
             case ast.BinOp(left=left, right=right, op=op) if isinstance(op, _SUMS):
-                parts = [left, right]
+                computed = [p for p in (left, right) if not isinstance(p, _NO_RESIDUALS)]
             case ast.Tuple(elts=parts):
-                pass
+                computed = [part for part in parts if any(map(_is_work, ast.walk(part)))]
+            case ast.ListComp(elt=part, generators=[_]):
+                computed = [part]
             case _:
                 return value
-        computed = [part for part in parts if not isinstance(part, _NO_RESIDUALS)]
         if len(computed) != 1:
             return value
         [value] = computed
+
+
+def _is_work(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) or (
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+    )
 
 
 def _assigned(statement: ast.stmt) -> frozenset[str]:

@@ -7,8 +7,8 @@ import itertools
 import pytest
 from planned_chains import paths, random_chain
 
-from remat_migrate.measure.worker.records import PLAIN, WRAPPED
-from remat_migrate.plan.chain import GROUP, Arc, promise
+from remat_migrate.measure.worker.records import PLAIN, WRAPPED, Chain
+from remat_migrate.plan.chain import GROUP, Arc, Place, promise
 from remat_migrate.plan.solve import Solver
 from remat_migrate.plan.ties import Open, Ties
 
@@ -94,9 +94,17 @@ def test_repeated_line_has_one_decision(shape, share):
 @pytest.mark.parametrize("share", [0.4, 0.6, 0.8])
 @pytest.mark.parametrize("seed", range(5))
 def test_decisions_at_calls(seed, share):
-    """No group, and one decision for all times that a line runs."""
+    """Where only calls can be written: no group, and one decision for all times of a line."""
+
+    class Calls:
+        def allows(self, chain: Chain, arc: Arc) -> bool:
+            return arc.kind != GROUP
+
+        def allows_all_but_last(self, place: Place, kind: str) -> bool:
+            return False
+
     lines = [1, 2] * 4
-    solver = Solver(random_chain(seed, 8, lines), as_calls=True)
+    solver = Solver(random_chain(seed, 8, lines), Calls())
     path = solver.solve(int(share * promise([here[0] for here in solver.arcs]).peak_bytes))
     for line in set(lines):
         assert len({(arc.kind, arc.policy) for arc in path or () if line in arc.lines}) <= 1

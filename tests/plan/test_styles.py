@@ -9,7 +9,7 @@ import importlib.util
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,9 +24,9 @@ from remat_migrate.cli.plan_writing import Writing  # noqa: E402
 from remat_migrate.measure.options import MeasureOptions  # noqa: E402
 from remat_migrate.measure.session import Session, measuring  # noqa: E402
 from remat_migrate.measure.target import parse_target  # noqa: E402
-from remat_migrate.measure.worker.records import PLAIN  # noqa: E402
+from remat_migrate.measure.worker.records import PLAIN, WRAPPED  # noqa: E402
 from remat_migrate.plan.applying import Source  # noqa: E402
-from remat_migrate.plan.chain import Run, chain_from, runs_of  # noqa: E402
+from remat_migrate.plan.chain import GROUP, Run, chain_from, runs_of  # noqa: E402
 from remat_migrate.plan.obvious import obvious_paths  # noqa: E402
 from remat_migrate.plan.plan import StageDecision, decisions  # noqa: E402
 from remat_migrate.plan.solve import Solver  # noqa: E402
@@ -42,6 +42,7 @@ LIBRARIES = {
     "equinox_loop": "equinox",
 }
 EVERY, POLICY, LAST = "every block", "every block, dots saved", "all but the last"
+PAIRS = "in groups of two"
 DOTS = "dots_with_no_batch_dims_saveable"
 # The share by which the compiled program may differ from the promise.
 CLOSE = 0.1
@@ -62,6 +63,13 @@ class Style:
 
     def placement(self, kind: str) -> tuple[tuple[StageDecision, ...], tuple[Run, ...]]:
         """Return the placement of a kind on the line that runs the blocks."""
+        if kind == PAIRS:
+            stages, (one, two, three) = self.placement(EVERY)
+            [block] = [stage for stage in stages if stage.decision != PLAIN]
+            pairs = replace(block, decision=GROUP, group=(block.line, block.line))
+            # The last group is shorter.
+            runs = (one[0], two[1], WRAPPED, None), three
+            return tuple(pairs if stage is block else stage for stage in stages), runs
         wanted = {EVERY: "", POLICY: f" with {DOTS}", LAST: " but the last"}[kind]
         for data in self.session.ask("chains")["chains"]:
             chain = chain_from(data)
@@ -147,8 +155,8 @@ DEFAULT = {"plain_loop": LAST, "linen_setup": POLICY, "nnx_loop": LAST, "equinox
             id=f"{name}, {kind}",
         )
         for name in ALL
-        for kind in (EVERY, POLICY, LAST)
-        if not (name in SCANS and kind == LAST)
+        for kind in (EVERY, POLICY, LAST, PAIRS)
+        if not (name in SCANS and kind in (LAST, PAIRS))
     ],
     indirect=["style"],
 )

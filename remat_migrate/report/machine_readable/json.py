@@ -90,6 +90,18 @@ def render_plan(plan: Plan, screen: Screen) -> str:
         },
         "as_it_is": {**_need(plan.now), "checkpoints": plan.checkpoints},
         **_placement(plan.best, screen.folder),
+        "not_writable": plan.unwritten
+        and {
+            **_placement(plan.unwritten, screen.folder),
+            "obstacles": [
+                {
+                    "path": display_path(one.path, screen.folder),
+                    "line": one.line,
+                    "reason": one.reason,
+                }
+                for one in plan.obstacles
+            ],
+        },
         "compiled": [_placement(one, screen.folder) for one in plan.candidates],
         "pareto": [_placement(one, screen.folder) for one in plan.pareto],
     }

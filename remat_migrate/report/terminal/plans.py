@@ -69,7 +69,7 @@ def _fallback_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         yield f"  {screen.path(one.path)}:{one.line}: {printable(one.reason)}"
     yield f"  {_named(better)}: {_need(better.measured, plan)}"
     yield f"  this one compared with it: {_difference(better.measured, best.measured)}"
-    if not plan.is_met:
+    if not plan.is_met and best.runs:
         yield f"  `--budget {best.peak}B` writes the lowest that can be written"
 
 

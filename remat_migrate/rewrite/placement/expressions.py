@@ -73,9 +73,10 @@ def wrap_expression(
     reference = written(project, module, api, value)
     code = CheckpointCode(reference.text, tuple(options))
     given = ", ".join(names)
-    text = code.around(f"lambda {given}: {{value}}" if given else "lambda: {value}") + f"({given})"
+    body = "({value})" if isinstance(value, ast.Tuple) else "{value}"
+    text = code.around(f"lambda {given}: {body}" if given else f"lambda: {body}") + f"({given})"
     if condition:
-        text = f"{text} if {condition} else {{value}}"
+        text = f"{text} if {condition} else {body}"
     return [Replace(module, value, Code.of(text, value=value)), *reference.changes]
 
 
@@ -100,7 +101,7 @@ def lifting(
         for api in own:
             apis[api] = None
             if api in (_LINEN, _NNX):
-                modules[_module_name(project, module, call, values)] = None
+                modules[_module_name(module, call, values, nodes)] = None
     apis.pop(_JAX, None)
     if len(apis) > 1:
         raise Refused("this may call modules of several libraries", module, nodes[0])
@@ -176,13 +177,19 @@ def _method_around(module: Module, node: ast.AST) -> tuple[FunctionNode, ast.Cla
 
 
 def _module_name(
-    project: Project, module: Module, call: ast.Call, values: Collection[Value]
+    module: Module, call: ast.Call, values: Collection[Value], nodes: Sequence[ast.AST]
 ) -> str:
-    """Return the name of the module that a call of a Flax module reaches."""
+    """Return the name outside some code of the module that holds the one that is called."""
     root = _root(call.func)
     is_made = any(isinstance(underlying(v), Class | External) for v in values)
     if root is not None and not is_made and is_local(module, root):
-        return root.id
+        if root in free_names(module, nodes):
+            return root.id
+        # `for block in self.blocks`
+        held = [b.value for b in module.reaching(root) if b.kind == "element"]
+        roots = {each.id for value in held if value and (each := _root(value))}
+        if len(roots) == 1:
+            return roots.pop()
     method = _method_around(module, call)
     if method is None:
         raise Refused("a function outside its module calls a Flax module", module, call)

@@ -64,7 +64,8 @@ def wrap_group(
         loop = loop_around(module, statements[0])
         if loop is not above:
             raise Refused("the stages of the group are not in one block", module, statements[0])
-        nested = _Nested(project, module, list(loop.body), options, arrays)
+        # A parameter would get a gradient from each chunk, also where a chunk does not use it.
+        nested = _Nested(project, module, [loop], options, None)
         return [_in_chunks(module, loop, times, nested), *nested.imports]
     first, last = suite.index(distinct[0]), suite.index(distinct[-1])
     if first > last:
@@ -94,8 +95,9 @@ class _Nested:
         module: Module,
         body: Sequence[ast.stmt],
         options: Sequence[str],
-        arrays: Arrays,
+        arrays: Arrays | None,
     ) -> None:
+        """Find the parameters; with `arrays`, all arrays that the body reads are among them."""
         self._returns = isinstance(body[-1], ast.Return)
         inside = {node for statement in body for node in ast.walk(statement)}
         leaving = [n for n in inside if isinstance(n, _LEAVING) and n is not body[-1]]
@@ -106,7 +108,9 @@ class _Nested:
         read = [n for n in _read(module, body) if is_local(module, n)]
         given = dict.fromkeys(modules)
         given |= {
-            n.id: None for n in read if n.id in made or arrays.kind(module, n) == "array"
+            n.id: None
+            for n in read
+            if n.id in made or (arrays is not None and arrays.kind(module, n) == "array")
         }
         after = {n.id for n in _used_after(module, body, inside)}
         self._results = [name for name in made if name in after or name in given]

@@ -59,7 +59,8 @@ def loop_around(module: Module, statement: ast.stmt) -> ast.For:
         if isinstance(around, ast.For):
             found.append(around)
     if len(found) != 1:
-        raise Refused("not one loop runs the stage", module, statement)
+        reason = "the line does not run in one `for` loop, so that no iteration is known as the last"
+        raise Refused(reason, module, statement)
     return found[0]
 
 
