@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +25,6 @@ from .progress_bar import is_interactive, progress_bar
 
 if TYPE_CHECKING:
     from ..measure.options import MeasureOptions
-    from ..measure.target import Target
-    from ..plan.plan import Plan
     from ..report.content import Weighed
     from ..settings import Settings
     from ..verify.evidence import Verdict
@@ -167,7 +165,9 @@ def plan_command(
     function = parse_target(names[0], base)
     with progress_bar("Planning") as progress:
         progress(names[0], 0, 1)
-        writing = Writing(function, options, base) if is_applied else None
+        is_text = output_format == "full" and output_file is None
+        patches = sys.stdout if is_text else sys.stderr
+        writing = Writing(function, options, base, patches) if is_applied else None
         open_source = writing.open_source if writing else None
         found = plan(function, options, base, limit, pareto=pareto, open_source=open_source)
     write_plan(found, output_format, output_file or sys.stdout)

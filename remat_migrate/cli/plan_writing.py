@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TextIO
 
 from ..analysis import Project
 from ..analysis.loading import load_project
@@ -21,9 +22,11 @@ from ..measure.target import Target
 from ..plan.applying import Source
 from ..plan.plan import Plan
 from ..report.output import say, screen_of
-from ..report.terminal.plans import exceeded_line, rewritten_lines, written_lines
+from ..report.terminal.plans import exceeded_line, patch_line, rewritten_lines, written_lines
 from ..settings import Options
 from ..text import SourceFile
+from ..text.diff import unified_diff
+from ..verify.copies.workspace import make_workspace
 from ..verify.scratch import scratch_folder
 from ..verify.worker.program.agreement import DIFFERS, SAME, agreement
 from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
@@ -43,29 +46,40 @@ class _Failure:
 class Writing:
     """Writes plans for one target."""
 
-    def __init__(self, target: Target, options: MeasureOptions, base: Path) -> None:
+    def __init__(
+        self, target: Target, options: MeasureOptions, base: Path, patches: TextIO = sys.stdout
+    ) -> None:
         """Prepare to write into the project of a target.
 
         Args:
             target: the planned function.
             options: how to measure it.
             base: the folder that names in the options are relative to.
+            patches: where patches of installed packages are printed.
         """
         self._target, self._options, self._base = target, options, base
+        self._patches = patches
         self._source: Source | None = None
+        self._installed: list[Path] = []
 
     @cached_property
     def _run(self) -> Run:
         return prepare([self._target.root], Options())
 
-    def open_source(self, sites: Sequence[tuple[Path, int]]) -> Source:
-        """Open the source, given the files and lines of its current checkpoints."""
+    def open_source(self, sites: Sequence[tuple[Path, int]], stages: Collection[Path]) -> Source:
+        """Open the source, given the files and lines of its current checkpoints, and the files of
+        its stages. Files of installed packages are not written, but a patch is printed.
+        """
+        own = set(self._run.targets.python)
+        paths = dict.fromkeys([*sorted(stages), *(path for path, _ in sites)])
+        self._installed = [path for path in paths if path not in own and path.is_file()]
         self._source = Source(self._opened, self._target, self._options.argnums, sites)
         return self._source
 
     def _opened(self, texts: Mapping[Path, SourceFile]) -> Project:
         run = self._run
-        return load_project(run.settings, run.targets.python, (), run.context, overlay=texts)
+        targets = [*run.targets.python, *self._installed]
+        return load_project(run.settings, targets, (), run.context, overlay=texts)
 
     def write(self, plan: Plan) -> int:
         """Write a plan, or the next best if that turns out wrong; return the exit code.
@@ -104,25 +118,65 @@ class Writing:
     ) -> _Failure | VerificationError | None:
         """Write and measure; revert it and return why, if it is not what was planned."""
         root = self._run.settings.root
-        write_changes(changes, root)
+        is_patch = any(change.path in self._installed for change in changes)
+        target = self._target
+        if is_patch:
+            target = _with_packages(target, changes, folder / "packages")
+        else:
+            write_changes(changes, root)
+        failure: _Failure | VerificationError | None = None
         try:
-            with measuring(self._target, self._options, self._base) as session:
-                session.ask("program", folder=str(folder))
+            with measuring(target, self._options, self._base) as session:
+                session.ask("program", folder=str(folder / "new"))
+            cost = session.measurement.cost
+            program = agreement(str(folder.parent / "old"), str(folder / "new"))
+            if program.state == DIFFERS:
+                text = f"the rewritten source is not the same program: {program.detail}"
+                failure = _Failure(text, VERIFICATION_FAILED)
+            elif cost.peak_bytes > min(plan.most_traced, _CLOSE * plan.best.measured.peak_bytes):
+                failure = _Failure(exceeded_line(plan, cost), FINDINGS)
         except VerificationError as error:
-            undo(root)
-            return VerificationError(f"no files changed: the rewritten source fails: {error}")
-        program, cost = agreement(str(folder.parent / "old"), str(folder)), session.measurement.cost
-        if program.state == DIFFERS:
-            undo(root)
-            text = f"the rewritten source is not the same program: {program.detail}"
-            return _Failure(text, VERIFICATION_FAILED)
-        if cost.peak_bytes > min(plan.most_traced, _CLOSE * plan.best.measured.peak_bytes):
-            undo(root)
-            return _Failure(exceeded_line(plan, cost), FINDINGS)
-        for line in written_lines(changes, screen_of(sys.stderr)):
-            say(line)
+            failure = VerificationError(f"no files changed: the rewritten source fails: {error}")
+        if failure is not None:
+            if not is_patch:
+                undo(root)
+            return failure
+        if is_patch:
+            for change in changes:
+                shown = change.path.relative_to(package_folder(change.path)).as_posix()
+                self._patches.write(unified_diff(change.before, change.after, shown))
+            say(patch_line(package_folder(changes[0].path)))
+        else:
+            for line in written_lines(changes, screen_of(sys.stderr)):
+                say(line)
         for line in rewritten_lines(plan, cost):
             say(line)
         if program.state == SAME:
             say("Both are the same program, but for checkpoints: values and gradients are equal.")
         return None
+
+
+def _with_packages(target: Target, changes: Sequence[FileChange], folder: Path) -> Target:
+    """Return a target that imports copies of the changed packages."""
+    by_package: dict[Path, dict[Path, bytes]] = {}
+    for change in changes:
+        site = package_folder(change.path)
+        top = site / change.path.relative_to(site).parts[0]
+        by_package.setdefault(top, {})[change.path] = change.after.data
+    for top, texts in by_package.items():
+        if top.is_dir():
+            make_workspace(top, folder / top.name, texts)
+        else:  # a module of its own
+            make_workspace(folder, folder, {folder / top.name: texts[top]})
+    return replace(target, folders=(folder, *target.folders))
+
+
+def package_folder(path: Path) -> Path:
+    """Return the folder from which a module is imported."""
+    for folder in path.parents:
+        if folder.name in ("site-packages", "dist-packages"):
+            return folder
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return folder

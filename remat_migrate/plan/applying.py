@@ -164,9 +164,7 @@ class Source:
                 raise Refused("without the current checkpoints, nothing is left of the line")
             yield found[0]
 
-    def _without_checkpoints(
-        self, kept: Sequence[str]
-    ) -> tuple[Texts, dict[Path, list[Edit]]]:
+    def _without_checkpoints(self, kept: Sequence[str]) -> tuple[Texts, dict[Path, list[Edit]]]:
         """Return the texts without the current checkpoints, and the edits that remove them."""
         removals: list[codemod.Change] = []
         for path, line in self._sites:

@@ -6,7 +6,7 @@ the traces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ _EQUAL = 1.001
 # Placements to fall back on, if writing the best one turns out to be wrong.
 _OTHERS = 3
 
-OpenSource = Callable[[Sequence[tuple[Path, int]]], "Source"]
+OpenSource = Callable[[Sequence[tuple[Path, int]], Collection[Path]], "Source"]
 
 
 def plan(
@@ -53,8 +53,8 @@ def plan(
         folder: the folder that names in the options are relative to.
         budget: how much memory it may use.
         pareto: whether to return the Pareto front, too.
-        open_source: opens the source, given the files and lines of its current checkpoints. The
-            placement is then one that can be written into it.
+        open_source: opens the source, given the files and lines of its current checkpoints, and
+            the files of all stages. The placement is then one that can be written into it.
 
     Raises:
         VerificationError: the target cannot be measured, or has no stages to checkpoint.
@@ -94,7 +94,8 @@ def plan(
         sites = tuple((site.path, site.line) for site in found.sites)
         ideal, obstacles, others = None, (), ()
         if open_source is not None:
-            source = open_source(sites)
+            places = [link.place for chain in chains for link in chain.links if link.heavy]
+            source = open_source(sites, {Path(path) for path, _, _ in places})
             obstacles = source.apply(best.stages).obstacles
             if obstacles:
                 ideal = best
@@ -131,9 +132,7 @@ def plan(
 
 def _is_as_good(one: Placement, other: Placement) -> bool:
     """Return whether a placement needs about as little as another."""
-    return (
-        one.measured.flops <= _EXACT * other.measured.flops and one.peak <= _EXACT * other.peak
-    )
+    return one.measured.flops <= _EXACT * other.measured.flops and one.peak <= _EXACT * other.peak
 
 
 def _next_best(tried: Sequence[Placement], best: Placement, limit: int) -> tuple[Placement, ...]:

@@ -186,9 +186,7 @@ def _assigned(statement: ast.stmt) -> frozenset[str]:
     return frozenset()
 
 
-def _computes_arguments(
-    project: Project, module: Module, call: ast.Call, arrays: Arrays
-) -> bool:
+def _computes_arguments(project: Project, module: Module, call: ast.Call, arrays: Arrays) -> bool:
     """Return whether the line computes more than a call: arguments, or its callee."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     return any(

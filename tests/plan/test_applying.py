@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -95,6 +96,27 @@ def lines(w, x):
     return jnp.mean(x**2)
 
 
+def counted(w, x):
+    n = 0
+    while n < 4:
+        x, n = block(w[n], x), n + 1
+    return jnp.mean(x**2)
+
+
+seen = []
+
+
+def watch(w, x):
+    seen.append(x.shape)
+    return block(w, x)
+
+
+def watched(w, x):
+    for each in w:
+        x = watch(each, x)
+    return jnp.mean(x**2)
+
+
 def only_loop(w, x):
     for each in w:
         x = block(each, x)
@@ -166,8 +188,12 @@ def results(project: Path, function: str) -> list[Any]:
         pytest.param("chain", "70%", marks=pytest.mark.slow),
         ("looped", "50%"),
         ("only_loop", "60%"),
-        ("scanned", "50%"),
+        pytest.param("scanned", "50%", marks=pytest.mark.slow),
         ("remembered", "50%"),
+        pytest.param("two", "85%", marks=pytest.mark.slow),
+        ("nested", "60%"),
+        pytest.param("lines", "60%", marks=pytest.mark.slow),
+        pytest.param("counted", "60%", marks=pytest.mark.slow),
     ],
 )
 def test_applied_plan_matches_prediction(function, budget, project):
@@ -194,19 +220,19 @@ def test_applied_plan_matches_prediction(function, budget, project):
 @pytest.mark.parametrize(
     ("function", "budget", "reason"),
     [
-        ("two", "85%", "an argument of the call is computed on the same line"),
-        ("nested", "60%", "an argument of the call is computed on the same line"),
         ("expressed", "60%", "the line runs the stage in an expression"),
-        ("lines", "60%", "the line computes more than one call"),
-        ("chain", "1kB", "the budget cannot be met"),
+        ("watched", "60%", "it calls `.append()` on an object from outside"),
+        ("chain", "1kB", "The budget cannot be met"),
     ],
 )
-def test_writes_nothing_if_a_stage_cannot_be_rewritten(function, budget, reason, unchanged):
+def test_writes_nothing_if_no_plan_within_the_budget_can_be_written(
+    function, budget, reason, unchanged
+):
     files = read_files(unchanged)
     ran = cli(unchanged, *words(function, budget), "--apply")
     assert ran.code == 1
-    assert reason in ran.err
-    assert "No files changed" in ran.err
+    assert reason in ran.out
+    assert "No files changed: the budget cannot be met" in ran.err
     assert read_files(unchanged) == files
     assert cli(unchanged, "undo").code == 2
 
@@ -217,14 +243,72 @@ def test_no_checkpoint_needed(unchanged):
     assert (unchanged / "model.py").read_text() == MODEL
 
 
+MIXED = """\
+import jax
+import jax.numpy as jnp
+from model import arguments, block
+
+
+def half(w, x):
+    for each in w[:2]:
+        x = block(each, x)
+    return x
+
+
+def rest(w, x):
+    return [x := block(each, x) for each in w[2:]][-1]
+
+
+def loss(w, x):
+    x = half(w, x)
+    x = jnp.sin(x)
+    return jnp.mean(rest(w, x) ** 2)
+"""
+
+
+def test_the_best_placement_that_can_be_written_is_written(project):
+    write_files(project, {"mixed.py": MIXED})
+    words = ("plan", "mixed:loss", "--args", "mixed:arguments", "--budget", "70%", "--apply")
+    ran = cli(project, *words, "--output-format", "json")
+    assert ran.code == 0, ran.err
+    plan = json.loads(ran.out)
+    better = plan["not_writable"]
+    assert [one["line"] for one in better["obstacles"]] == [13]
+    assert better["measured"]["flops"] < plan["measured"]["flops"]
+    assert "mixed.py: written as planned" in ran.err
+    assert "for each in w[:2]" in (project / "mixed.py").read_text()
+    assert "the same program" in ran.err
+
+
+def test_installed_packages_get_a_patch(tmp_path):
+    train = "import sys\n\nsys.path.append('../site-packages')\nfrom model import *\n"
+    write_files(tmp_path / "project", {"pyproject.toml": "", "train.py": train})
+    write_files(tmp_path / "site-packages", {"model.py": MODEL})
+    files = read_files(tmp_path)
+    target = ("train:only_loop", "--args", "train:arguments", "--budget", "60%")
+    ran = cli(tmp_path / "project", "plan", *target, "--apply")
+    assert ran.code == 0, ran.err
+    assert "No files changed: these are files of installed packages" in ran.err
+    assert "the same program" in ran.err
+    assert read_files(tmp_path) == files
+    patch = tmp_path / "patch"
+    patch.write_text(ran.out[ran.out.index("--- a/model.py") :])
+    command = ["git", "apply", "--unsafe-paths", f"--directory={tmp_path}/site-packages", patch]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert "jax.checkpoint(" in (tmp_path / "site-packages/model.py").read_text()
+
+
 def test_a_source_that_computes_something_else_is_restored(project, monkeypatch):
-    def wrong(*arguments: Any) -> applying.AppliedPlan:
-        [change] = apply_plan(*arguments).changes
+    def wrong(source: applying.Source, stages: Any) -> applying.AppliedPlan:
+        new = apply(source, stages)
+        if not new.changes:
+            return new
+        [change] = new.changes
         text = change.after.text.replace("jnp.sin(x @ w)", "jnp.cos(x @ w)")
         return applying.AppliedPlan((replace(change, after=change.after.replaced(text)),))
 
-    apply_plan = applying.apply_plan
-    monkeypatch.setattr(applying, "apply_plan", wrong)
+    apply = applying.Source.apply
+    monkeypatch.setattr(applying.Source, "apply", wrong)
     ran = cli(project, *words("chain", "50%"), "--apply")
     assert ran.code == 3
     assert "is not the same program" in ran.err

@@ -10,6 +10,8 @@ from .display import Screen, pluralize, printable
 from .weights import operations, size
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ...engine.fix_rounds import FileChange
     from ...measure.worker.records import Cost
     from ...plan.plan import Placement, Plan, StageDecision
@@ -77,6 +79,14 @@ def written_lines(changes: Sequence[FileChange], screen: Screen) -> Iterator[str
     """Yield where a plan was written."""
     for change in changes:
         yield f"{screen.path(change.path)}: written as planned; `remat-migrate undo` reverts it"
+
+
+def patch_line(folder: Path) -> str:
+    """Return what to do with a patch of installed packages."""
+    return (
+        "No files changed: these are files of installed packages. Apply the patch above to a copy"
+        f" of them, or with `patch -p1 -d {printable(str(folder))}`"
+    )
 
 
 def exceeded_line(plan: Plan, cost: Cost) -> str:

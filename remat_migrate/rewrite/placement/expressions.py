@@ -64,7 +64,7 @@ def wrap_expression(
     """
     check_selected(module, value, "the expression")
     api, modules = lifting(project, module, [value])
-    names = {name: None for name in modules}
+    names = dict.fromkeys(modules)
     for node in free_names(module, [value]):
         if node.id in names or not is_local(module, node):
             continue
@@ -137,7 +137,9 @@ def _apis_of_values(
         receiver = receiver_of(value)
         if receiver is not None:
             yield api_of_instance(project, receiver, module, call, lifted=True) or _JAX
-        if any(uses_haiku(project, t.function, set()) for t in targets_of(project.evaluator, value)):
+        if any(
+            uses_haiku(project, t.function, set()) for t in targets_of(project.evaluator, value)
+        ):
             yield "haiku.remat"
         if isinstance(value, External) and value.name.startswith("haiku."):
             yield "haiku.remat"

@@ -1,12 +1,12 @@
 """Checkpoints a group of statements, or several iterations of a loop, as a nested function.
 
-    x = f(x)            @jax.checkpoint
-    x = g(x)       ->   def group(x):
-                            x = f(x)
-                            x = g(x)
-                            return x
+x = f(x)            @jax.checkpoint
+x = g(x)       ->   def group(x):
+                        x = f(x)
+                        x = g(x)
+                        return x
 
-                        x = group(x)
+                    x = group(x)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import libcst as cst
 
 from ...analysis import Module, Project
-from ...codemod.changes import Change, Code, NewNodes, Rewrite
+from ...codemod.changes import Change, NewNodes, Rewrite
 from ..arguments.traced_arguments import Arrays
 from ..checkpoint_code import CheckpointCode
 from ..imports import written

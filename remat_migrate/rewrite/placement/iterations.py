@@ -1,6 +1,6 @@
 """The iterations of a Python loop: which of them come before the last.
 
-    for p in params:  ->  for i, p in enumerate(params):   # i < len(params) - 1
+for p in params:  ->  for i, p in enumerate(params):   # i < len(params) - 1
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def loop_around(module: Module, statement: ast.stmt) -> ast.For:
         if isinstance(around, ast.For):
             found.append(around)
     if len(found) != 1:
-        reason = "the line does not run in one `for` loop, so that no iteration is known as the last"
+        reason = (
+            "the line does not run in one `for` loop, so that no iteration is known as the last"
+        )
         raise Refused(reason, module, statement)
     return found[0]
 
