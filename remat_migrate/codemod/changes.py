@@ -209,6 +209,28 @@ class Nest(Change):
 
 
 @dataclass(frozen=True, slots=True)
+class Group(Change):
+    """Moves statements into a nested function, and calls it: some of the body of `node`, or, with
+    `loop`, the loop that `node` is, of which each call runs a chunk.
+
+    Attributes:
+        body: the statements.
+        function: the function as source code, with `pass` as its body.
+        result: the statement at its end; empty if the last statement returns.
+        call: the statement that calls it.
+        loop: the loop over chunks as source code, with `pass` as its body.
+        items: what the inner loop iterates over.
+    """
+
+    body: tuple[ast.stmt, ...]
+    function: str
+    result: str
+    call: str
+    loop: str = ""
+    items: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Indent(Change):
     """Makes a statement the body of a new one.
 

@@ -26,6 +26,7 @@ from .changes import (
     Code,
     Decorate,
     File,
+    Group,
     ImportName,
     Indent,
     Insert,
@@ -48,6 +49,7 @@ from .changes import (
 from .contradictions import check_none_lost
 from .edits import edits_between, joined
 from .expressions import is_open, with_argument
+from .grouping import grouped
 from .imports import with_names_moved
 from .line_length import fitted
 from .lines import Lines, seam, trimmed, without_comment
@@ -360,6 +362,8 @@ class WrittenFile:
                 instead(lambda old: [*map(new_nodes.statement, codes)])
             case Nest():
                 instead(partial(nested, change))
+            case Group():
+                instead(partial(grouped, change))
             case Indent(header=header):
                 instead(
                     lambda old: [

@@ -18,7 +18,7 @@ from ..measure.worker.records import Need
 from .budget import Budget
 from .chain import chain_from
 from .compiling import compiled_candidates
-from .plan import Placement, Plan
+from .plan import Obstacle, Placement, Plan
 from .planner import Gradient, Planner
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ def plan(
         tried, candidates = candidates_of(planners)
         best, is_met = best_of(candidates or tried, limit)
         sites = tuple((site.path, site.line) for site in found.sites)
-        ideal, obstacles, others = None, (), ()
+        ideal: Placement | None = None
+        obstacles: tuple[Obstacle, ...] = ()
+        others: tuple[Placement, ...] = ()
         if open_source is not None:
             places = [link.place for chain in chains for link in chain.links if link.heavy]
             source = open_source(sites, {Path(path) for path, _, _ in places})

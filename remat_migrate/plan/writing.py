@@ -87,7 +87,8 @@ def checkpointed(
     value = _value(statement)
     if stage.decision == BODY:
         return [*imports, *_on_body(project, module, value, options)]
-    condition, counting = "", []
+    condition = ""
+    counting: list[codemod.Change] = []
     if stage.all_but_last:
         lifting(project, module, [value])  # refuses for better reasons
         condition, counting = before_last(module, statement, stage.times - stage.wrapped)

@@ -1,7 +1,7 @@
 """Checkpoints an expression, whatever it calls.
 
-    x + f(p, norm(x))             ->  x + jax.checkpoint(lambda p, x: f(p, norm(x)))(p, x)
-    self.up(self.norm(x), train)  ->  nn.remat(lambda self, x: self.up(self.norm(x), train))(self, x)
+    x + f(p, norm(x))      ->  x + jax.checkpoint(lambda p, x: f(p, norm(x)))(p, x)
+    self.up(self.norm(x))  ->  nn.remat(lambda self, x: self.up(self.norm(x)))(self, x)
 
 Arrays are parameters of the lambda, and so are the modules of Flax: its checkpoints see only the
 variables of modules that are passed. The lambda closes over everything else. Submodules that a

@@ -13,12 +13,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import Any
-
-import libcst as cst
 
 from ...analysis import Module, Project
-from ...codemod.changes import Change, NewNodes, Rewrite
+from ...codemod.changes import Change, Group
 from ..arguments.traced_arguments import Arrays
 from ..checkpoint_code import CheckpointCode
 from ..imports import written
@@ -71,15 +68,7 @@ def wrap_group(
     if first > last:
         raise Refused("the group ends within an iteration of a loop", module, statements[0])
     nested = _Nested(project, module, suite[first : last + 1], options, arrays)
-
-    def make(old: Any, new_nodes: NewNodes) -> Sequence[cst.CSTNode]:
-        if len(old.body.body) != len(suite):
-            raise Refused("several statements are on one line", module, above)
-        own = old.body.body[first : last + 1]
-        body = [*old.body.body[:first], *nested.code(own), *old.body.body[last + 1 :]]
-        return [old.with_changes(body=old.body.with_changes(body=body))]
-
-    return [Rewrite(module, above, make), *nested.imports]
+    return [nested.change(above), *nested.imports]
 
 
 class _Nested:
@@ -98,6 +87,7 @@ class _Nested:
         arrays: Arrays | None,
     ) -> None:
         """Find the parameters; with `arrays`, all arrays that the body reads are among them."""
+        self._module, self._body = module, tuple(body)
         self._returns = isinstance(body[-1], ast.Return)
         inside = {node for statement in body for node in ast.walk(statement)}
         leaving = [n for n in inside if isinstance(n, _LEAVING) and n is not body[-1]]
@@ -125,25 +115,26 @@ class _Nested:
         if not self._results and not self._returns:
             raise Refused("nothing that the group computes is used", module, body[0])
 
-    def code(self, body: Sequence[Any]) -> list[Any]:
-        """Return the nested function with a body, and its call."""
+    def change(self, node: ast.stmt, loop: str = "", items: str = "") -> Change:
+        """Return the change that moves the group, see `Group`."""
         given, results = ", ".join(self._given), ", ".join(self._results)
         call = f"{self._name}({given})"
-        call = f"return {call}" if self._returns else f"{results} = {call}"
-        head: Any = cst.parse_statement(f"@{self._decorator}\ndef {self._name}({given}):\n    pass")
-        lines = [body[0].with_changes(leading_lines=[]), *body[1:]]
-        if not self._returns:
-            lines.append(cst.parse_statement(f"return {results}"))
-        function = head.with_changes(
-            leading_lines=body[0].leading_lines, body=cst.IndentedBlock(lines)
+        return Group(
+            self._module,
+            node,
+            self._body,
+            f"@{self._decorator}\ndef {self._name}({given}):\n    pass",
+            "" if self._returns else f"return {results}",
+            f"return {call}" if self._returns else f"{results} = {call}",
+            loop,
+            items,
         )
-        blank = [cst.EmptyLine(indent=False)]
-        calling: Any = cst.parse_statement(call)
-        return [function, calling.with_changes(leading_lines=blank)]
 
 
 def _in_chunks(module: Module, loop: ast.For, times: int, nested: _Nested) -> Change:
     """Return the change that runs a loop in chunks of several iterations."""
+    if loop.orelse:
+        raise Refused("the loop has an `else`", module, loop)
     size, _ = counter(loop)
     start = fresh_name(module, loop, _STARTS)
     stop = f"{start} + {times}"
@@ -155,15 +146,7 @@ def _in_chunks(module: Module, loop: ast.For, times: int, nested: _Nested) -> Ch
             own = f"{items}[{start} : {stop}]"
         case _:
             own = f"list({items})[{start} : {stop}]"
-    if loop.orelse:
-        raise Refused("the loop has an `else`", module, loop)
-
-    def make(old: Any, new_nodes: NewNodes) -> Sequence[cst.CSTNode]:
-        outer: Any = cst.parse_statement(f"for {start} in range(0, {size}, {times}):\n    pass")
-        inner = old.with_changes(iter=cst.parse_expression(own), leading_lines=[])
-        return [outer.with_changes(body=cst.IndentedBlock(nested.code([inner])))]
-
-    return Rewrite(module, loop, make)
+    return nested.change(loop, f"for {start} in range(0, {size}, {times}):\n    pass", own)
 
 
 def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
