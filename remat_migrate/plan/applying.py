@@ -25,7 +25,7 @@ from ..rewrite.refusal import Refused
 from ..text import Edit, OffsetMap, SourceFile, apply_edits
 from .chain import Arc, Place
 from .plan import Obstacle, StageDecision
-from .writing import checkpointed, statement_on
+from .writing import checkpointed, named, names_in, statement_on
 
 # Loads the project, with new texts of some files.
 Open = Callable[[Mapping[Path, SourceFile]], Project]
@@ -65,6 +65,7 @@ class Source:
         target: Target,
         argnums: Sequence[int],
         sites: Sequence[tuple[Path, int]],
+        values: Mapping[str, Place] | None = None,
     ) -> None:
         """Remove the current checkpoints.
 
@@ -73,7 +74,9 @@ class Source:
             target: the planned function.
             argnums: the parameters of the function that are differentiated.
             sites: the files and lines of the current checkpoints.
+            values: the assignments of values that policies save by name.
         """
+        self._values = values or {}
         self._opened, self._sites = opened, sites
         self._project = opened({})
         self._in_the_way = _Obstacles()
@@ -94,7 +97,9 @@ class Source:
             return True
         path, function, line = chain.links[arc.start].place
         group = arc.lines if len(arc.lines) > 1 else ()
-        return self._allows(StageDecision(Path(path), line, function, 1, 1, arc.kind, None, group))
+        return self._allows(
+            StageDecision(Path(path), line, function, 1, 1, arc.kind, arc.policy, group)
+        )
 
     def allows_all_but_last(self, place: Place, kind: str) -> bool:
         """Return whether a line with a checkpoint can go without it when it runs the last time."""
@@ -102,7 +107,8 @@ class Source:
         return self._allows(StageDecision(Path(path), line, function, 2, 1, kind, None))
 
     def _allows(self, stage: StageDecision) -> bool:
-        key = stage.path, stage.line, stage.decision, stage.all_but_last, stage.group
+        names = names_in(stage.policy)
+        key = stage.path, stage.line, stage.decision, stage.all_but_last, stage.group, names
         if key not in self._answers:
             try:
                 self._changes(stage)
@@ -144,25 +150,32 @@ class Source:
     def _changes(self, stage: StageDecision) -> list[codemod.Change]:
         module = _module(self._written, stage.path)
         statements = tuple(self._statements(stage))
-        return checkpointed(self._written, stage, module, statements, self._arrays)
+        changes = checkpointed(self._written, stage, module, statements, self._arrays)
+        for name in names_in(stage.policy):
+            if name in self._values:
+                path, function, line = self._values[name]
+                holder = _module(self._written, Path(path))
+                assignment = self._statement((path, function, line))
+                changes += named(self._written, holder, assignment, name)
+        return changes
 
     def _statements(self, stage: StageDecision) -> Iterator[ast.stmt]:
         """Yield the statements of a stage or group, in the source without checkpoints."""
-        module, now = _module(self._project, stage.path), _module(self._written, stage.path)
         for line in [line for line in stage.group if line] or [stage.line]:
-            start = module.span(statement_on(module, line, stage.function)).start
-            if stage.path in self._moved:
-                start = self._moved[stage.path].moved(start)
-            found = [
-                node
-                for node in now.nodes
-                if isinstance(node, ast.stmt)
-                and not hasattr(node, "body")
-                and now.span(node).start == start
-            ]
-            if not found:
-                raise Refused("without the current checkpoints, nothing is left of the line")
-            yield found[0]
+            yield self._statement((str(stage.path), stage.function, line))
+
+    def _statement(self, place: Place) -> ast.stmt:
+        """Return the statement on a line, in the source without checkpoints."""
+        path, function, line = Path(place[0]), *place[1:]
+        module, now = _module(self._project, path), _module(self._written, path)
+        start = module.span(statement_on(module, line, function)).start
+        if path in self._moved:
+            start = self._moved[path].moved(start)
+        for node in now.nodes:
+            if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+                if now.span(node).start == start:
+                    return node
+        raise Refused("without the current checkpoints, nothing is left of the line")
 
     def _without_checkpoints(self, kept: Sequence[str]) -> tuple[Texts, dict[Path, list[Edit]]]:
         """Return the texts without the current checkpoints, and the edits that remove them."""

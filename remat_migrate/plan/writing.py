@@ -96,6 +96,27 @@ def checkpointed(
     return [*imports, *counting, *made]
 
 
+def names_in(policy: str | None) -> tuple[str, ...]:
+    """Return the names in a policy such as `save_only_these_names("queries")`."""
+    tree = ast.parse(policy or "None", mode="eval")
+    parts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return tuple(dict.fromkeys(part for part in parts if isinstance(part, str)))
+
+
+def named(project: Project, module: Module, statement: ast.stmt, name: str) -> list[codemod.Change]:
+    """Return the changes that name what a statement assigns, for policies that save names.
+
+    Raises:
+        Refused: it assigns to no single variable.
+    """
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=value):
+            function = written(project, module, "jax.ad_checkpoint.checkpoint_name", value)
+            code = codemod.Code.of(f'{function.text}({{value}}, "{name}")', value=value)
+            return [codemod.Replace(module, value, code), *function.changes]
+    raise Refused("a value to save by name is not assigned to a variable", module, statement)
+
+
 def _on_body(
     project: Project, module: Module, value: ast.expr, options: list[str]
 ) -> list[codemod.Change]:

@@ -20,6 +20,7 @@ from measuring import share, worker_for
 
 jax = pytest.importorskip("jax")
 
+from remat_migrate.analysis.loading import load_project  # noqa: E402
 from remat_migrate.cli.plan_writing import Writing  # noqa: E402
 from remat_migrate.measure.options import MeasureOptions  # noqa: E402
 from remat_migrate.measure.session import Session, measuring  # noqa: E402
@@ -30,6 +31,7 @@ from remat_migrate.plan.chain import GROUP, Run, chain_from, runs_of  # noqa: E4
 from remat_migrate.plan.obvious import obvious_paths  # noqa: E402
 from remat_migrate.plan.plan import StageDecision, decisions  # noqa: E402
 from remat_migrate.plan.solve import Solver  # noqa: E402
+from remat_migrate.settings import load_settings  # noqa: E402
 from remat_migrate.verify.session import Worker  # noqa: E402
 
 STYLES = Path(__file__).parents[2] / "fixtures/measured/styles"
@@ -106,7 +108,7 @@ def style(
     target = parse_target(f"{name}:loss", folder)
     options = MeasureOptions(args=f"{name}:arguments")
     with measuring(target, options, folder) as session:
-        yield Style(name, session, Writing(target, options, folder).open_source(()))
+        yield Style(name, session, Writing(target, options, folder).open_source((), ()))
 
 
 def load(path: Path) -> ModuleType:
@@ -173,7 +175,6 @@ def test_written_as_promised(style, kind, folder):
     needed, after = ran(new, new.arguments())
     for one, other in zip(before, after, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-6)
-    print(f"{style.name}, {kind}: {bare} bytes, promised {promised}, written {needed}")
     assert needed == pytest.approx(promised, rel=CLOSE)
     assert needed < 0.9 * bare
 
@@ -185,3 +186,33 @@ def names(shapes: Any) -> list[tuple[str, tuple[int, ...]]]:
         for path, leaf in jax.tree_util.tree_leaves_with_path(shapes)
         if hasattr(leaf, "shape")
     ]
+
+
+@pytest.mark.parametrize("style", ["scan"], indirect=True)
+def test_values_are_named(style, folder):
+    """A policy that saves names: the assigned values get them."""
+    path = folder / "scan.py"
+    lines = path.read_text().splitlines()
+    [line] = [n for n, text in enumerate(lines, 1) if text.startswith("    weights = ")]
+    source = Source(
+        lambda texts: load_project(load_settings(folder, folder), [path], overlay=texts),
+        parse_target("scan:loss", folder),
+        (0,),
+        (),
+        {"attention": (str(path), "block", line)},
+    )
+    stages, _ = style.placement(EVERY)
+    [wrapped] = [stage for stage in stages if stage.decision != PLAIN]
+    saving = replace(wrapped, policy='save_only_these_names("attention")')
+    needed, results = [], []
+    for number, stage in enumerate((wrapped, saving)):
+        [change] = source.apply([stage]).changes
+        written = folder / f"scan_named_{number}.py"
+        written.write_text(change.after.text)
+        memory, found = ran(load(written), load(written).arguments())
+        needed.append(memory)
+        results.append(found)
+    assert "checkpoint_name(" in change.after.text
+    assert needed[1] > needed[0]
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-6)

@@ -16,6 +16,8 @@ from ..values.values import Constant, External, ModuleValue
 
 # Packages from which, by convention, one name is imported rather than the package.
 _BY_NAME = frozenset({"functools"})
+# Modules that importing their package does not load.
+_SUBMODULES = ("jax.ad_checkpoint",)
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
@@ -53,6 +55,8 @@ def reference_to(
             wrong: another import of the package, inside a function or a `try`.
     """
     for name, imported in _imports(module, project, qualified):
+        if any(qualified.startswith(f"{m}.") and m not in imported for m in _SUBMODULES):
+            continue
         if _is_seen(module, project, name, imported, at):
             rest = qualified[len(imported) :]
             return Reference(name + rest)
