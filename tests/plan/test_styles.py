@@ -48,11 +48,6 @@ PAIRS = "in groups of two"
 DOTS = "dots_with_no_batch_dims_saveable"
 # The share by which the compiled program may differ from the promise.
 CLOSE = 0.1
-# As in the measuring process, see `choose_scheduler`.
-VERSION = tuple(int(part) for part in jax.__version__.split(".")[:2])
-SCHEDULER = (
-    {"xla_cpu_enable_concurrency_optimized_scheduler": False} if (0, 5) <= VERSION < (0, 11) else {}
-)
 
 
 @dataclass(frozen=True)
@@ -121,8 +116,17 @@ def load(path: Path) -> ModuleType:
     return module
 
 
-def ran(module: ModuleType, shapes: Any) -> tuple[int, list[Any]]:
-    """Return the compiled bytes besides the inputs, and the value and the gradients."""
+def compiled(path: Path, folder: Path, shapes: Any) -> int:
+    """Return the compiled bytes of a source besides its inputs, in the measuring process."""
+    arrays = [leaf for leaf in jax.tree.leaves(shapes[0]) if hasattr(leaf, "shape")]
+    outputs = 4 + sum(leaf.size * leaf.dtype.itemsize for leaf in arrays)
+    options = MeasureOptions(args=f"{path.stem}:arguments")
+    with measuring(parse_target(f"{path}:loss", folder), options, folder) as session:
+        return int(session.ask("compile")["bytes"]) + outputs
+
+
+def results(module: ModuleType, shapes: Any) -> list[Any]:
+    """Return the value and the gradients."""
     made = np.random.default_rng(0)
     leaves, tree = jax.tree.flatten(shapes)
     places = [n for n, leaf in enumerate(leaves) if hasattr(leaf, "shape")]
@@ -136,10 +140,7 @@ def ran(module: ModuleType, shapes: Any) -> tuple[int, list[Any]]:
     *weights, x = [
         jax.numpy.asarray(made.normal(size=leaves[n].shape) / 8, leaves[n].dtype) for n in places
     ]
-    program = jax.jit(jax.value_and_grad(loss)).lower(weights, x).compile(SCHEDULER)
-    memory = program.memory_analysis()
-    needed = memory.temp_size_in_bytes + memory.output_size_in_bytes
-    return needed, jax.tree.leaves(program(weights, x))
+    return jax.tree.leaves(jax.jit(jax.value_and_grad(loss))(weights, x))
 
 
 ALL = [path.stem for path in sorted(STYLES.glob("*.py"))]
@@ -164,17 +165,17 @@ DEFAULT = {"plain_loop": LAST, "linen_setup": POLICY, "nnx_loop": LAST, "equinox
 )
 def test_written_as_promised(style, kind, folder):
     stages, runs = style.placement(kind)
-    promised = style.session.ask("compile_runs", runs=runs)["bytes"]
+    bare, promised = (style.session.ask("compile_runs", runs=each)["bytes"] for each in ((), runs))
     [change] = style.source.apply(stages).changes
     path = folder / f"{style.name}_{kind.replace(' ', '_')}.py"
     path.write_text(change.after.text)
     old, new = load(folder / f"{style.name}.py"), load(path)
     shapes = old.arguments()
     assert names(new.arguments()) == names(shapes)
-    bare, before = ran(old, shapes)
-    needed, after = ran(new, new.arguments())
+    before, after = results(old, shapes), results(new, new.arguments())
     for one, other in zip(before, after, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-6)
+    needed = compiled(path, folder, shapes)
     assert needed == pytest.approx(promised, rel=CLOSE)
     assert needed < 0.9 * bare
 
@@ -204,15 +205,15 @@ def test_values_are_named(style, folder):
     stages, _ = style.placement(EVERY)
     [wrapped] = [stage for stage in stages if stage.decision != PLAIN]
     saving = replace(wrapped, policy='save_only_these_names("attention")')
-    needed, results = [], []
+    needed, found = [], []
     for number, stage in enumerate((wrapped, saving)):
         [change] = source.apply([stage]).changes
         written = folder / f"scan_named_{number}.py"
         written.write_text(change.after.text)
-        memory, found = ran(load(written), load(written).arguments())
-        needed.append(memory)
-        results.append(found)
+        module = load(written)
+        found.append(results(module, module.arguments()))
+        needed.append(compiled(written, folder, module.arguments()))
     assert "checkpoint_name(" in change.after.text
     assert needed[1] > needed[0]
-    for one, other in zip(*results, strict=True):
+    for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-6)
