@@ -172,7 +172,18 @@ def _instances(project: Project, stage: Stage, cls: Class) -> list[ast.Call]:
             module,
             stage.call,
         )
+    if isinstance(func, ast.Attribute):  # `self.attention = Attention()`
+        own = [n for n in found if _attribute_of(module.parent(n)) == func.attr]
+        return own or found
     return found
+
+
+def _attribute_of(node: ast.AST | None) -> str | None:
+    """Return the attribute that a statement assigns, if it is one."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(attr=name)]):
+            return name
+    return None
 
 
 def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list[Change]:
