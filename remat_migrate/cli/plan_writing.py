@@ -22,7 +22,13 @@ from ..measure.target import Target
 from ..plan.applying import Source
 from ..plan.plan import Plan
 from ..report.output import say, screen_of
-from ..report.terminal.plans import exceeded_line, patch_line, rewritten_lines, written_lines
+from ..report.terminal.plans import (
+    exceeded_line,
+    patch_line,
+    rewritten_lines,
+    unwritable_lines,
+    written_lines,
+)
 from ..settings import Options
 from ..text import SourceFile
 from ..text.diff import unified_diff
@@ -90,6 +96,11 @@ class Writing:
         assert self._source is not None
         if not plan.is_met:
             say("No files changed: the budget cannot be met.")
+            return FINDINGS
+        obstacles = self._source.apply(plan.best.stages).obstacles
+        if obstacles:
+            for line in unwritable_lines(obstacles, screen_of(sys.stderr)):
+                say(line)
             return FINDINGS
         failures: list[_Failure | VerificationError] = []
         with scratch_folder() as scratch:

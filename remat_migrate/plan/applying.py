@@ -121,7 +121,9 @@ class Source:
 
     def apply(self, stages: Sequence[StageDecision]) -> AppliedPlan:
         """Write a placement: remove the current checkpoints and add the planned ones."""
-        obstacles = _Obstacles(self._in_the_way)
+        if self._in_the_way:
+            return AppliedPlan(obstacles=tuple(dict.fromkeys(self._in_the_way)))
+        obstacles = _Obstacles()
         wraps = [stage for stage in stages if stage.decision != PLAIN]
         additions: list[codemod.Change] = []
         places: set[tuple[Path, ast.stmt]] = set()

@@ -104,9 +104,9 @@ def plan(
                 planners = [Planner(chain, gradient, source) for chain in chains]
                 writable = [one for one in tried if not source.apply(one.stages).obstacles]
                 tried, candidates = candidates_of(planners, *writable)
-                best, is_met = best_of(candidates or tried, limit)
-                if is_met and _is_as_good(best, ideal):
-                    ideal, obstacles = None, ()
+                best, is_met = _best_writable(candidates or tried, limit, source) or (best, is_met)
+                if best is ideal or (is_met and _is_as_good(best, ideal)):
+                    ideal = None
             others = _next_best(candidates or tried, best, limit)
         front: tuple[Placement, ...] = ()
         if pareto:
@@ -130,6 +130,19 @@ def plan(
             obstacles,
             others,
         )
+
+
+def _best_writable(
+    tried: Sequence[Placement], limit: int, source: Source
+) -> tuple[Placement, bool] | None:
+    """Return the best placement that can be written as a whole, see `best_of`."""
+    left = list(tried)
+    while left:
+        best, is_met = best_of(left, limit)
+        if not source.apply(best.stages).obstacles:
+            return best, is_met
+        left = [one for one in left if one.runs != best.runs]
+    return None
 
 
 def _is_as_good(one: Placement, other: Placement) -> bool:

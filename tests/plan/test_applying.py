@@ -117,6 +117,16 @@ def watched(w, x):
     return jnp.mean(x**2)
 
 
+IS_SAVING = True
+maybe = jax.checkpoint if IS_SAVING else (lambda function: function)
+
+
+def sometimes(w, x):
+    for each in w:
+        x = maybe(block)(each, x)
+    return jnp.mean(x**2)
+
+
 def only_loop(w, x):
     for each in w:
         x = block(each, x)
@@ -235,6 +245,14 @@ def test_writes_nothing_if_no_plan_within_the_budget_can_be_written(
     assert "No files changed: the budget cannot be met" in ran.err
     assert read_files(unchanged) == files
     assert cli(unchanged, "undo").code == 2
+
+
+def test_writes_nothing_if_a_current_checkpoint_stays(unchanged):
+    ran = cli(unchanged, *words("sometimes", "60%"), "--apply")
+    assert ran.code == 1
+    assert "cannot be written: it is not always a checkpoint" in ran.err
+    assert ran.err.endswith("No files changed.\n")
+    assert (unchanged / "model.py").read_text() == MODEL
 
 
 def test_no_checkpoint_needed(unchanged):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ...engine.fix_rounds import FileChange
     from ...measure.worker.records import Cost
-    from ...plan.plan import Placement, Plan, StageDecision
+    from ...plan.plan import Obstacle, Placement, Plan, StageDecision
 
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
@@ -73,6 +73,13 @@ def _fallback_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     yield f"  this one compared with it: {_difference(better.measured, best.measured)}"
     if not plan.is_met and best.runs:
         yield f"  `--budget {best.peak}B` writes the lowest that can be written"
+
+
+def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:
+    """Yield why no placement can be written."""
+    for one in obstacles:
+        yield f"{screen.path(one.path)}:{one.line}: cannot be written: {printable(one.reason)}"
+    yield "No files changed."
 
 
 def written_lines(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
