@@ -34,7 +34,19 @@ _VERIFY_KEYS = (
     "memory",
     "platform",
 )
-_MEASURE_KEYS = ("target", "args", "grad", "argnums", "has-aux", "jit", "x64", "remat3", "compile")
+_MEASURE_KEYS = (
+    "target",
+    "args",
+    "grad",
+    "argnums",
+    "has-aux",
+    "jit",
+    "x64",
+    "remat3",
+    "compile",
+    "device",
+    "devices",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from remat_migrate.verify.session import Side, Worker
 
 
 @contextmanager
-def worker_for(project: Path, scratch: Path) -> Iterator[Worker]:
+def worker_for(project: Path, scratch: Path, devices: int = 1) -> Iterator[Worker]:
     """Yield a measuring process for the modules in a folder, which starts on its first request."""
-    side = Side(Path(sys.executable), project, project, (project,), optimized=True)
+    flags = {"jax_num_cpu_devices": devices} if devices > 1 else {}
+    side = Side(Path(sys.executable), project, project, (project,), flags=flags, optimized=True)
     worker = Worker(side, scratch, 300.0, 0, session.START)
     yield worker
     worker.close()

@@ -25,6 +25,7 @@ from .progress_bar import is_interactive, progress_bar
 
 if TYPE_CHECKING:
     from ..measure.options import MeasureOptions
+    from ..plan.budget import Budget
     from ..report.content import Weighed
     from ..settings import Settings
     from ..verify.evidence import Verdict
@@ -100,9 +101,12 @@ def measure_command(
     TARGET is the loss function: module:function or path/to/file.py:function. By default it comes
     from the settings. The function is traced on the shapes of its arguments; nothing is computed.
     """
+    from ..measure.options import options_of_targets
     from ..report.output import say, write_measurements
 
     check_output(output_file)
+    if how["batch"] == "auto":
+        raise UsageError("--batch auto: only `plan` finds the largest batch")
     names, options, base = _measurement(targets, how)
     if not names:
         raise UsageError("missing TARGET: module:function or path/to/file.py:function")
@@ -112,6 +116,10 @@ def measure_command(
         write_measurements(weighed.found, output_format, to, weighed.failed)
     for reason in weighed.failed.values():
         say(f"error: {reason}")
+    by_target = dict(zip(names, options_of_targets(options, names), strict=True))
+    for one in weighed.found if output_format == "full" and output_file is None else ():
+        if not one.fits:
+            _plan_to_fit(one.target, by_target[one.target], base)
     return ERROR if weighed.failed else CLEAN
 
 
@@ -119,9 +127,9 @@ def measure_command(
 @click.argument("target", required=False)
 @click.option(
     "--budget",
-    required=True,
     metavar="SHARE|BYTES",
-    help="Peak memory allowed: 40% of the peak without checkpoints, or 8GiB.",
+    help="Peak memory allowed: 40% of the peak without checkpoints, or 8GiB.  [default: the memory"
+    " of --device]",
 )
 @click.option("--pareto", is_flag=True, help="Also show placements for other budgets.")
 @click.option(
@@ -135,7 +143,7 @@ def measure_command(
 @output_options(["full", "json"], "plan")
 def plan_command(
     target: str | None,
-    budget: str,
+    budget: str | None,
     pareto: bool,
     is_applied: bool,
     output_format: str,
@@ -151,17 +159,23 @@ def plan_command(
 
     Exits with 1 if the budget cannot be met or the plan cannot be written.
     """
+    from ..measure.options import options_of_targets
     from ..measure.target import parse_target
+    from ..plan.batches import plan_largest_batch
     from ..plan.budget import parse_budget
     from ..plan.planning import plan
     from ..report.output import write_plan
     from .plan_writing import Writing
 
     check_output(output_file)
-    limit = parse_budget(budget)
+    limit = parse_budget(budget) if budget else None
+    if how["batch"] == "auto":
+        how |= {"batch": None, "largest": True}
     names, options, base = _measurement((target,) if target else (), how)
+    limit = limit or _device_budget(options)
     if len(names) != 1:
         raise UsageError("missing TARGET: one module:function or path/to/file.py:function")
+    [options] = options_of_targets(options, names)
     function = parse_target(names[0], base)
     with progress_bar("Planning") as progress:
         progress(names[0], 0, 1)
@@ -169,11 +183,44 @@ def plan_command(
         patches = sys.stdout if is_text else sys.stderr
         writing = Writing(function, options, base, patches) if is_applied else None
         open_source = writing.open_source if writing else None
-        found = plan(function, options, base, limit, pareto=pareto, open_source=open_source)
+        if options.largest:
+            found = plan_largest_batch(function, options, base, limit, open_source=open_source)
+        else:
+            found = plan(function, options, base, limit, pareto=pareto, open_source=open_source)
     write_plan(found, output_format, output_file or sys.stdout)
     if writing is None:
         return CLEAN if found.is_met else FINDINGS
     return writing.write(found)
+
+
+def _plan_to_fit(target: str, options: MeasureOptions, base: Path) -> None:
+    """Print the cheapest placement with which a target fits on its device."""
+    from ..errors import VerificationError
+    from ..measure.target import parse_target
+    from ..plan.planning import plan
+    from ..report.output import say, write_plan
+
+    try:
+        found = plan(parse_target(target, base), options, base, _device_budget(options))
+    except VerificationError as error:
+        say(f"note: not planned: {error}")
+        return
+    say("")
+    write_plan(found, "full", sys.stdout)
+
+
+def _device_budget(options: MeasureOptions) -> Budget:
+    """Return the memory of the device as a budget.
+
+    Raises:
+        UsageError: no device is given.
+    """
+    from ..measure.devices import parse_device
+    from ..plan.budget import device_budget
+
+    if options.device is None:
+        raise UsageError("missing --budget SHARE|BYTES, or --device NAME|BYTES")
+    return device_budget(parse_device(options.device))
 
 
 def _measurement(
@@ -229,16 +276,19 @@ def measure_configured(settings: Settings, *, policies: bool = False) -> Weighed
 def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Weighed:
     """Measure each target, whether or not others fail."""
     from ..errors import VerificationError
+    from ..measure.options import options_of_targets
     from ..measure.session import measure
     from ..measure.target import parse_target
     from ..report.content import Weighed
 
     found, failed = [], {}
     with progress_bar("Measuring") as progress:
-        for number, target in enumerate(targets):
+        for number, (target, how) in enumerate(
+            zip(targets, options_of_targets(options, targets), strict=True)
+        ):
             progress(target, number, len(targets))
             try:
-                found.append(measure(parse_target(target, base), options, base))
+                found.append(measure(parse_target(target, base), how, base))
             except (UsageError, VerificationError) as error:
                 failed[target] = str(error)
         progress("", len(targets), len(targets))

@@ -93,6 +93,15 @@ def _numbers(
         raise click.BadParameter(f"{value!r} is not a comma-separated list of integers.") from None
 
 
+def _batch(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | str | None:
+    """Return a batch size, or `auto`."""
+    if value is None or value == "auto":
+        return value
+    if not value.isdecimal() or int(value) < 1:
+        raise click.BadParameter(f"{value!r} is neither a positive integer nor auto.")
+    return int(value)
+
+
 def _codes_option(name: str, help: str) -> _Decorator:
     return click.option(name, multiple=True, callback=_codes, metavar="CODES", help=help)
 
@@ -284,15 +293,17 @@ running_options = _options(_cases("arguments"), _python, _platform)
 entry_options = _options(
     click.option(
         "--args",
+        multiple=True,
+        callback=lambda ctx, parameter, values: values or None,
         metavar="FUNCTION",
         help="module:function or file.py:function that returns the arguments: arrays or"
-        " jax.ShapeDtypeStruct.",
+        " jax.ShapeDtypeStruct. For several targets, repeat it in their order.",
     ),
     click.option(
         "--grad",
         type=click.Choice(["value_and_grad", "grad", "none"]),
         help="How to differentiate the function; none if it computes gradients itself."
-        "  [default: value_and_grad]",
+        "  [default: value_and_grad for a loss, none for a training step]",
     ),
     click.option(
         "--argnums",
@@ -310,6 +321,24 @@ entry_options = _options(
     ),
     click.option("--x64/--no-x64", default=None, help="Enable 64-bit types."),
     click.option("--remat3/--no-remat3", default=None, help="Enable the jax_remat3 flag."),
+    click.option(
+        "--batch",
+        callback=_batch,
+        metavar="N|auto",
+        help="Batch size, if not that of the arguments: the parameter `batch` of the function that"
+        " returns them, or the first axis of the data. With plan, auto finds the largest.",
+    ),
+    click.option(
+        "--device",
+        metavar="NAME|BYTES",
+        help="Device to fit on: its memory, such as 80GB, or a name such as H100 or TPU-v5e.",
+    ),
+    click.option(
+        "--devices",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Virtual CPU devices for meshes.  [default: 1]",
+    ),
 )
 
 # What to measure and show.

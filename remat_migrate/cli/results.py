@@ -76,8 +76,11 @@ def _with_reasons(result: Result) -> tuple[Finding, ...]:
         from ..report.terminal.weights import effect_text
 
         for key, why in result.weighed.refused.items():
-            effect = why if isinstance(why, str) else effect_text(why)
-            reasons[key] = f"the fix does not pay off when measured: {effect}"
+            if isinstance(why, str) or why.is_reached:
+                effect = why if isinstance(why, str) else effect_text(why)
+                reasons[key] = f"the fix does not pay off when measured: {effect}"
+            else:
+                reasons[key] = f"the fix is not reached by the target {why.target}"
     if result.proved is not None:
         for key, why in result.proved.reasons.items():
             reasons[key] = f"the fix was reverted: {why}"

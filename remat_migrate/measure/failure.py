@@ -35,6 +35,8 @@ def failure_message(error: Mapping[str, Any]) -> str:
             "\nJAX cannot differentiate a checkpoint with side effects such as"
             " jax.experimental.io_callback: move them out of the checkpointed function"
         )
+    if "mesh" in message and "Number of devices" in message:
+        text += "\npass --devices N for N virtual CPU devices"
     return text
 
 

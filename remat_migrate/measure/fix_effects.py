@@ -7,6 +7,7 @@ larger share than it adds operations, or if it removes operations without raisin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from ..verify.copies.workspace import Workspace, make_workspace
 from ..verify.fixes import FindingKey, finding_key
 from ..verify.scratch import scratch_folder
 from .measurement import Measurement
-from .options import MeasureOptions
+from .options import MeasureOptions, options_of_targets
 from .session import measure
 from .target import Target, parse_target
 
@@ -40,12 +41,14 @@ class Effect:
         peak: peak of live bytes.
         operations: operations of the gradient computation.
         compiled: temporary bytes of the compiled program; None if compiling failed.
+        is_reached: whether the target runs what the fix changes.
     """
 
     target: str
     peak: tuple[int, int]
     operations: tuple[int, int]
     compiled: tuple[int, int] | None
+    is_reached: bool = True
 
     @property
     def objection(self) -> str:
@@ -100,14 +103,14 @@ def measure_fixes(
     Raises:
         VerificationError: a target cannot be measured without any fix.
     """
-    compiling = replace(options, compile=True)
+    compiling = options_of_targets(replace(options, compile=True), names)
     moves = [a for a in compute_fixes(lambda finding: False).applied if _may_cost(a.finding)]
     if not moves:
         return FixEffects()
     keys = {finding_key(applied.finding) for applied in moves}
     targets = [parse_target(name, folder) for name in names]
     progress("the targets as they are", 0, len(moves) + 1)
-    before = [measure(target, compiling, folder) for target in targets]
+    before = [measure(target, how, folder) for target, how in zip(targets, compiling, strict=True)]
     kept: list[tuple[Finding, Effect]] = []
     refused: dict[FindingKey, Effect | str] = {}
     for number, applied in enumerate(moves, 1):
@@ -116,7 +119,7 @@ def measure_fixes(
         others = keys - {key}
         outcome = compute_fixes(lambda finding, others=others: finding_key(finding) in others)  # type: ignore[misc]
         try:
-            effects = _effects(outcome, root, targets, before, compiling, folder)
+            effects = _effects(applied.finding, outcome, root, targets, before, compiling, folder)
         except RematMigrateError as error:
             refused[key] = f"with it the target cannot be measured: {error}"
             continue
@@ -125,7 +128,8 @@ def measure_fixes(
         if best is not None and raised is None:
             kept.append((applied.finding, best))
         else:
-            refused[key] = raised or effects[0]
+            reached = next((effect for effect in effects if effect.is_reached), None)
+            refused[key] = raised or reached or effects[0]
     return FixEffects(tuple(kept), refused)
 
 
@@ -134,19 +138,20 @@ def _may_cost(finding: Finding) -> bool:
 
 
 def _effects(
+    finding: Finding,
     outcome: FixOutcome[Analysis],
     root: Path,
     targets: Sequence[Target],
     before: Sequence[Measurement],
-    options: MeasureOptions,
+    options: Sequence[MeasureOptions],
     folder: Path,
 ) -> list[Effect]:
     with scratch_folder() as scratch:
         texts = {change.path: change.after.data for change in outcome.changes}
         copy = make_workspace(root, scratch / root.name, texts)
         return [
-            _effect(target, old, measure(_moved(target, copy), options, copy.at(folder)))
-            for target, old in zip(targets, before, strict=True)
+            _effect(finding, target, old, measure(_moved(target, copy), how, copy.at(folder)))
+            for target, old, how in zip(targets, before, options, strict=True)
         ]
 
 
@@ -160,7 +165,7 @@ def _moved(target: Target, copy: Workspace) -> Target:
     )
 
 
-def _effect(target: Target, old: Measurement, new: Measurement) -> Effect:
+def _effect(finding: Finding, target: Target, old: Measurement, new: Measurement) -> Effect:
     compiled = None
     if old.compiled_bytes is not None and new.compiled_bytes is not None:
         compiled = old.compiled_bytes, new.compiled_bytes
@@ -169,7 +174,21 @@ def _effect(target: Target, old: Measurement, new: Measurement) -> Effect:
         (old.cost.peak_bytes, new.cost.peak_bytes),
         (old.cost.flops, new.cost.flops),
         compiled,
+        _is_reached(finding, old, new),
     )
+
+
+def _is_reached(finding: Finding, old: Measurement, new: Measurement) -> bool:
+    """Return whether a target runs a checkpoint that a fix changes, adds or removes."""
+    if _applied(old) != _applied(new):
+        return True
+    first, _ = finding.source.position(finding.span.start)
+    last, _ = finding.source.position(finding.span.end)
+    return any(site.path == finding.path and first <= site.line <= last for site in old.sites)
+
+
+def _applied(found: Measurement) -> Counter[tuple[str, str, int]]:
+    return Counter((site.api, site.function, site.applications) for site in found.sites)
 
 
 def _share_saved(figures: tuple[int, int]) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .worker.records import Alternative, Cost, Course, Residual, SiteMeasurement
+from .devices import Device
+from .worker.records import Alternative, Cost, Course, Residual, SiteMeasurement, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class Measurement:
         jaxprs: jaxprs of the forward and the backward pass as text, None if not requested.
         notes: what could not be measured, and why.
         courses: live bytes over time, as it is and without checkpoints.
+        argument_bytes: bytes of the arguments on each device.
+        devices: number of devices that the arguments are sharded over.
+        work: the work of the gradient computation as it is.
+        needed_compiled: memory of the compiled program on each device, if compiled.
+        device: the device to fit on, if requested.
     """
 
     target: str
@@ -40,3 +46,32 @@ class Measurement:
     jaxprs: tuple[str, str] | None = None
     notes: tuple[str, ...] = ()
     courses: tuple[Course, Course] | None = None
+    argument_bytes: int = 0
+    devices: int = 1
+    work: Work | None = None
+    needed_compiled: int | None = None
+    device: Device | None = None
+
+    @property
+    def needed_bytes(self) -> int:
+        """Memory that it needs on each device, arguments included."""
+        if self.needed_compiled is not None:
+            return self.needed_compiled
+        return self.cost.peak_bytes + (0 if self.is_step else self.argument_bytes)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits on the device, if there is one."""
+        return self.device is None or self.needed_bytes <= self.device.memory
+
+    @property
+    def seconds(self) -> float | None:
+        """The estimated time on the device, if its rates are known."""
+        if self.device is None or self.work is None:
+            return None
+        return self.device.seconds(self.work, self.devices)
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a training step, whose peak includes its arguments."""
+        return self.grad == "none"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..errors import SettingsError
+from ..errors import SettingsError, UsageError
 from ..settings import Settings
 from ..verify.options import VerifyOptions, verify_options
 
@@ -22,13 +22,19 @@ class MeasureOptions:
 
     Attributes:
         args: `module:function` or `file.py:function` that returns the arguments, or None.
+        args_of: the same for each of several targets, in their order or by target.
         grad: `value_and_grad`, `grad`, or `none` for a function that takes gradients itself.
         argnums: arguments to differentiate by.
         has_aux: whether the function returns a pair of the loss and auxiliary data.
         jit: whether the gradient computation is compiled as one program.
         x64: whether to enable 64-bit types.
         remat3: whether to enable `jax_remat3`.
-        compile: whether to compile, for the temporary memory of the program.
+        compile: whether to compile, for the temporary memory of the program; None where only
+            shapes with shardings are compiled.
+        batch: the batch size, None for that of the arguments.
+        largest: whether to find the largest batch that fits.
+        device: the device to fit on, or None.
+        devices: number of virtual CPU devices.
         policies: whether to measure alternatives.
         residuals: whether to list the residuals.
         jaxprs: whether to show the forward and the backward pass.
@@ -36,13 +42,18 @@ class MeasureOptions:
     """
 
     args: str | None = None
+    args_of: tuple[str, ...] | Mapping[str, str] = ()
     grad: str = "value_and_grad"
     argnums: tuple[int, ...] = (0,)
     has_aux: bool = False
     jit: bool = True
     x64: bool = False
     remat3: bool = False
-    compile: bool = False
+    compile: bool | None = None
+    batch: int | None = None
+    largest: bool = False
+    device: str | None = None
+    devices: int = 1
     policies: bool = False
     residuals: bool = False
     jaxprs: bool = False
@@ -63,15 +74,19 @@ def measure_options(settings: Settings) -> MeasureOptions:
         name = f"{settings.config}: {_TABLE}.{key}"
         match key:
             case "args":
-                if not isinstance(value, str) or ":" not in value:
-                    raise SettingsError(f"{name}: expected module:function, got {value!r}")
-                options = replace(options, args=value)
+                options = _with_args(options, value, name)
             case "grad":
                 if value not in GRAD_MODES:
                     raise SettingsError(
                         f"{name}: expected one of {', '.join(GRAD_MODES)}, got {value!r}"
                     )
                 options = replace(options, grad=str(value))
+            case "device":
+                options = replace(options, device=str(value))
+            case "devices":
+                if type(value) is not int or value < 1:
+                    raise SettingsError(f"{name}: expected a positive integer, got {value!r}")
+                options = replace(options, devices=value)
             case "argnums":
                 options = replace(options, argnums=_argnums(value, name))
             case "jit" | "x64" | "compile" | "has-aux" | "remat3":
@@ -80,6 +95,42 @@ def measure_options(settings: Settings) -> MeasureOptions:
                 flag = {key.replace("-", "_"): value}
                 options = replace(options, **flag)  # type: ignore[arg-type]
     return options
+
+
+def options_of_targets(options: MeasureOptions, targets: Sequence[str]) -> list[MeasureOptions]:
+    """Return the options for each target, which may have arguments of its own.
+
+    Raises:
+        UsageError: there are arguments for another number of targets.
+    """
+    given = options.args_of
+    if isinstance(given, Mapping):
+        return [replace(options, args=given.get(target, options.args)) for target in targets]
+    if given and len(given) != len(targets):
+        raise UsageError(
+            f"{len(given)} functions return arguments (--args), but there are {len(targets)}"
+            " targets: name one for all of them, or one for each in the same order"
+        )
+    return [replace(options, args=args) for args in given or [options.args] * len(targets)]
+
+
+def _with_args(options: MeasureOptions, value: object, name: str) -> MeasureOptions:
+    named: list[object]
+    match value:
+        case str():
+            named, options = [value], replace(options, args=value)
+        case list():
+            named = value
+        case dict():
+            named, options = [*value.values()], replace(options, args_of=value)
+        case _:
+            named = [value]
+    if not all(isinstance(one, str) and ":" in one for one in named):
+        raise SettingsError(
+            f"{name}: expected module:function, an array of them for several targets, or a table"
+            f" by target, got {value!r}"
+        )
+    return replace(options, args_of=tuple(map(str, named))) if isinstance(value, list) else options
 
 
 def chosen_options(
@@ -99,6 +150,9 @@ def chosen_options(
         if value is not None
     }
     given = {key: value for key, value in how.items() if value is not None}
+    if "args" in given:
+        named: tuple[str, ...] = given.pop("args")  # type: ignore[assignment]
+        options = replace(options, args=named[0], args_of=named if len(named) > 1 else ())
     return replace(
         options,
         running=replace(options.running, **paths),  # type: ignore[arg-type]

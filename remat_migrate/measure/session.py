@@ -12,6 +12,7 @@ from ..errors import VerificationError
 from ..verify.options import check_options, find_python
 from ..verify.scratch import scratch_folder
 from ..verify.session import Side, Worker, WorkerEnded
+from .devices import parse_device
 from .failure import failure_message
 from .measurement import Measurement
 from .options import MeasureOptions
@@ -24,6 +25,7 @@ from .worker.records import (
     Residual,
     SiteMeasurement,
     SiteVerdict,
+    Work,
 )
 
 START = Path(__file__).parent / "worker" / "start.py"
@@ -36,6 +38,7 @@ class Session:
     measurement: Measurement
     target: Target
     worker: Worker
+    options: MeasureOptions
 
     def ask(self, request: str, **fields: object) -> Mapping[str, Any]:
         """Return the reply to a request.
@@ -46,6 +49,16 @@ class Session:
         if self.worker.is_fresh:
             raise VerificationError("the measuring process has ended")
         return _ask(self.worker, self.target, request, fields)
+
+    def again(self, request: str, **fields: object) -> Session:
+        """Return the session after a request that measures the target with other arguments.
+
+        Raises:
+            VerificationError: the request failed, or the process has ended.
+        """
+        reply = self.ask(request, **fields)
+        found = _measurement(self.worker, self.target, self.options, reply)
+        return replace(self, measurement=found)
 
 
 def measure(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
@@ -63,7 +76,14 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
         found = _add_passes(session, options, session.measurement)
         if options.policies or not found.sites:
             found = _add_alternatives(session, options, found)
-        return _add_compiled(session, options, found)
+        return _add_compiled(session, with_shardings(options, found), found)
+
+
+def with_shardings(options: MeasureOptions, found: Measurement) -> MeasureOptions:
+    """Return the options; a target that is sharded over devices is compiled for them by default."""
+    if options.compile is None and found.devices > 1:
+        return replace(options, compile=True)
+    return options
 
 
 @contextmanager
@@ -74,17 +94,21 @@ def measuring(target: Target, options: MeasureOptions, folder: Path) -> Iterator
         VerificationError: the function cannot be measured; the message says why.
     """
     check_options(options.running)
+    if options.device:
+        parse_device(options.device)
     args = parse_target(options.args, folder) if options.args else None
     with scratch_folder() as scratch:
         worker = _worker(target, args, options, scratch)
         with closing(worker):
-            yield Session(_measured(worker, target, args, options), target, worker)
+            yield Session(_measured(worker, target, args, options), target, worker, options)
 
 
 def _worker(target: Target, args: Target | None, options: MeasureOptions, scratch: Path) -> Worker:
     flags: dict[str, object] = {}
     if options.x64:
         flags["jax_enable_x64"] = True
+    if options.devices > 1:
+        flags["jax_num_cpu_devices"] = options.devices
     if options.remat3:
         flags["jax_remat3"] = True
     folders = (*target.folders, *(args.folders if args else ()))
@@ -111,19 +135,30 @@ def _measured(
         "argnums": list(options.argnums),
         "has_aux": options.has_aux,
         "jit": options.jit,
+        "batch": options.batch,
+        "largest": options.largest,
     }
     source = args.text if args else str(options.running.cases)
-    reply = _ask(worker, target, "measure", request, source)
+    return _measurement(worker, target, options, _ask(worker, target, "measure", request, source))
+
+
+def _measurement(
+    worker: Worker, target: Target, options: MeasureOptions, reply: Mapping[str, Any]
+) -> Measurement:
     as_it_is, bare = reply["courses"]
     return Measurement(
         target.text,
         worker.jax,
-        options.grad,
+        reply["grad"],
         reply["forward_flops"],
         Cost(*reply["cost"]),
         Cost(*reply["bare"]),
         tuple(_site(site) for site in reply["sites"]),
         courses=(_course(as_it_is), _course(bare)),
+        device=parse_device(options.device) if options.device else None,
+        argument_bytes=reply["argument_bytes"],
+        devices=reply["devices"],
+        work=Work(*reply["work"]),
     )
 
 
@@ -153,16 +188,23 @@ def _add_alternatives(session: Session, options: MeasureOptions, found: Measurem
 
 def _add_compiled(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
     """Add figures of the compiled program, if requested or if a checkpoint looks wasteful."""
-    sites, notes, total = list(found.sites), list(found.notes), None
+    sites, notes, total, needed = list(found.sites), list(found.notes), None, None
     try:
         if options.compile:
-            total = session.ask("compile")["bytes"]
+            reply = session.ask("compile")
+            total, needed = reply["bytes"], reply["needed"]
         for number, site in enumerate(sites):
             if options.compile or site.verdict is SiteVerdict.WASTEFUL:
                 sites[number] = _site(session.ask("confirm", site=number)["site"])
     except VerificationError as error:
         notes.append(f"not confirmed by the compiled program: {error}")
-    return replace(found, sites=tuple(sites), compiled_bytes=total, notes=tuple(notes))
+    return replace(
+        found,
+        sites=tuple(sites),
+        compiled_bytes=total,
+        needed_compiled=needed,
+        notes=tuple(notes),
+    )
 
 
 def _ask(

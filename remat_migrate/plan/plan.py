@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..measure.devices import Device
 from ..measure.worker.records import PLAIN, Chain, Need
 from .chain import GROUP, Arc, Place, Run
 
@@ -82,6 +83,23 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """The plan for a batch size.
+
+    Attributes:
+        size: the batch size.
+        peak_bytes: the peak of its placement.
+        operations: the operations of the placement, as a multiple of those without checkpoints.
+        seconds: the estimated time of a step, if the rates of the device are known.
+    """
+
+    size: int
+    peak_bytes: int
+    operations: float
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The cheapest placement within a budget.
 
@@ -103,6 +121,13 @@ class Plan:
         unwritten: a better placement, which cannot be written into the source.
         obstacles: why it cannot be written.
         others: further placements within the budget that can be written, the best first.
+        argument_bytes: bytes of the arguments on each device.
+        is_step: whether it is a training step, whose peak includes its arguments.
+        devices: the number of devices that the arguments are sharded over.
+        device: the device to fit on, if requested.
+        seconds: the estimated time of the placement on it, if its rates are known.
+        batch: the largest batch that fits, if requested; if none does, the smallest that was tried.
+        batches: the front of batch size and operations, the smallest batch first.
     """
 
     target: str
@@ -122,6 +147,18 @@ class Plan:
     unwritten: Placement | None = None
     obstacles: tuple[Obstacle, ...] = ()
     others: tuple[Placement, ...] = ()
+    argument_bytes: int = 0
+    is_step: bool = False
+    devices: int = 1
+    device: Device | None = None
+    seconds: float | None = None
+    batch: int | None = None
+    batches: tuple[BatchPlan, ...] = ()
+
+    @property
+    def needed_bytes(self) -> int:
+        """Memory that the placement needs on each device, arguments included."""
+        return self.best.peak + (0 if self.is_step else self.argument_bytes)
 
     @property
     def most_traced(self) -> int:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import VerificationError
+from ..measure.devices import Device
 from ..measure.options import MeasureOptions
-from ..measure.session import measuring
+from ..measure.session import Session, measuring, with_shardings
 from ..measure.target import Target
-from ..measure.worker.records import Need
+from ..measure.worker.records import Need, Work
 from .budget import Budget
 from .chain import chain_from
 from .compiling import compiled_candidates
@@ -60,76 +61,102 @@ def plan(
         VerificationError: the target cannot be measured, or has no stages to checkpoint.
     """
     with measuring(target, options, folder) as session:
-        found = session.measurement
-        reply = session.ask("chains")
-        chains = [chain_from(data) for data in reply["chains"]]
-        if not chains:
-            raise VerificationError(
-                f"{target.text}: nothing to checkpoint: none of its functions runs several stages"
-                " in sequence or a loop over layers"
-            )
-        bare = Need(*reply["bare"])
-        gradient = Gradient(bare, session.ask)
-        # A share of the compiled peak is planned as the same share of the traced peak.
-        reached = gradient.compiled(()) if options.compile else bare.peak_bytes
-        limit = budget.bytes_of(reached)
-        aim = limit * bare.peak_bytes // max(reached, 1)
+        return planned(session, options, budget, pareto=pareto, open_source=open_source)
 
-        def candidates_of(
-            planners: Sequence[Planner], *others: Placement
-        ) -> tuple[list[Placement], tuple[Placement, ...]]:
-            """Return the traced placements, with `others`, and the compiled ones among them."""
-            tried = _solved(planners, aim)
-            tried += _obvious(planners, tried, aim, every=pareto or options.compile)
-            tried += others
-            if not options.compile:
-                return tried, ()
-            return tried, compiled_candidates(
-                tried, limit, aim, gradient, lambda aim: _solved(planners, aim)
-            )
 
-        planners = [Planner(chain, gradient) for chain in chains]
-        tried, candidates = candidates_of(planners)
-        best, is_met = best_of(candidates or tried, limit)
-        sites = tuple((site.path, site.line) for site in found.sites)
-        ideal: Placement | None = None
-        obstacles: tuple[Obstacle, ...] = ()
-        others: tuple[Placement, ...] = ()
-        if open_source is not None:
-            places = [link.place for chain in chains for link in chain.links if link.heavy]
-            source = open_source(sites, {Path(path) for path, _, _ in places})
-            obstacles = source.apply(best.stages).obstacles
-            if obstacles:
-                ideal = best
-                planners = [Planner(chain, gradient, source) for chain in chains]
-                writable = [one for one in tried if not source.apply(one.stages).obstacles]
-                tried, candidates = candidates_of(planners, *writable)
-                best, is_met = _best_writable(candidates or tried, limit, source) or (best, is_met)
-                if best is ideal or (is_met and _is_as_good(best, ideal)):
-                    ideal = None
-            others = _next_best(candidates or tried, best, limit)
-        front: tuple[Placement, ...] = ()
-        if pareto:
-            front = _front([*tried, *(one for each in planners for one in each.front())])
-        return Plan(
-            target.text,
-            found.jax,
-            budget.text,
-            limit,
-            bare,
-            Need(found.cost.peak_bytes, found.cost.flops),
-            len(found.sites),
-            best,
-            is_met,
-            front,
-            sites,
-            gradient.tried,
-            reached if options.compile else None,
-            candidates,
-            ideal,
-            obstacles,
-            others,
+def planned(
+    session: Session,
+    options: MeasureOptions,
+    budget: Budget,
+    *,
+    pareto: bool = False,
+    open_source: OpenSource | None = None,
+) -> Plan:
+    """Return the cheapest placement for a measured target, see `plan`."""
+    found = session.measurement
+    options, target = with_shardings(options, found), session.target
+    reply = session.ask("chains")
+    chains = [chain_from(data) for data in reply["chains"]]
+    if not chains:
+        raise VerificationError(
+            f"{target.text}: nothing to checkpoint: none of its functions runs several stages"
+            " in sequence or a loop over layers"
         )
+    bare = Need(*reply["bare"])
+    gradient = Gradient(bare, session.ask)
+    # A share of the compiled peak is planned as the same share of the traced peak.
+    reached = gradient.compiled(()) if options.compile else bare.peak_bytes
+    limit = budget.bytes_of(reached, 0 if found.is_step else found.argument_bytes)
+    aim = limit * bare.peak_bytes // max(reached, 1)
+
+    def candidates_of(
+        planners: Sequence[Planner], *others: Placement
+    ) -> tuple[list[Placement], tuple[Placement, ...]]:
+        """Return the traced placements, with `others`, and the compiled ones among them."""
+        tried = _solved(planners, aim)
+        tried += _obvious(planners, tried, aim, every=pareto or bool(options.compile))
+        tried += others
+        if not options.compile:
+            return tried, ()
+        return tried, compiled_candidates(
+            tried, limit, aim, gradient, lambda aim: _solved(planners, aim)
+        )
+
+    planners = [Planner(chain, gradient) for chain in chains]
+    tried, candidates = candidates_of(planners)
+    best, is_met = best_of(candidates or tried, limit)
+    sites = tuple((site.path, site.line) for site in found.sites)
+    ideal: Placement | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+    others: tuple[Placement, ...] = ()
+    if open_source is not None:
+        places = [link.place for chain in chains for link in chain.links if link.heavy]
+        source = open_source(sites, {Path(path) for path, _, _ in places})
+        obstacles = source.apply(best.stages).obstacles
+        if obstacles:
+            ideal = best
+            planners = [Planner(chain, gradient, source) for chain in chains]
+            writable = [one for one in tried if not source.apply(one.stages).obstacles]
+            tried, candidates = candidates_of(planners, *writable)
+            best, is_met = _best_writable(candidates or tried, limit, source) or (best, is_met)
+            if best is ideal or (is_met and _is_as_good(best, ideal)):
+                ideal = None
+        others = _next_best(candidates or tried, best, limit)
+    front: tuple[Placement, ...] = ()
+    if pareto:
+        front = _front([*tried, *(one for each in planners for one in each.front())])
+    return Plan(
+        target.text,
+        found.jax,
+        budget.text,
+        limit,
+        bare,
+        Need(found.cost.peak_bytes, found.cost.flops),
+        len(found.sites),
+        best,
+        is_met,
+        front,
+        sites,
+        gradient.tried,
+        reached if options.compile else None,
+        candidates,
+        ideal,
+        obstacles,
+        others,
+        found.argument_bytes,
+        found.is_step,
+        found.devices,
+        found.device,
+        _seconds(session, best, found.device),
+    )
+
+
+def _seconds(session: Session, placement: Placement, device: Device | None) -> float | None:
+    """Return the estimated time of a placement on a device, if its rates are known."""
+    if device is None:
+        return None
+    work = Work(*session.ask("work", runs=placement.runs)["work"])
+    return device.seconds(work, session.measurement.devices)
 
 
 def _best_writable(

@@ -12,13 +12,13 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import jax
 
 from . import interception
-from .entry import NONE, Entry
+from .entry import Entry
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
-from .instruments.liveness import peak
 from .interception import KEEP, LEAVE_OUT, Decision
 from .records import Alternative
-from .stages import Flat, StageChain
+from .stages import StageChain
+from .training.gradients import flat_loss, gradient
 
 # Policies that need no names, and work on any device.
 POLICIES = (
@@ -49,9 +49,8 @@ def alternatives(
     for name, decision in _of_sites(has_sites, only_stages):
         with interception.plan({}, decision):
             found.append(_measure(name, entry.differentiated, entry, compiling, ()))
-    if entry.how.by != NONE:
-        for name, program, lines in _of_stages(entry, only_stages):
-            found.append(_measure(name, program, entry, compiling, lines))
+    for name, program, lines in _of_stages(entry, only_stages):
+        found.append(_measure(name, program, entry, compiling, lines))
     return pareto_marked(found)
 
 
@@ -70,8 +69,8 @@ def _measure(
     name: str, program: Program, entry: Entry, compiling: bool, lines: _Lines
 ) -> Alternative:
     jaxpr = entry.traced(program)
-    compiled = temporary_bytes(program, *entry.shapes) if compiling else None
-    return Alternative(name, peak(jaxpr), flops(jaxpr), compiled, lines=lines)
+    compiled = temporary_bytes(entry, program) if compiling else None
+    return Alternative(name, entry.peak(jaxpr), flops(jaxpr), compiled, lines=lines)
 
 
 def _of_sites(has_sites: bool, only_stages: bool) -> Iterator[Tuple[str, Decision]]:
@@ -84,10 +83,10 @@ def _of_sites(has_sites: bool, only_stages: bool) -> Iterator[Tuple[str, Decisio
 
 
 def _of_stages(entry: Entry, only_stages: bool) -> Iterator[Tuple[str, Program, _Lines]]:
-    flat = Flat(entry)
+    flat = flat_loss(entry)
     for policy in () if only_stages else POLICIES:
         whole = {(0, len(flat.jaxpr.eqns)): _options(policy)}
-        yield "whole function with " + policy, entry.gradient_of(flat.staged(whole)), ()
+        yield "whole function with " + policy, gradient(entry, flat, whole, {}), ()
     for chain in flat.chains():
         where = "%s:%s in %s" % (
             os.path.basename(chain.path),
@@ -97,17 +96,17 @@ def _of_stages(entry: Entry, only_stages: bool) -> Iterator[Tuple[str, Program, 
         lines = tuple((Path(chain.path), line) for line in chain.lines)
         for policy in _STAGE_POLICIES:
             for name, runs in _placements(chain, only_stages):
-                program = flat.staged({run: _options(policy) for run in runs})
+                program = gradient(entry, flat, {run: _options(policy) for run in runs}, {})
                 label = "%s of %s%s" % (name, where, _suffix(policy))
-                yield label, entry.gradient_of(program), lines
+                yield label, program, lines
     for number in flat.scans():
         if not flat.frames[number]:
             continue
         path, _, line = flat.frames[number][0]
         for policy in _STAGE_POLICIES:
-            program = flat.with_bodies({number: _options(policy)}).staged({})
+            program = gradient(entry, flat, {}, {number: _options(policy)})
             label = "body of the scan at %s:%d" % (os.path.basename(path), line)
-            yield label + _suffix(policy), entry.gradient_of(program), ((Path(path), line),)
+            yield label + _suffix(policy), program, ((Path(path), line),)
 
 
 def _suffix(policy: str) -> str:

@@ -8,7 +8,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 import jax
 import numpy as np
 
+from .instruments.liveness import Shares, donated_arguments, live_bytes, peak, size
+from .instruments.partition import argument_shardings, shares, spec_of
 from .internals import internals
+from .records import Course
+from .training.differentiation import taken
 
 VALUE_AND_GRAD, GRAD, NONE = "value_and_grad", "grad", "none"
 
@@ -46,7 +50,14 @@ class Entry:
     Attributes:
         function: the function.
         shapes: shapes of the traced arguments, flat.
+        placed_shapes: the same with the shardings of arguments that are sharded over devices.
+        devices: number of these devices.
+        donated: indices of the arguments that a training step donates.
+        argument_bytes: bytes of the traced arguments on each device.
+        counted: bytes of the arguments that count in the peak, those of a training step; else None.
     """
+
+    donated: Tuple[int, ...] = ()
 
     def __init__(
         self,
@@ -60,9 +71,27 @@ class Entry:
         self._check(args)
         leaves, self._tree = jax.tree_util.tree_flatten((args, kwargs))
         traced = [_is_array(leaf) for leaf in leaves]
-        self.shapes = tuple(_shape(leaf) for leaf, is_traced in zip(leaves, traced) if is_traced)
+        arrays = [leaf for leaf, is_traced in zip(leaves, traced) if is_traced]
+        self.shapes = tuple(map(_shape, arrays))
+        self._place([getattr(array, "sharding", None) for array in arrays])
         self._fixed = [None if is_traced else leaf for leaf, is_traced in zip(leaves, traced)]
         self._traced = traced
+
+    def _place(self, shardings: Sequence[Any]) -> None:
+        """Place arguments on devices, unless on a single one."""
+        chosen = [s if _device_count(s) > 1 else None for s in shardings]
+        self.devices = max(map(_device_count, chosen), default=1)
+        self.placed_shapes = tuple(
+            shape if sharding is None else shape_of(shape.shape, shape.dtype, sharding=sharding)
+            for shape, sharding in zip(self.shapes, chosen)
+        )
+        self.argument_bytes = sum(map(_bytes_on_device, self.placed_shapes))
+        self.counted = self.argument_bytes if self.how.by == NONE else None
+        meshes = [getattr(sharding, "mesh", None) for sharding in chosen]
+        self._mesh = next((mesh for mesh in meshes if mesh is not None), None)
+        self._specs = [
+            spec_of(sharding, len(shape.shape)) for sharding, shape in zip(chosen, self.shapes)
+        ]
 
     def _check(self, args: Tuple[Any, ...]) -> None:
         if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
@@ -104,6 +133,10 @@ class Entry:
         args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
         return args, kwargs
 
+    def arguments(self) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+        """Return the arguments, with shapes in place of arrays."""
+        return self._filled(self.placed_shapes)
+
     def names(self) -> List[str]:
         """Return the name of each traced argument, such as `params['w']`."""
         args, kwargs = self._filled(self.shapes)
@@ -125,9 +158,17 @@ class Entry:
         Raises:
             Unfit: the loss is not an array.
         """
+        given = set(map(id, jax.tree_util.tree_leaves((args, kwargs))))
+        before = taken()
         value = self.function(*args, **kwargs)
+        # Parameters that the function replaces in the modules that it gets.
+        replaced = [
+            leaf for leaf in jax.tree_util.tree_leaves((args, kwargs)) if id(leaf) not in given
+        ]
         if self.how.by == NONE:
-            return _arrays(value)
+            return _arrays((value, replaced) if replaced else value)
+        if replaced and taken() > before:
+            raise Unfit("it takes gradients itself, and changes its arguments")
         if isinstance(value, tuple) and len(value) == 2:
             # Without `has_aux`, `_check_loss` rejects the pair.
             value = value[0], _arrays(value[1])
@@ -163,8 +204,6 @@ class Entry:
 
         `loss` takes the traced arguments and returns the flat outputs, the scalar first.
         """
-        if self.how.by == NONE:
-            raise Unfit("it takes gradients itself: there is no loss to differentiate")
         transform = jax.value_and_grad if self.how.by == VALUE_AND_GRAD else jax.grad
 
         def outputs(*flat: Any) -> Any:
@@ -220,6 +259,12 @@ class Entry:
         jaxpr, shape = jax.make_jaxpr(self.forward, return_shape=True)(*self.shapes)
         if self.how.by != NONE:
             self._check_loss(shape)
+        else:
+            opened = internals().opened(jaxpr)
+            donated = donated_arguments(opened)
+            self.donated = tuple(n for n, v in enumerate(opened.invars) if v in donated)
+            if self.devices == 1:
+                self._place(argument_shardings(opened))
         return jaxpr
 
     def gradient_jaxpr(self) -> Any:
@@ -230,6 +275,19 @@ class Entry:
         """Trace a program, and remove dead code if it is compiled as one."""
         jaxpr = jax.make_jaxpr(program)(*self.shapes)
         return internals().dead_code_removed(jaxpr) if self.how.jit else internals().opened(jaxpr)
+
+    def peak(self, jaxpr: Any) -> int:
+        """Return the peak of a traced program on each device."""
+        return peak(jaxpr, self.counted, self._shares(jaxpr))
+
+    def live_bytes(self, jaxpr: Any) -> Course:
+        """Return the live bytes on each device over the course of a traced program."""
+        return live_bytes(jaxpr, self.counted, self._shares(jaxpr))
+
+    def _shares(self, jaxpr: Any) -> Shares:
+        if self._mesh is None:
+            return {}
+        return shares(internals().opened(jaxpr), self._specs, dict(self._mesh.shape))
 
     def _check_loss(self, shape: Any) -> None:
         if self.how.has_aux:
@@ -273,6 +331,17 @@ _RETURNED = (jax.Array, np.ndarray, np.generic, bool, int, float, complex)
 def _arrays(value: Any) -> Any:
     """Drop the leaves of a pytree that are not arrays."""
     return jax.tree_util.tree_map(lambda leaf: leaf if isinstance(leaf, _RETURNED) else None, value)
+
+
+def _bytes_on_device(shape: Any) -> int:
+    sharding = getattr(shape, "sharding", None)
+    if sharding is None:
+        return size(shape)
+    return size(shape_of(sharding.shard_shape(shape.shape), shape.dtype))
+
+
+def _device_count(sharding: Any) -> int:
+    return len(getattr(sharding, "device_set", (None,)))
 
 
 def _is_array(leaf: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import os
@@ -61,8 +62,35 @@ def _user_folders() -> List[str]:
     ]
 
 
-def from_function(function: Callable[..., Any], name: str) -> Arguments:
-    """Call a function that returns arguments: a tuple, a dictionary, or both."""
+def batch_parameter(function: Optional[Callable[..., Any]]) -> Optional[str]:
+    """Return the parameter of a function that is the batch size, if it has one."""
+    if function is None:
+        return None
+    names = inspect.signature(function).parameters
+    return next((name for name in ("batch", "batch_size") if name in names), None)
+
+
+def first_batch(function: Optional[Callable[..., Any]]) -> Optional[int]:
+    """Return the batch size to start from; None if the arguments of the function have one."""
+    parameter = batch_parameter(function)
+    if function is None or parameter is None:
+        return None
+    default = inspect.signature(function).parameters[parameter].default
+    return default if isinstance(default, int) else 1
+
+
+def from_function(
+    function: Callable[..., Any], name: str, batch: Optional[int] = None
+) -> Arguments:
+    """Call a function that returns arguments: a tuple, a dictionary, or both.
+
+    Args:
+        function: the function.
+        name: its name in messages.
+        batch: the batch size, if the function has a parameter for it.
+    """
+    if batch is not None and (parameter := batch_parameter(function)):
+        function = functools.partial(function, **{parameter: batch})
     if required := _required(function):
         raise Unfit(
             "a function that returns arguments must not take any (%s)" % ", ".join(required)

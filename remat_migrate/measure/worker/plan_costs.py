@@ -12,16 +12,18 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, 
 import jax.numpy as jnp
 import numpy as np
 
-from .entry import NONE, Entry, Unfit, shape_of
+from .entry import Entry, shape_of
 from .instruments.compiled import peak_bytes
 from .instruments.flops import flops
-from .instruments.liveness import peak, size
+from .instruments.liveness import size
+from .instruments.roofline import work
 from .interception import own_checkpoint
 from .internals import internals
-from .records import BODY, PLAIN, Chain, Choice, Link, Need
+from .records import BODY, PLAIN, Chain, Choice, Link, Need, Work
 from .stage_combinations import PlacedStage, combinations
 from .stage_costs import Kind, Role, Saved, Segment, available_kinds, needs, saved
 from .stages import Flat, evaluating
+from .training.gradients import gradient
 
 # Policies that need no names. The first keeps the most expensive operations, and recomputes the
 # others, which are cheap but have large outputs.
@@ -41,12 +43,17 @@ def chains(entry: Entry, flat: Flat) -> List[Chain]:
 def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Need:
     """Trace the gradient computation with checkpoints on some runs of equations."""
     jaxpr = entry.traced(_gradient(entry, flat, runs))
-    return Need(peak(jaxpr), flops(jaxpr))
+    return Need(entry.peak(jaxpr), flops(jaxpr))
+
+
+def work_of(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Work:
+    """Return the work of the gradient computation with checkpoints on some runs of equations."""
+    return work(entry.traced(_gradient(entry, flat, runs)))
 
 
 def compiled_bytes(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> int:
     """Compile the gradient computation with checkpoints, and return its memory besides inputs."""
-    return peak_bytes(_gradient(entry, flat, runs), *entry.shapes)
+    return peak_bytes(entry, _gradient(entry, flat, runs))
 
 
 def _gradient(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Callable[..., Any]:
@@ -57,17 +64,7 @@ def _gradient(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) ->
             bodies.update({n: kind.options for n in loops if start <= n < stop})
         elif kind.kind != PLAIN:
             wrapped[start, stop] = kind.options
-    return entry.gradient_of(flat.with_bodies(bodies).staged(wrapped))
-
-
-def check(entry: Entry) -> None:
-    """Check that the function can be planned.
-
-    Raises:
-        Unfit: the function takes gradients itself.
-    """
-    if entry.how.by == NONE:
-        raise Unfit("it takes gradients itself (--grad none): name the loss to plan checkpoints")
+    return gradient(entry, flat, wrapped, bodies)
 
 
 class _Links:
@@ -87,7 +84,7 @@ class _Links:
             self._maker.update(dict.fromkeys(segment.outvars, number))
             for variable in segment.invars:
                 self._readers.setdefault(variable, []).append(number)
-        self._active = _active(flat, entry)
+        self._active = _active(flat)
         self._known = known
         self._signatures: Dict[int, Any] = {}
 
@@ -242,14 +239,14 @@ def _without_gaps(flat: Flat, heavy: Sequence[PlacedStage]) -> Iterator[PlacedSt
     yield from light(len(flat.jaxpr.eqns))
 
 
-def _active(flat: Flat, entry: Entry) -> Set[Any]:
+def _active(flat: Flat) -> Set[Any]:
     """Return the variables between the differentiated arguments and the loss."""
     jaxpr = flat.jaxpr
-    reached = {jaxpr.invars[place] for place in entry.differentiated_leaves()}
+    reached = set(filter(_is_inexact, (jaxpr.invars[place] for place in flat.arguments)))
     for equation in jaxpr.eqns:
         if any(not internals().is_literal(atom) and atom in reached for atom in equation.invars):
             reached.update(filter(_is_inexact, equation.outvars))
-    needed = {atom for atom in jaxpr.outvars[:1] if not internals().is_literal(atom)}
+    needed = {atom for atom in jaxpr.outvars[: flat.outputs] if not internals().is_literal(atom)}
     for equation in reversed(jaxpr.eqns):
         if any(variable in needed for variable in equation.outvars):
             needed.update(a for a in equation.invars if not internals().is_literal(a))

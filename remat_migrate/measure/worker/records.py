@@ -38,6 +38,20 @@ class Cost(NamedTuple):
     residual_bytes: Optional[int]
 
 
+class Work(NamedTuple):
+    """The work of a program, for an estimate of its time.
+
+    Attributes:
+        low_flops: floating-point operations of matrix products and convolutions in 16 bits.
+        flops: other floating-point operations.
+        bytes: bytes that are read from and written to memory.
+    """
+
+    low_flops: int
+    flops: int
+    bytes: int
+
+
 class CallLine(NamedTuple):
     """A line that calls a checkpointed function, and how often that call is traced."""
 

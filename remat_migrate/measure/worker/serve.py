@@ -7,6 +7,7 @@ one of them does not lose the earlier results.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import os
@@ -25,12 +26,16 @@ class _Session:
 
     Attributes:
         entry: function that was measured.
+        first: the same with the arguments that were given first.
+        source: function that returns the arguments, None if no function does.
         measured: its measurement.
         flat: its flat jaxpr, once chains were requested.
         subject: which of the user's functions is running: `target` or `args`.
     """
 
     entry: Any = None
+    first: Any = None
+    source: Any = None
     measured: Any = None
     flat: Any = None
     subject: str = "target"
@@ -83,26 +88,33 @@ def _start(request: Reply) -> Reply:
     from . import interception, libraries
     from .instruments import compiled
     from .internals import Unsupported, internals
+    from .training import differentiation
 
     for name, value in request["flags"].items():
         if not internals().set_flag(name, value):
             raise Unsupported("jax %s has no flag %s" % (jax.__version__, name))
     internals().exclude(interception.OWN_FOLDER)
     interception.install()
+    differentiation.install()
     libraries.install()
     compiled.choose_scheduler(jax.__version__)
     return {"jax": jax.__version__, "backend": jax.default_backend()}
 
 
 def _measure(request: Reply) -> Reply:
-    from . import inputs, sites
-    from .entry import Differentiation, Entry
+    from . import inputs
+    from .entry import Differentiation
+    from .training import gradients
 
-    target, given = request["target"], request["args"]
+    target, given, batch = request["target"], request["args"], request.get("batch")
     function = inputs.load_function(**target)
+    _Session.source = None
     if given is not None:
         _Session.subject = "args"
-        args, kwargs = inputs.from_function(inputs.load_function(**given), given["qualname"])
+        _Session.source = inputs.load_function(**given)
+        if request.get("largest"):
+            batch = inputs.first_batch(_Session.source)
+        args, kwargs = inputs.from_function(_Session.source, given["qualname"], batch)
     elif request["cases"] is not None:
         _Session.subject = "args"
         name = "%s.%s" % (target["module"] or "", target["qualname"])
@@ -113,9 +125,39 @@ def _measure(request: Reply) -> Reply:
     how = Differentiation(
         request["by"], tuple(request["argnums"]), request["has_aux"], request["jit"]
     )
-    _Session.entry = Entry(function, args, kwargs, how)
-    _Session.measured = measured = sites.measure(_Session.entry)
+    _Session.entry, _Session.measured = gradients.measured(function, args, kwargs, how)
+    _Session.first = _Session.entry
+    if batch is not None and not inputs.batch_parameter(_Session.source):
+        return _batch({"size": batch})
+    return _measured()
+
+
+def _batch(request: Reply) -> Reply:
+    """Measure the target with another batch size; without a size, return the present one."""
+    from . import inputs
+    from .training import gradients
+    from .training.batch import with_batch
+
+    first, source, size = _Session.first, _Session.source, request["size"]
+    if start := inputs.first_batch(source):
+        if size is None:
+            return {"batch": start}
+        args, kwargs = inputs.from_function(source, "batch", size)
+    else:
+        now, (args, kwargs) = with_batch(first, size or 1)
+        if size is None:
+            return {"batch": now}
+    _Session.entry, _Session.measured = gradients.measured(first.function, args, kwargs, first.how)
+    return _measured()
+
+
+def _measured() -> Reply:
+    entry, measured = _Session.entry, _Session.measured
     return {
+        "grad": entry.how.by,
+        "argument_bytes": entry.argument_bytes,
+        "devices": entry.devices,
+        "work": measured.work,
         "forward_flops": measured.forward_flops,
         "cost": measured.cost,
         "bare": measured.bare,
@@ -136,11 +178,11 @@ def _confirm(request: Reply) -> Reply:
 def _compile(request: Reply) -> Reply:
     """Compile the program as it is."""
     from . import interception
-    from .instruments.compiled import temporary_bytes
+    from .instruments.compiled import memory_of
 
     with interception.plan({}):
-        entry = _Session.entry
-        return {"bytes": temporary_bytes(entry.differentiated, *entry.shapes)}
+        used, needed = memory_of(_Session.entry, _Session.entry.differentiated)
+    return {"bytes": used, "needed": needed}
 
 
 def _alternatives(request: Reply) -> Reply:
@@ -154,15 +196,18 @@ def _alternatives(request: Reply) -> Reply:
 def _chains(request: Reply) -> Reply:
     """Return the chains of the function, with the costs of each stage."""
     from . import plan_costs
-    from .stages import Flat
+    from .entry import NONE
+    from .training.gradients import flat_loss
+    from .training.step_costs import in_step
 
     entry = _Session.entry
-    plan_costs.check(entry)
-    _Session.flat = flat = Flat(entry)
-    return {
-        "bare": plan_costs.trace(entry, flat, {}),
-        "chains": plan_costs.chains(entry, flat),
-    }
+    _Session.flat = flat = flat_loss(entry)
+    bare, chains = plan_costs.trace(entry, flat, {}), plan_costs.chains(entry, flat)
+    is_divided = entry.devices > 1
+    if entry.how.by == NONE or is_divided:
+        trace = functools.partial(plan_costs.trace, entry, flat)
+        chains = [in_step(chain, bare, trace, is_divided=is_divided) for chain in chains]
+    return {"bare": bare, "chains": chains}
 
 
 def _trace(request: Reply) -> Reply:
@@ -183,6 +228,13 @@ def _runs(request: Reply) -> Dict[Any, Any]:
     from .stage_costs import Kind
 
     return {(start, stop): Kind(kind, policy) for start, stop, kind, policy in request["runs"]}
+
+
+def _work(request: Reply) -> Reply:
+    """Return the work of the gradient computation with checkpoints on runs of equations."""
+    from . import plan_costs
+
+    return {"work": plan_costs.work_of(_Session.entry, _Session.flat, _runs(request))}
 
 
 def _residuals(request: Reply) -> Reply:
@@ -222,12 +274,14 @@ def _program(request: Reply) -> Reply:
 _ANSWERS = {
     "start": _start,
     "measure": _measure,
+    "batch": _batch,
     "confirm": _confirm,
     "compile": _compile,
     "alternatives": _alternatives,
     "chains": _chains,
     "trace": _trace,
     "compile_runs": _compile_runs,
+    "work": _work,
     "residuals": _residuals,
     "jaxprs": _jaxprs,
     "program": _program,

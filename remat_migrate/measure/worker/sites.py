@@ -18,10 +18,10 @@ from .calls import calling_lines
 from .entry import NONE, Entry
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
-from .instruments.liveness import live_bytes, peak
 from .instruments.residuals import gradient_and_residual_bytes
+from .instruments.roofline import work
 from .interception import COUNT, KEEP, LEAVE_OUT, Decision, Location, Site
-from .records import CallLine, Cost, Course, SiteMeasurement, SiteVerdict
+from .records import CallLine, Cost, Course, SiteMeasurement, SiteVerdict, Work
 
 # Smaller shares of the peak without a checkpoint count as no difference.
 PEAK_TOLERANCE = 0.02
@@ -41,6 +41,7 @@ class Measured(NamedTuple):
         sites: sites that are applied when the function runs.
         measurements: the measurement of each of them.
         courses: live bytes over time, as it is and without checkpoints.
+        work: the work of the gradient computation as it is.
     """
 
     forward_flops: int
@@ -49,6 +50,7 @@ class Measured(NamedTuple):
     sites: List[Site]
     measurements: List[SiteMeasurement]
     courses: Tuple[Course, Course]
+    work: Work
 
 
 class Variant(NamedTuple):
@@ -77,17 +79,17 @@ def measure(entry: Entry) -> Measured:
         applied, forward = applications(jaxpr), flops(jaxpr)
         lines = calling_lines(jaxpr)
     cost, calls, program = trace(entry, {})
-    course = live_bytes(program)
+    course, done = entry.live_bytes(program), work(program)
     if not calls:
         forward = cost.flops if entry.how.by == NONE else forward
-        return Measured(forward, cost, cost, [], [], (course, course))
+        return Measured(forward, cost, cost, [], [], (course, course), done)
     sites = list(calls)
     bare, _, program = trace(entry, {}, LEAVE_OUT)
     if len(sites) == 1:
         without = {sites[0]: bare}
     else:
         without = {site: trace(entry, {site: LEAVE_OUT}).cost for site in sites}
-    courses = course, live_bytes(program)
+    courses = course, entry.live_bytes(program)
     if entry.how.by == NONE:
         forward = bare.flops
     if not all(site in applied for site in sites):
@@ -108,7 +110,7 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
-    return Measured(forward, cost, bare, sites, measurements, courses)
+    return Measured(forward, cost, bare, sites, measurements, courses, done)
 
 
 def _call_lines(calls: Dict[Location, int]) -> Tuple[CallLine, ...]:
@@ -122,7 +124,7 @@ def trace(entry: Entry, decisions: Dict[Site, Decision], default: Decision = KEE
         calls = {
             site: found for site in interception.sites() if (found := interception.calls_of(site))
         }
-        return Variant(Cost(peak(jaxpr), flops(jaxpr), residual_bytes), calls, jaxpr)
+        return Variant(Cost(entry.peak(jaxpr), flops(jaxpr), residual_bytes), calls, jaxpr)
 
 
 def verdict(cost: Cost, without: Cost, forward_flops: int) -> SiteVerdict:
@@ -169,4 +171,4 @@ def confirm(entry: Entry, site: Site, measurement: SiteMeasurement) -> SiteMeasu
 
 def _compiled(entry: Entry, decisions: Dict[Site, Decision]) -> int:
     with interception.plan(decisions):
-        return temporary_bytes(entry.differentiated, *entry.shapes)
+        return temporary_bytes(entry, entry.differentiated)

@@ -9,6 +9,7 @@ run of stages under a checkpoint, with the same effect as editing the source.
 from __future__ import annotations
 
 import copy
+import functools
 from typing import (
     Any,
     Callable,
@@ -24,11 +25,11 @@ from typing import (
 
 import jax
 
-from . import interception
-from .entry import Entry, shape_of
+from .entry import shape_of
 from .instruments.flops import flops_of_equation
-from .interception import LEAVE_OUT, is_library, own_checkpoint
+from .interception import is_library, own_checkpoint
 from .internals import internals
+from .training.differentiation import TracedLoss
 
 # Stages with a smaller share of the operations of the largest stage are light.
 HEAVY = 0.02
@@ -67,31 +68,44 @@ class StageChain(NamedTuple):
 
 
 class Flat:
-    """The jaxpr of a function without checkpoints, with calls of jitted functions inlined.
+    """The jaxpr of a loss without checkpoints, with calls of jitted functions inlined.
 
     Attributes:
         jaxpr: open jaxpr.
         constants: values of its constants.
-        frames: for each equation, its user frames (path, function, line), the innermost first.
-        flops: operations of each equation.
+        arguments: indices of the arguments that it is differentiated by.
+        outputs: number of outputs that are differentiated; auxiliary data follows them.
     """
 
-    def __init__(self, entry: Entry) -> None:
-        """Trace a function."""
-        with interception.plan({}, default=LEAVE_OUT):
-            closed = jax.make_jaxpr(entry.forward)(*entry.shapes)
-            if any(map(internals().is_inlined_call, internals().opened(closed).eqns)):
-                closed = jax.make_jaxpr(_inlined(closed))(*entry.shapes)
+    def __init__(self, loss: TracedLoss) -> None:
+        """Inline the calls of jitted functions in a traced loss."""
+        closed, self.arguments, self.outputs = loss
+        if any(map(internals().is_inlined_call, internals().opened(closed).eqns)):
+            closed = jax.make_jaxpr(_inlined(closed))(*_shapes(internals().opened(closed).invars))
         self.jaxpr = internals().opened(closed)
         self.constants = tuple(closed.consts)
-        self.frames = [
+        self._runners: Dict[Any, Callable[..., Any]] = {}
+
+    @functools.cached_property
+    def frames(self) -> List[Tuple[Tuple[str, str, int], ...]]:
+        """The user frames (path, function, line) of each equation, the innermost first."""
+        return [
             # Only lines that the user can edit are stages.
             tuple(frame for frame in internals().places(equation) if not is_library(frame[0]))
             for equation in self.jaxpr.eqns
         ]
-        self._runners: Dict[Any, Callable[..., Any]] = {}
+
+    @functools.cached_property
+    def flops(self) -> List[int]:
+        """The operations of each equation."""
         known: Dict[int, int] = {}
-        self.flops = [flops_of_equation(equation, known) for equation in self.jaxpr.eqns]
+        return [flops_of_equation(equation, known) for equation in self.jaxpr.eqns]
+
+    @property
+    def key(self) -> Any:
+        """The same for the same function on the same shapes, traced again."""
+        shapes = tuple(str(variable.aval) for variable in self.jaxpr.invars)
+        return shapes, tuple(equation.primitive.name for equation in self.jaxpr.eqns)
 
     def chains(self, least: int = 2, share: float = _SHARE) -> Iterator[StageChain]:
         """Yield the functions that are chains.
@@ -226,15 +240,18 @@ def _with_body_checkpointed(equation: Any, options: Mapping[str, Any]) -> Any:
     """Return a scan with a checkpoint on its body, which needs no barriers in a loop."""
     body = equation.params["jaxpr"]
     opened = internals().opened(body)
-    shapes = [shape_of(variable.aval.shape, variable.aval.dtype) for variable in opened.invars]
     checkpointed = own_checkpoint(
         lambda *inputs: internals().evaluate(opened, body.consts, inputs),
         prevent_cse=False,
         **options,
     )
     return equation.replace(
-        params=dict(equation.params, jaxpr=jax.make_jaxpr(checkpointed)(*shapes))
+        params=dict(equation.params, jaxpr=jax.make_jaxpr(checkpointed)(*_shapes(opened.invars)))
     )
+
+
+def _shapes(variables: Sequence[Any]) -> List[Any]:
+    return [shape_of(variable.aval.shape, variable.aval.dtype) for variable in variables]
 
 
 def evaluating(segment: Any) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ from ..terminal.verdicts import verdict_counts, verdict_rows
 from .shared import edits_on_disk
 
 if TYPE_CHECKING:
+    from ...measure.devices import Device
     from ...measure.measurement import Measurement
     from ...measure.worker.records import Need, SiteMeasurement
     from ...plan.plan import Placement, Plan
@@ -82,7 +83,20 @@ def render_plan(plan: Plan, screen: Screen) -> str:
         "jax": plan.jax,
         "budget": plan.budget,
         "budget_bytes": plan.budget_bytes,
+        "argument_bytes": plan.argument_bytes,
+        "devices": plan.devices,
+        "device": plan.device and _device(plan.device, plan.needed_bytes, plan.seconds),
         "met": plan.is_met,
+        "batch": plan.batch,
+        "batches": [
+            {
+                "size": one.size,
+                "peak_bytes": one.peak_bytes,
+                "operations": one.operations,
+                "seconds": one.seconds,
+            }
+            for one in plan.batches
+        ],
         "traced_placements": plan.tried,
         "without_checkpoints": {
             **_need(plan.bare),
@@ -106,6 +120,18 @@ def render_plan(plan: Plan, screen: Screen) -> str:
         "pareto": [_placement(one, screen.folder) for one in plan.pareto],
     }
     return json.dumps(document, indent=2)
+
+
+def _device(device: Device, needed: int, seconds: float | None) -> dict[str, object]:
+    """Return whether a program fits on a device, and its estimated time there."""
+    return {
+        "name": device.name,
+        "memory_bytes": device.memory,
+        "needed_bytes": needed,
+        "fits": needed <= device.memory,
+        "seconds": seconds,
+        "source": device.source or None,
+    }
 
 
 def _need(need: Need) -> dict[str, int]:
@@ -152,6 +178,9 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
         "peak_bytes": found.cost.peak_bytes,
         "residual_bytes": found.cost.residual_bytes,
         "compiled_bytes": found.compiled_bytes,
+        "argument_bytes": found.argument_bytes,
+        "devices": found.devices,
+        "device": found.device and _device(found.device, found.needed_bytes, found.seconds),
         "without_checkpoints": {
             "peak_bytes": found.bare.peak_bytes,
             "flops": found.bare.flops,

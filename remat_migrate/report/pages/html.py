@@ -14,7 +14,7 @@ from ...errors import UsageError
 from ..content import Report
 from ..terminal.display import Screen, printable
 from ..terminal.summary import shares
-from ..terminal.weights import how, measurement_lines, operations, size
+from ..terminal.weights import compiled_kind, how, measurement_lines, operations, size
 from . import charts
 from .entries import RISKS, Page, page_of
 from .evidence import tone_of, weight_entry
@@ -102,6 +102,7 @@ def _environment(screen: Screen) -> Environment:
         "words": lambda outcome: outcome.replace("-", " "),
         "tone": tone_of,
         "how": how,
+        "compiled_kind": compiled_kind,
         "path": screen.path,
         "weight_entry": weight_entry,
         "pareto": charts.pareto,

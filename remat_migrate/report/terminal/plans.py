@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...measure.worker.records import Need
 from .display import Screen, pluralize, printable
-from .weights import operations, size
+from .weights import devices, duration, fit_lines, operations, size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,13 +16,17 @@ if TYPE_CHECKING:
     from ...measure.worker.records import Cost
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
 
+# The length of the longest bar.
+_BAR = 30
+
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     """Yield all that is known about a plan."""
     title = f"{printable(plan.target)}, planned for {printable(plan.budget)}"
     of_budget = f" ({size(plan.budget_bytes)})" if plan.budget.endswith("%") else ""
     how = "traced" if plan.bare_compiled is None else "compiled"
-    yield screen.paint(f"{title}{of_budget}, {how} with jax {plan.jax}", "bold")
+    where = f", {devices(plan.devices)}"
+    yield screen.paint(f"{title}{of_budget}, {how} with jax {plan.jax}{where}", "bold")
     yield f"  without checkpoints  {_need(plan.bare, plan)}"
     if plan.checkpoints:
         now = pluralize(plan.checkpoints, "checkpoint")
@@ -53,6 +57,12 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         for one in plan.candidates:
             mark = " (planned)" if one is plan.best else ""
             yield _compiled(one.peak, one.measured, plan, _named(one) + mark)
+    if plan.device is not None:
+        yield ""
+        yield from fit_lines(plan.needed_bytes, plan.device, plan.seconds, screen)
+    if plan.batch is not None:
+        yield ""
+        yield from _batches(plan, screen)
     if plan.pareto:
         yield ""
         yield "Pareto-optimal placements in memory and operations:"
@@ -73,6 +83,21 @@ def _fallback_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     yield f"  this one compared with it: {_difference(better.measured, best.measured)}"
     if not plan.is_met and best.runs:
         yield f"  `--budget {best.peak}B` writes the lowest that can be written"
+
+
+def _batches(plan: Plan, screen: Screen) -> Iterator[str]:
+    """Yield the front of batch size and recomputation, drawn as bars."""
+    if not plan.is_met:
+        yield screen.paint(f"No batch fits, not even {plan.batch}.", "red", "bold")
+        return
+    yield screen.paint(f"The largest batch that fits is {plan.batch}.", "green", "bold")
+    yield "Batch sizes, the peak of their cheapest placement, and what it recomputes:"
+    most = max(one.operations for one in plan.batches) - 1.0
+    for one in plan.batches:
+        bar = "█" * round(_BAR * (one.operations - 1.0) / most) if most > 0 else ""
+        time = "" if one.seconds is None else f"  {duration(one.seconds / one.size):>8} an example"
+        peak = size(one.peak_bytes)
+        yield f"  {one.size:>8}  {peak:>8}{time}  x{one.operations:.3f} {bar}".rstrip()
 
 
 def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .display import Screen, pluralize, printable
 
 if TYPE_CHECKING:
+    from ...measure.devices import Device
     from ...measure.fix_effects import Effect
     from ...measure.measurement import Measurement
     from ...measure.worker.records import Alternative, Residual, SiteMeasurement
@@ -25,9 +26,7 @@ _OPERATIONS = ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"),
 
 def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     """Yield all measurements of a target."""
-    yield screen.paint(
-        f"{printable(found.target)} {how(found)}, traced with jax {found.jax}", "bold"
-    )
+    yield screen.paint(f"{printable(found.target)} {how(found)}", "bold")
     yield from _totals(found)
     for site in found.sites:
         yield ""
@@ -41,22 +40,34 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     if found.residuals is not None:
         yield ""
         yield from _residuals(found.residuals, screen)
+    if found.device is not None:
+        yield ""
+        yield from fit_lines(found.needed_bytes, found.device, found.seconds, screen)
     for note in found.notes:
         yield ""
         yield f"note: {printable(note)}"
 
 
 def how(found: Measurement) -> str:
-    """Return how a target is differentiated."""
-    return "without a gradient" if found.grad == "none" else f"under {found.grad}"
+    """Return how a target is differentiated and traced."""
+    grad = "as a training step" if found.is_step else f"under {found.grad}"
+    return f"{grad}, traced with jax {found.jax}, {devices(found.devices)}"
+
+
+def devices(count: int) -> str:
+    """Return what numbers refer to."""
+    return "one device" if count == 1 else f"each of {count} devices"
 
 
 def _totals(found: Measurement) -> Iterator[str]:
     yield f"  peak memory   {size(found.cost.peak_bytes)}" + (
         f", without checkpoints {size(found.bare.peak_bytes)}" if found.sites else ""
     )
+    share = "included" if found.is_step else "not included"
+    if found.argument_bytes:
+        yield f"  arguments     {size(found.argument_bytes)}, {share}"
     if found.compiled_bytes is not None:
-        yield f"  compiled      {size(found.compiled_bytes)} of temporary memory"
+        yield f"  compiled      {size(found.compiled_bytes)} {compiled_kind(found)}"
     more = ""
     if found.sites and found.bare.flops:
         ratio = found.cost.flops / found.bare.flops
@@ -64,6 +75,39 @@ def _totals(found: Measurement) -> Iterator[str]:
     yield f"  operations    {operations(found.cost.flops)}{more}"
     if found.cost.residual_bytes is not None:
         yield f"  kept          {size(found.cost.residual_bytes)} for the backward pass"
+
+
+def compiled_kind(found: Measurement) -> str:
+    """Return which memory of the compiled program is shown."""
+    return "in all" if found.is_step else "of temporary memory"
+
+
+def fit_lines(needed: int, device: Device, seconds: float | None, screen: Screen) -> Iterator[str]:
+    """Yield whether a program fits on a device, and how long it takes.
+
+    Args:
+        needed: bytes that it needs, arguments included.
+        device: the device.
+        seconds: its estimated time, if known.
+        screen: how to print.
+    """
+    fits = needed <= device.memory
+    text = "fits" if fits else "does not fit"
+    yield screen.paint(
+        f"It {text} on {printable(device.name)}: {size(needed)} of {size(device.memory)}",
+        "green" if fits else "red",
+        "bold",
+    )
+    if seconds is not None:
+        yield (
+            f"  about {duration(seconds)} (roofline estimate: the larger of operations at the peak"
+            " rate and bytes at the peak bandwidth)"
+        )
+
+
+def duration(seconds: float) -> str:
+    """Format a time with three digits."""
+    return _scaled(seconds * 1e6, ((1e6, "s"), (1e3, "ms")), "µs")
 
 
 def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator[str]:

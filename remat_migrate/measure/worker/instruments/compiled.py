@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Tuple
 
 import jax
+
+from ..entry import Entry
 
 # In these versions, XLA's default scheduler for the CPU runs as much as possible concurrently, and
 # keeps what a checkpoint drops: under jax 0.8, a transformer needs 2.53 GB with checkpoints and
@@ -25,24 +27,51 @@ def choose_scheduler(version: str) -> None:
         os.environ["XLA_FLAGS"] = (flags + " --%s=false" % _SCHEDULER).strip()
 
 
-def temporary_bytes(program: Any, *shapes: Any) -> int:
-    """Compile a function for the default device, and return its memory besides inputs and outputs.
+def temporary_bytes(entry: Entry, program: Any) -> int:
+    """Compile a program of an entry, and return the first number of `memory_of`.
 
     Raises:
         Exception: any error that JAX raises while it compiles.
     """
-    return int(_memory(program, shapes).temp_size_in_bytes)
+    return memory_of(entry, program)[0]
 
 
-def peak_bytes(program: Any, *shapes: Any) -> int:
-    """Compile a function for the default device, and return its memory besides inputs.
+def memory_of(entry: Entry, program: Any) -> Tuple[int, int]:
+    """Compile a program of an entry, and return its memory on each device.
+
+    Returns:
+        bytes besides inputs and outputs, or all for a training step; all bytes.
 
     Raises:
         Exception: any error that JAX raises while it compiles.
     """
-    memory = _memory(program, shapes)
-    return int(memory.temp_size_in_bytes + memory.output_size_in_bytes)
+    memory = _memory(entry, program)
+    whole = _whole(memory)
+    return whole if entry.counted is not None else int(memory.temp_size_in_bytes), whole
 
 
-def _memory(program: Any, shapes: Any) -> Any:
-    return jax.jit(program).lower(*shapes).compile().memory_analysis()
+def peak_bytes(entry: Entry, program: Any) -> int:
+    """Compile a program of an entry, and return its memory on each device besides inputs.
+
+    For a training step, includes the inputs. An output in the memory of a donated input counts
+    once.
+
+    Raises:
+        Exception: any error that JAX raises while it compiles.
+    """
+    memory = _memory(entry, program)
+    return _whole(memory) - (memory.argument_size_in_bytes if entry.counted is None else 0)
+
+
+def _whole(memory: Any) -> int:
+    return int(
+        memory.argument_size_in_bytes
+        + memory.output_size_in_bytes
+        - memory.alias_size_in_bytes
+        + memory.temp_size_in_bytes
+    )
+
+
+def _memory(entry: Entry, program: Any) -> Any:
+    jitted = jax.jit(program, donate_argnums=entry.donated)
+    return jitted.lower(*entry.placed_shapes).compile().memory_analysis()

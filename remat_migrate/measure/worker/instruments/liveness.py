@@ -10,7 +10,8 @@ only show in the compiled program.
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from collections import Counter
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ..internals import internals
 from ..records import Course
 from .flops import flops, flops_of_equation
 
-_VIEWS = frozenset(
+VIEWS = frozenset(
     [
         "broadcast_in_dim",
         "copy",
@@ -32,48 +33,123 @@ _VIEWS = frozenset(
     ]
 )
 
+# Primitives whose result has the shape of an input, but needs more than one of its elements.
+_NOT_ELEMENTWISE = frozenset(
+    (
+        "cholesky",
+        "cumlogsumexp",
+        "cummax",
+        "cummin",
+        "cumprod",
+        "cumsum",
+        "dot_general",
+        "fft",
+        "optimization_barrier",
+        "random_bits",
+        "rev",
+        "sort",
+        "triangular_solve",
+    )
+)
+
 # Number of points of the graph of live bytes.
 _POINTS = 300
 # Longest loop whose iterations are points of their own.
 _ITERATIONS = 64
 
 
-def peak(jaxpr: Any) -> int:
+Shares = Mapping[Any, int]
+
+
+class _Known(Dict[int, int]):
+    """A cache of peaks by the `id` of the jaxpr; `shares` divide the bytes of some values."""
+
+    def __init__(self, shares: Optional[Shares] = None) -> None:
+        super().__init__()
+        self.shares = shares or {}
+
+    def size(self, variable: Any) -> int:
+        """Return the bytes of a value on a device."""
+        return size(variable.aval) // self.shares.get(variable, 1)
+
+
+def peak(jaxpr: Any, arguments: Optional[int] = None, shares: Optional[Shares] = None) -> int:
     """Return the peak of live bytes.
 
     Args:
         jaxpr: open or closed jaxpr, without dead code.
+        arguments: bytes of the arguments of a training step, None for any other program. A step
+            has its arguments and outputs throughout, an output in the memory of a donated argument
+            of the same type where there is one. At its end, where parameters and optimizer state
+            are updated, elementwise operations are fused.
+        shares: number of parts of values that are divided over devices, see `partition`.
     """
-    return _peak(jaxpr, {})
+    if arguments is None:
+        return _peak(jaxpr, _Known(shares))
+    run, kept = _step(jaxpr, arguments, _Known(shares))
+    return run.peak() + kept
 
 
-def _peak(jaxpr: Any, known: Dict[int, int]) -> int:
-    """Return the peak of a jaxpr; `known` caches peaks by the `id` of the jaxpr."""
+def _step(jaxpr: Any, arguments: int, known: _Known) -> Tuple[_Liveness, int]:
+    """Return the temporary values of a training step, and the bytes that it has throughout."""
+    opened = internals().opened(jaxpr)
+    free = Counter(str(variable.aval) for variable in donated_arguments(opened))
+    kept = arguments
+    outputs = {atom for atom in opened.outvars if not _is_literal(atom)}
+    for atom in outputs.difference(opened.invars):
+        if free[str(atom.aval)]:
+            free[str(atom.aval)] -= 1
+        else:
+            kept += known.size(atom)
+    return _Liveness(opened, known, is_step=True), kept
+
+
+def donated_arguments(jaxpr: Any) -> Set[Any]:
+    """Return the arguments of an open jaxpr that it donates to a jitted function."""
+    arguments = set(jaxpr.invars)
+    return {
+        atom
+        for equation in jaxpr.eqns
+        if internals().is_inlined_call(equation)
+        for atom, is_donated in zip(equation.invars, equation.params.get("donated_invars", ()))
+        if is_donated and not _is_literal(atom) and atom in arguments
+    }
+
+
+def _peak(jaxpr: Any, known: _Known) -> int:
+    """Return the peak of a jaxpr."""
     opened = internals().opened(jaxpr)
     if id(opened) not in known:
         known[id(opened)] = _Liveness(opened, known).peak()
     return known[id(opened)]
 
 
-def live_bytes(jaxpr: Any) -> Course:
+def live_bytes(
+    jaxpr: Any, arguments: Optional[int] = None, shares: Optional[Shares] = None
+) -> Course:
     """Return the live bytes over the course of a jaxpr.
 
     Args:
         jaxpr: open or closed jaxpr, without dead code.
+        arguments: as for `peak`.
+        shares: as for `peak`.
 
     Returns:
         (operations done before, live bytes) for at most `_POINTS` equal shares of the operations,
         each with its peak, and for the end.
     """
     opened = internals().opened(jaxpr)
-    run = _Liveness(opened, {})
+    known = _Known(shares)
+    run, kept = _Liveness(opened, known), 0
+    if arguments is not None:
+        run, kept = _step(opened, arguments, known)
     total = flops(opened)
     peaks: Dict[int, Tuple[int, int]] = {}
     for done, live in run.points({}):
         share = done * _POINTS // total if total else 0
         first, most = peaks.get(share, (done, 0))
-        peaks[share] = first, max(most, live)
-    return (*(peaks[share] for share in sorted(peaks)), (total, run.live_at_end()))
+        peaks[share] = first, max(most, live + kept)
+    return (*(peaks[share] for share in sorted(peaks)), (total, run.live_at_end() + kept))
 
 
 def size(aval: Any) -> int:
@@ -109,7 +185,7 @@ class LiveAtMark:
             jaxpr: open jaxpr, without dead code.
             mark: name that occurs once; the value that it names does not count.
         """
-        self._run = run = _Liveness(jaxpr, {})
+        self._run = run = _Liveness(jaxpr, _Known())
         self._names = run.named()
         self._at, marked = self._names[mark]
         self.bytes = run.live_after(self._at) - run.size_of(marked)
@@ -140,9 +216,16 @@ class _Step(NamedTuple):
 
 
 class _Liveness:
-    """The lifetimes of the values of an open jaxpr; `known` caches peaks, see `_peak`."""
+    """The lifetimes of the values of an open jaxpr."""
 
-    def __init__(self, jaxpr: Any, known: Dict[int, int]) -> None:
+    def __init__(self, jaxpr: Any, known: _Known, *, is_step: bool = False) -> None:
+        """Find the first and last use of each value.
+
+        Args:
+            jaxpr: open jaxpr.
+            known: cache of peaks.
+            is_step: whether it is a training step, whose outputs do not count.
+        """
         self._known = known
         # For each view, the name of its operand.
         self._operand: Dict[Any, Any] = {}
@@ -163,6 +246,34 @@ class _Liveness:
             for name, count in step.made
             if name not in self._operand
         }
+        if is_step:
+            self._fuse_end()
+            for name, (number, _) in self._made.items():
+                if self._last.get(name) == len(self._steps):
+                    self._made[name] = number, 0
+
+    def _fuse_end(self) -> None:
+        """Give no bytes to elementwise results that only elementwise operations and sums read.
+
+        Their inputs are live until the last use of the result instead. This holds for operations
+        that no matrix product, loop or call depends on.
+        """
+        needed: Set[Any] = set()
+        for number in reversed(range(len(self._steps))):
+            step = self._steps[number]
+            roots = {self._root(name) for name in step.read}
+            made = [self._root(name) for name, _ in step.made]
+            name = internals().name(step.equation)
+            fuses = is_elementwise(step.equation)
+            is_sum = name.startswith("reduce_")
+            if not (fuses or is_sum or name in VIEWS) or needed.intersection(made):
+                needed |= roots
+            elif fuses and made[0] in self._made:
+                last = self._last.get(made[0], -1)
+                if last < len(self._steps):
+                    self._made[made[0]] = number, 0
+                    for root in roots:
+                        self._last[root] = max(self._last.get(root, -1), last)
 
     def _inlined(self, jaxpr: Any, names: Dict[Any, Any]) -> Iterator[_Step]:
         """Yield the equations in order, with calls of jitted functions inlined.
@@ -185,9 +296,9 @@ class _Liveness:
             made = []
             for variable in equation.outvars:
                 names[variable] = object()
-                count = 0 if _is_on_host(variable.aval) else size(variable.aval)
+                count = 0 if _is_on_host(variable.aval) else self._known.size(variable)
                 made.append((names[variable], count))
-            if internals().name(equation) in _VIEWS:
+            if internals().name(equation) in VIEWS:
                 for variable, operand in zip(equation.outvars, equation.invars):
                     if not _is_literal(operand):
                         self._operand[names[variable]] = names[operand]
@@ -221,7 +332,7 @@ class _Liveness:
         live = 0
         for number, step in enumerate(self._steps):
             before = live
-            made = sum(count for name, count in step.made if name in self._last)
+            made = sum(self.size_of(name) for name, _ in step.made if name in self._last)
             live += made - sum(map(self.size_of, freed.get(number, ())))
             yield step, before, made, live
 
@@ -274,6 +385,16 @@ class _Liveness:
             for name, (made, count) in self._made.items()
             if made <= step < self._last.get(name, -1)
         )
+
+
+def is_elementwise(equation: Any) -> bool:
+    """Return whether an equation computes each element from the same elements of its inputs."""
+    if len(equation.outvars) != 1 or internals().inner(equation)[0]:
+        return False
+    if internals().name(equation) in _NOT_ELEMENTWISE:
+        return False
+    shape = getattr(equation.outvars[0].aval, "shape", None)
+    return all(getattr(atom.aval, "shape", None) in ((), shape) for atom in equation.invars)
 
 
 def _is_literal(atom: Any) -> bool:

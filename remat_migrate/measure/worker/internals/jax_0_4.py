@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import jax
@@ -72,7 +73,7 @@ class Internals:
         inner = self.opened(jaxpr)
         count = len(inner.outvars)
         kept = count if outputs is None else outputs
-        return self._used["dce_jaxpr"](inner, [place < kept for place in range(count)])[0]
+        return self._used["dce_jaxpr"](inner, [place < kept for place in range(count)], True)[0]
 
     def segment(
         self, jaxpr: Any, invars: Sequence[Any], outvars: Sequence[Any], equations: Sequence[Any]
@@ -151,7 +152,12 @@ class Internals:
     def set_flag(self, name: str, value: Any) -> bool:
         """Set a flag of JAX, and return whether this version has it."""
         if name not in jax.config.values:
-            return False
+            if name != "jax_num_cpu_devices":
+                return False
+            # Without this option, the flag of XLA must be set before JAX starts its backend.
+            flag = " --xla_force_host_platform_device_count=%d" % value
+            os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + flag
+            return True
         update: Any = jax.config.update
         update(name, value)
         return True

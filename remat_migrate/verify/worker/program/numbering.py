@@ -188,7 +188,7 @@ class Numbering:
     def _scan(self, equation: Any, operands: List[Digest]) -> List[Digest]:
         params = equation.params
         jaxpr, consts = opened(params["jaxpr"])
-        fixed, carried = _scan_operands(params)
+        fixed, carried = scan_operands(params)
         start, sequences = operands[fixed : fixed + carried], operands[fixed + carried :]
         inputs = [
             *operands[:fixed],
@@ -239,7 +239,7 @@ class Numbering:
         return found
 
 
-def _scan_operands(params: Any) -> Tuple[int, int]:
+def scan_operands(params: Any) -> Tuple[int, int]:
     """Return how many operands of a scan are constants, and how many are carried."""
     if "num_carry" in params:
         return params["num_consts"], params["num_carry"]

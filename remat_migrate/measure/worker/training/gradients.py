@@ -1,0 +1,103 @@
+"""The loss of a target, and the target with checkpoints on the stages of its loss.
+
+The loss is the target itself, or the function that the target differentiates.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+
+import jax
+
+from .. import interception
+from ..entry import NONE, Differentiation, Entry, Unfit
+from ..interception import LEAVE_OUT
+from ..sites import Measured, measure
+from ..stages import Flat
+from .differentiation import TracedLoss, observed, taken
+
+# Options of a checkpoint, by the run of equations or the loop that it is on.
+Wrapped = Mapping[Tuple[int, int], Mapping[str, Any]]
+Bodies = Mapping[int, Mapping[str, Any]]
+
+
+def measured(
+    function: Callable[..., Any],
+    args: Tuple[Any, ...],
+    kwargs: Dict[str, Any],
+    how: Differentiation,
+) -> Tuple[Entry, Measured]:
+    """Measure a target; one that returns no loss, but takes gradients itself, is a training step.
+
+    Raises:
+        Unfit: the target cannot be differentiated as requested.
+        Exception: any error that the target raises while it is traced.
+    """
+    before = taken()
+    try:
+        entry = Entry(function, args, kwargs, how)
+        return entry, measure(entry)
+    except Unfit as unfit:
+        step = Entry(function, args, kwargs, how._replace(by=NONE))
+        try:
+            step.forward_jaxpr()
+        except Exception:
+            raise unfit from None  # neither a loss nor a step
+        if taken() == before:
+            raise
+        return step, measure(step)
+
+
+def flat_loss(entry: Entry) -> Flat:
+    """Trace the loss without checkpoints.
+
+    Of several functions that a target differentiates, this is the one with the most operations.
+
+    Raises:
+        Unfit: the target should take gradients itself, but takes none.
+    """
+    found: Dict[Any, List[Flat]] = {}
+
+    def observer(loss: TracedLoss) -> Callable[..., Sequence[Any]]:
+        flat = Flat(loss)
+        found.setdefault(flat.key, []).append(flat)
+        return loss.evaluate
+
+    with interception.plan({}, LEAVE_OUT), observed(observer):
+        if entry.how.by != NONE:
+            closed = jax.make_jaxpr(entry.forward)(*entry.shapes)
+            return Flat(TracedLoss(closed, entry.differentiated_leaves(), 1))
+        jax.make_jaxpr(entry.differentiated)(*entry.shapes)
+    if not found:
+        raise Unfit(
+            "it takes no gradient with jax.grad, jax.value_and_grad or jax.vjp (--grad none): name"
+            " the loss or the training step"
+        )
+    return max(found.values(), key=lambda same: len(same) * sum(same[0].flops))[0]
+
+
+def gradient(entry: Entry, flat: Flat, wrapped: Wrapped, bodies: Bodies) -> Callable[..., Any]:
+    """Return the gradient computation or training step with checkpoints on stages of its loss.
+
+    Args:
+        entry: the target.
+        flat: its loss.
+        wrapped: options of the checkpoint on each run of equations.
+        bodies: options of the checkpoint on the body of each scan.
+    """
+
+    def staged(loss: Flat) -> Callable[..., Any]:
+        return loss.with_bodies(bodies).staged(wrapped)
+
+    if entry.how.by != NONE:
+        return entry.gradient_of(staged(flat))
+
+    def observer(loss: TracedLoss) -> Callable[..., Sequence[Any]]:
+        again = Flat(loss)
+        return staged(again) if again.key == flat.key else loss.evaluate
+
+    def program(*arrays: Any) -> Any:
+        with interception.plan({}, LEAVE_OUT), observed(observer):
+            return entry.differentiated(*arrays)
+
+    return program
