@@ -109,6 +109,24 @@ class Block(eqx.Module):
 CASE = (Block(4, jax.random.PRNGKey(0)), jnp.ones((2, 4)))
 """
 
+SCRIPT = """\
+import argparse
+
+import jax
+import jax.numpy as jnp
+
+
+@jax.checkpoint
+def loss(w):
+    return jnp.sin(w).sum()
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=2)
+    return parser.parse_args(argv).steps * loss(jnp.arange(3.0))
+"""
+
 # What a migration may write, and a wrong form of it.
 EDITS = {
     "plain": (
@@ -119,9 +137,17 @@ EDITS = {
     "made": ("jnp.sin(x) * width", "width * jnp.sin(x)", "jnp.cos(x) * width"),
     "flax": ("age=not is_training", "age=not is_training, momentum=0.99", "age=is_training"),
     "haiku": ("jnp.tanh(", "1 * jnp.tanh(", "jnp.sin("),
+    "script": ("jnp.sin(w).sum()", "jnp.sum(jnp.sin(w))", "jnp.cos(w).sum()"),
     "equinox": ("x @ self.weight", "jnp.dot(x, self.weight)", "x @ self.weight.T"),
 }
-SOURCES = {"plain": PLAIN, "made": PLAIN, "flax": FLAX, "haiku": HAIKU, "equinox": EQUINOX}
+SOURCES = {
+    "plain": PLAIN,
+    "made": PLAIN,
+    "script": SCRIPT,
+    "flax": FLAX,
+    "haiku": HAIKU,
+    "equinox": EQUINOX,
+}
 CASE_FILES = {
     "plain": CASES,
     "equinox": "from package import equinox\nCASES = {'package.equinox.Block.__call__': lambda:"
