@@ -13,6 +13,9 @@ import pytest
 from remat_migrate.measure import session
 from remat_migrate.verify.session import Side, Worker
 
+# Settings: `plan` does not compile unless a test asks for it.
+TRACED = "[tool.remat-migrate.measure]\ncompile = false\n"
+
 
 @contextmanager
 def worker_for(project: Path, scratch: Path, devices: int = 1) -> Iterator[Worker]:

@@ -135,7 +135,11 @@ def measure_command(
 @click.option(
     "--compile/--no-compile",
     default=None,
-    help="Compile the best candidates and the obvious ones, and choose by compiled peak.",
+    help="Compile the best candidates and the obvious ones, and choose by compiled peak."
+    "  [default: if that takes less than a minute]",
+)
+@click.option(
+    "--offload", is_flag=True, help="Also allow policies that move values to host memory."
 )
 @click.option("--apply", "is_applied", is_flag=True, help="Write the plan into the source.")
 @entry_options
@@ -145,6 +149,7 @@ def plan_command(
     target: str | None,
     budget: str | None,
     pareto: bool,
+    offload: bool,
     is_applied: bool,
     output_format: str,
     output_file: Path | None,
@@ -186,7 +191,15 @@ def plan_command(
         if options.largest:
             found = plan_largest_batch(function, options, base, limit, open_source=open_source)
         else:
-            found = plan(function, options, base, limit, pareto=pareto, open_source=open_source)
+            found = plan(
+                function,
+                options,
+                base,
+                limit,
+                pareto=pareto,
+                offload=offload,
+                open_source=open_source,
+            )
     write_plan(found, output_format, output_file or sys.stdout)
     if writing is None:
         return CLEAN if found.is_met else FINDINGS

@@ -20,6 +20,7 @@ from ..measure.options import MeasureOptions
 from ..measure.session import measuring
 from ..measure.target import Target
 from ..plan.applying import Source
+from ..plan.chain import Place
 from ..plan.plan import Plan
 from ..report.output import say, screen_of
 from ..report.terminal.plans import (
@@ -72,14 +73,23 @@ class Writing:
     def _run(self) -> Run:
         return prepare([self._target.root], Options())
 
-    def open_source(self, sites: Sequence[tuple[Path, int]], stages: Collection[Path]) -> Source:
-        """Open the source, given the files and lines of its current checkpoints, and the files of
-        its stages. Files of installed packages are not written, but a patch is printed.
+    def open_source(
+        self,
+        sites: Sequence[tuple[Path, int]],
+        stages: Collection[Path],
+        values: Mapping[str, Place],
+    ) -> Source:
+        """Open the source. Files of installed packages are not written, but a patch is printed.
+
+        Args:
+            sites: the files and lines of its current checkpoints.
+            stages: the files of its stages.
+            values: the assignments of values that policies save by name.
         """
         own = set(self._run.targets.python)
         paths = dict.fromkeys([*sorted(stages), *(path for path, _ in sites)])
         self._installed = [path for path in paths if path not in own and path.is_file()]
-        self._source = Source(self._opened, self._target, self._options.argnums, sites)
+        self._source = Source(self._opened, self._target, self._options.argnums, sites, values)
         return self._source
 
     def _opened(self, texts: Mapping[Path, SourceFile]) -> Project:

@@ -25,6 +25,7 @@ class Measurement:
         residuals: values that the forward pass keeps, None if not requested.
         jaxprs: jaxprs of the forward and the backward pass as text, None if not requested.
         notes: what could not be measured, and why.
+        cheaper: a policy that keeps most of the savings of all checkpoints for far less work.
         courses: live bytes over time, as it is and without checkpoints.
         argument_bytes: bytes of the arguments on each device.
         devices: number of devices that the arguments are sharded over.
@@ -46,6 +47,7 @@ class Measurement:
     jaxprs: tuple[str, str] | None = None
     notes: tuple[str, ...] = ()
     courses: tuple[Course, Course] | None = None
+    cheaper: Alternative | None = None
     argument_bytes: int = 0
     devices: int = 1
     work: Work | None = None

@@ -29,8 +29,8 @@ class MeasureOptions:
         jit: whether the gradient computation is compiled as one program.
         x64: whether to enable 64-bit types.
         remat3: whether to enable `jax_remat3`.
-        compile: whether to compile, for the temporary memory of the program; None where only
-            shapes with shardings are compiled.
+        compile: whether to compile, for the memory of the program; if it is None, only shapes with
+            shardings are compiled, and `plan` compiles if that takes less than a minute.
         batch: the batch size, None for that of the arguments.
         largest: whether to find the largest batch that fits.
         device: the device to fit on, or None.

@@ -76,6 +76,8 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
         found = _add_passes(session, options, session.measurement)
         if options.policies or not found.sites:
             found = _add_alternatives(session, options, found)
+        elif reply := session.ask("cheaper")["cheaper"]:
+            found = replace(found, cheaper=_alternative(reply))
         return _add_compiled(session, with_shardings(options, found), found)
 
 
@@ -179,7 +181,7 @@ def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -
 def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
     try:
         reply = session.ask(
-            "alternatives", compile=options.compile, only_stages=not options.policies
+            "alternatives", compile=bool(options.compile), only_stages=not options.policies
         )
     except VerificationError as error:
         return replace(found, notes=(*found.notes, f"no alternatives: {error}"))

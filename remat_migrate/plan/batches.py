@@ -49,6 +49,8 @@ def plan_largest_batch(
         raise UsageError("--batch auto: needs --budget in bytes, or --device")
     with measuring(target, options, folder) as session:
         found: dict[int, Plan] = {}
+        if options.compile is None and session.measurement.devices == 1:
+            options = replace(options, compile=False)  # each batch would take a minute
 
         def plan_for(batch: int) -> Plan:
             if batch not in found:

@@ -131,7 +131,8 @@ def _group(links: Sequence[Link], start: int, stop: int) -> Iterator[Arc]:
     given = [sum(count for maker, count in one.inputs if maker < start) for one in members]
     inputs, cotangent = sum(given), members[-1].cotangent
     lines = tuple(member.line for member in members)
-    for policy in (choice.policy for choice in members[0].choices if choice.kind == WRAPPED):
+    policies = (one.policy for member in members for one in member.choices if one.kind == WRAPPED)
+    for policy in dict.fromkeys(policies):
         chosen = [_wrapped(member, policy) for member in members]
         # The output of each stage is recomputed for the next one. A policy that saves products then
         # also saves the last product of each stage, which the stage alone does not need.
@@ -156,7 +157,9 @@ def _group(links: Sequence[Link], start: int, stop: int) -> Iterator[Arc]:
 
 
 def _wrapped(link: Link, policy: str | None) -> Choice:
-    return next(one for one in link.choices if (one.kind, one.policy) == (WRAPPED, policy))
+    """Return the choice for a policy; one that makes no difference to the stage is not listed."""
+    found = {one.policy: one for one in link.choices if one.kind == WRAPPED}
+    return found.get(policy, found[None])
 
 
 def chain_from(fields: Any) -> Chain:

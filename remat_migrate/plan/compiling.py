@@ -25,7 +25,7 @@ def compiled_candidates(
     gradient: Gradient,
     solved: Callable[[int], list[Placement]],
 ) -> tuple[Placement, ...]:
-    """Return compiled placements, the lowest peak first.
+    """Return compiled placements, the lowest peak first; none if there is no time to compile.
 
     Args:
         tried: the traced placements.
@@ -40,7 +40,10 @@ def compiled_candidates(
         found.setdefault(one.runs, replace(one, compiled=gradient.compiled(one.runs)))
 
     for one in (*_front_first(tried, aim, _SOLVED), *_front_first(_named(tried), aim, _OBVIOUS)):
-        add(one)
+        if gradient.can_compile(1):
+            add(one)
+    if not found:
+        return ()
     solutions = [one for one in found.values() if not one.name] or list(found.values())
     latest = min(solutions, key=lambda one: abs(one.peak - limit))
     for _ in range(_ROUNDS):
@@ -49,7 +52,7 @@ def compiled_candidates(
         aim = int(limit * latest.measured.peak_bytes / max(latest.peak, 1))
         best = min((one.measured.flops for one in found.values() if one.peak <= limit), default=0)
         fresh = [one for one in _front_first(solved(aim), aim, 1) if one.runs not in found]
-        if not fresh or 0 < best <= fresh[0].measured.flops:
+        if not fresh or not gradient.can_compile(1) or 0 < best <= fresh[0].measured.flops:
             break
         add(fresh[0])
         latest = found[fresh[0].runs]

@@ -45,6 +45,8 @@ def _path(
     path = []
     for number, here in enumerate(arcs):
         single = {(arc.kind, arc.policy): arc for arc in here if arc.stop == number + 1}
-        wrapped = single.get((BODY, policy)) or single.get((WRAPPED, policy))
+        # A policy that makes no difference to a stage is not among its arcs.
+        kinds = ((kind, one) for kind in (BODY, WRAPPED) for one in (policy, None))
+        wrapped = next((single[kind] for kind in kinds if kind in single), None)
         path.append(wrapped if number in chosen and wrapped else single[PLAIN, None])
     return tuple(path)

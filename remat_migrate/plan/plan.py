@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..measure.devices import Device
-from ..measure.worker.records import PLAIN, Chain, Need
+from ..measure.worker.records import PLAIN, Chain, NamedValue, Need
 from .chain import GROUP, Arc, Place, Run
 
 
@@ -121,6 +121,7 @@ class Plan:
         unwritten: a better placement, which cannot be written into the source.
         obstacles: why it cannot be written.
         others: further placements within the budget that can be written, the best first.
+        values: the values that the policies name: each gets `checkpoint_name` on its line.
         argument_bytes: bytes of the arguments on each device.
         is_step: whether it is a training step, whose peak includes its arguments.
         devices: the number of devices that the arguments are sharded over.
@@ -147,6 +148,7 @@ class Plan:
     unwritten: Placement | None = None
     obstacles: tuple[Obstacle, ...] = ()
     others: tuple[Placement, ...] = ()
+    values: tuple[NamedValue, ...] = ()
     argument_bytes: int = 0
     is_step: bool = False
     devices: int = 1

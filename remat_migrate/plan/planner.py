@@ -7,6 +7,8 @@ expected, for more.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -34,12 +36,18 @@ class Gradient:
         bare: its cost without checkpoints.
     """
 
-    def __init__(self, bare: Need, asked: _Ask) -> None:
-        """Remember the cost without checkpoints, and how to ask the measuring process."""
+    def __init__(self, bare: Need, asked: _Ask, seconds: float = math.inf) -> None:
+        """Remember how to ask the measuring process, and the time that compiling may take."""
         self.bare = bare
         self._asked = asked
         self._traced: dict[tuple[Run, ...], Need] = {(): bare}
         self._compiled: dict[tuple[Run, ...], int] = {}
+        self._seconds = seconds
+        self._longest = 0.0
+
+    def can_compile(self, count: int) -> bool:
+        """Return whether there is time to compile some more placements."""
+        return count * self._longest <= self._seconds
 
     @property
     def tried(self) -> int:
@@ -55,7 +63,11 @@ class Gradient:
     def compiled(self, runs: tuple[Run, ...]) -> int:
         """Return the bytes of the compiled program besides its inputs."""
         if runs not in self._compiled:
+            start = time.monotonic()
             self._compiled[runs] = self._asked("compile_runs", runs=runs)["bytes"]
+            took = time.monotonic() - start
+            self._longest = max(self._longest, took)
+            self._seconds -= took
         return self._compiled[runs]
 
 
@@ -125,11 +137,12 @@ class Planner:
                 paths.append(path)
         return [self._placement(path) for path in dict.fromkeys(paths)]
 
-    def obvious(self, most: float) -> Iterator[Placement]:
-        """Yield the obvious placements, except those that certainly need more FLOPs than `most`."""
+    def obvious(self, most: Need | None) -> Iterator[Placement]:
+        """Yield the obvious placements, or those that do not promise to need more than `most`."""
         found = obvious_paths(self._chain, self._solver.arcs, self._source)
         for name, path in found:
-            if self._promise(path).flops <= most:
+            need = self._promise(path)
+            if most is None or (need.peak_bytes <= most.peak_bytes and need.flops <= most.flops):
                 yield self._placement(path, name)
 
     def _promise(self, path: tuple[Arc, ...]) -> Need:

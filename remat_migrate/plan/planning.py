@@ -6,7 +6,8 @@ the traces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,9 @@ from ..measure.devices import Device
 from ..measure.options import MeasureOptions
 from ..measure.session import Session, measuring, with_shardings
 from ..measure.target import Target
-from ..measure.worker.records import Need, Work
+from ..measure.worker.records import NamedValue, Need, Work
 from .budget import Budget
-from .chain import chain_from
+from .chain import Place, chain_from
 from .compiling import compiled_candidates
 from .plan import Obstacle, Placement, Plan
 from .planner import Gradient, Planner
@@ -25,8 +26,14 @@ from .planner import Gradient, Planner
 if TYPE_CHECKING:
     from .applying import Source
 
-# Promised FLOPs are exact to this share.
-_EXACT = 1.01
+# Promised FLOPs and peaks are exact to these shares.
+_EXACT, _NEAR = 1.01, 1.25
+# Seconds that compiling may take unless it was asked for, and the placements that must fit in.
+_SECONDS, _LEAST = 60.0, 4
+_SECONDS_PER_EQUATION = 0.001
+# Compiled placements that all need more than this share of the peak without checkpoints decide
+# nothing, unless compiling was asked for.
+_MERGED = 0.95
 # FLOPs that differ by less than this share are about equal.
 _EQUAL = 1.001
 
@@ -34,7 +41,7 @@ _EQUAL = 1.001
 # Placements to fall back on, if writing the best one turns out to be wrong.
 _OTHERS = 3
 
-OpenSource = Callable[[Sequence[tuple[Path, int]], Collection[Path]], "Source"]
+OpenSource = Callable[[Sequence[tuple[Path, int]], Collection[Path], Mapping[str, Place]], "Source"]
 
 
 def plan(
@@ -44,16 +51,19 @@ def plan(
     budget: Budget,
     *,
     pareto: bool = False,
+    offload: bool = False,
     open_source: OpenSource | None = None,
 ) -> Plan:
     """Return the cheapest placement of checkpoints within a budget.
 
     Args:
         target: the function that is differentiated.
-        options: how to measure it; with `compile`, the best candidates are compiled.
+        options: how to measure it; with `compile`, the best candidates are compiled, and if it is
+            None, as many of them as take less than a minute.
         folder: the folder that names in the options are relative to.
         budget: how much memory it may use.
         pareto: whether to return the Pareto front, too.
+        offload: whether policies may offload values to host memory.
         open_source: opens the source, given the files and lines of its current checkpoints, and
             the files of all stages. The placement is then one that can be written into it.
 
@@ -61,7 +71,9 @@ def plan(
         VerificationError: the target cannot be measured, or has no stages to checkpoint.
     """
     with measuring(target, options, folder) as session:
-        return planned(session, options, budget, pareto=pareto, open_source=open_source)
+        return planned(
+            session, options, budget, pareto=pareto, offload=offload, open_source=open_source
+        )
 
 
 def planned(
@@ -70,12 +82,13 @@ def planned(
     budget: Budget,
     *,
     pareto: bool = False,
+    offload: bool = False,
     open_source: OpenSource | None = None,
 ) -> Plan:
     """Return the cheapest placement for a measured target, see `plan`."""
     found = session.measurement
     options, target = with_shardings(options, found), session.target
-    reply = session.ask("chains")
+    reply = session.ask("chains", offload=offload)
     chains = [chain_from(data) for data in reply["chains"]]
     if not chains:
         raise VerificationError(
@@ -83,10 +96,20 @@ def planned(
             " in sequence or a loop over layers"
         )
     bare = Need(*reply["bare"])
-    gradient = Gradient(bare, session.ask)
+    values = [NamedValue(name, Path(path), *more) for name, path, *more in reply["values"]]
+    gradient = Gradient(bare, session.ask, math.inf if options.compile else _SECONDS)
     # A share of the compiled peak is planned as the same share of the traced peak.
-    reached = gradient.compiled(()) if options.compile else bare.peak_bytes
-    limit = budget.bytes_of(reached, 0 if found.is_step else found.argument_bytes)
+    compiles = options.compile
+    if compiles is None:
+        compiles = reply["equations"] * _SECONDS_PER_EQUATION * _LEAST <= _SECONDS
+    reached = bare.peak_bytes
+    if compiles:
+        reached = gradient.compiled(())
+        # A placement takes about as long as the program without checkpoints.
+        if not gradient.can_compile(_LEAST - 1):
+            compiles, reached = False, bare.peak_bytes
+    arguments = 0 if found.is_step else found.argument_bytes
+    limit = budget.bytes_of(reached, arguments)
     aim = limit * bare.peak_bytes // max(reached, 1)
 
     def candidates_of(
@@ -94,9 +117,9 @@ def planned(
     ) -> tuple[list[Placement], tuple[Placement, ...]]:
         """Return the traced placements, with `others`, and the compiled ones among them."""
         tried = _solved(planners, aim)
-        tried += _obvious(planners, tried, aim, every=pareto or bool(options.compile))
+        tried += _obvious(planners, tried, aim, every=pareto or bool(compiles))
         tried += others
-        if not options.compile:
+        if not compiles:
             return tried, ()
         return tried, compiled_candidates(
             tried, limit, aim, gradient, lambda aim: _solved(planners, aim)
@@ -104,6 +127,10 @@ def planned(
 
     planners = [Planner(chain, gradient) for chain in chains]
     tried, candidates = candidates_of(planners)
+    if compiles and not options.compile and _are_merged(candidates, reached):
+        compiles = False
+        limit = aim = budget.bytes_of(bare.peak_bytes, arguments)
+        tried, candidates = candidates_of(planners, *tried)
     best, is_met = best_of(candidates or tried, limit)
     sites = tuple((site.path, site.line) for site in found.sites)
     ideal: Placement | None = None
@@ -111,7 +138,8 @@ def planned(
     others: tuple[Placement, ...] = ()
     if open_source is not None:
         places = [link.place for chain in chains for link in chain.links if link.heavy]
-        source = open_source(sites, {Path(path) for path, _, _ in places})
+        files = {Path(path) for path, _, _ in places}
+        source = open_source(sites, files, {one.name: one.place for one in values})
         obstacles = source.apply(best.stages).obstacles
         if obstacles:
             ideal = best
@@ -138,11 +166,12 @@ def planned(
         front,
         sites,
         gradient.tried,
-        reached if options.compile else None,
+        reached if compiles else None,
         candidates,
         ideal,
         obstacles,
         others,
+        saved_by(best, values),
         found.argument_bytes,
         found.is_step,
         found.devices,
@@ -170,6 +199,20 @@ def _best_writable(
             return best, is_met
         left = [one for one in left if one.runs != best.runs]
     return None
+
+
+def saved_by(placement: Placement, values: Sequence[NamedValue]) -> tuple[NamedValue, ...]:
+    """Return the values that the policies of a placement name."""
+    policies = " ".join(stage.policy or "" for stage in placement.stages)
+    return tuple(one for one in values if f'"{one.name}"' in policies)
+
+
+def _are_merged(candidates: Sequence[Placement], bare: int) -> bool:
+    """Return whether checkpoints do not matter to the compiler, as for some programs on the CPU.
+
+    XLA then merges every recomputation with the forward pass.
+    """
+    return all(one.peak > _MERGED * bare for one in candidates)
 
 
 def _is_as_good(one: Placement, other: Placement) -> bool:
@@ -201,7 +244,9 @@ def _obvious(
 ) -> list[Placement]:
     """Return the obvious placements that may be better than those tried, or every one."""
     best, is_met = best_of(tried, limit)
-    most = _EXACT * best.measured.flops if is_met and not every else float("inf")
+    most = None
+    if is_met and not every:
+        most = Need(int(_NEAR * limit), int(_EXACT * best.measured.flops))
     return [one for planner in planners for one in planner.obvious(most)]
 
 

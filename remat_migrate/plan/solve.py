@@ -25,7 +25,7 @@ _PRICES, _USED = 24, 4
 # Labels that are extended from a stage, those with the lowest bound first.
 _MOST_LABELS = 12_000
 # The relative precision of the lowest feasible budget.
-_CLOSE = 0.001
+_CLOSE = 0.01
 
 
 class _Label(NamedTuple):
@@ -46,6 +46,7 @@ class Solver:
         if source is not None:
             self._arcs = [[arc for arc in here if source.allows(chain, arc)] for here in self._arcs]
         self._ties = Ties(chain, self._arcs, source)
+        self._lowest: tuple[Arc, ...] | None = None
 
     @property
     def arcs(self) -> list[list[Arc]]:
@@ -70,7 +71,12 @@ class Solver:
         return _path(self._search(budget, buckets, bounds) or coarse)
 
     def lowest(self) -> tuple[Arc, ...]:
-        """Return a path whose peak is within a thousandth of the lowest."""
+        """Return a path whose peak is within a hundredth of the lowest."""
+        if self._lowest is None:
+            self._lowest = self._found_lowest()
+        return self._lowest
+
+    def _found_lowest(self) -> tuple[Arc, ...]:
         highest = sum(max(arc.peak for arc in here) for here in self._arcs)
         found = self._search(highest, 1, None)
         assert found is not None

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measuring import share, worker_for
+from measuring import TRACED, share, worker_for
 from support import cli, read_files, write_files
 
 jax = pytest.importorskip("jax")
@@ -141,14 +141,14 @@ def arguments():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    write_files(tmp_path, {"pyproject.toml": "", "model.py": MODEL})
+    write_files(tmp_path, {"pyproject.toml": TRACED, "model.py": MODEL})
     return tmp_path
 
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     folder = tmp_path_factory.mktemp("unchanged")
-    write_files(folder, {"pyproject.toml": "", "model.py": MODEL})
+    write_files(folder, {"pyproject.toml": TRACED, "model.py": MODEL})
     with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
         yield worker
 

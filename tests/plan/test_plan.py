@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measuring import share, worker_for
+from measuring import TRACED, share, worker_for
 from support import cli, write_files
 
 from remat_migrate.verify.session import Worker
@@ -58,6 +58,7 @@ LOOP = 11
 
 def planned(target: str, args: str, budget: str, *more: str) -> tuple[int, dict[str, Any]]:
     words = ("plan", target, "--args", args, "--budget", budget, "--output-format", "json")
+    words = (*words, "--no-compile")
     ran = cli(ROOT, *words, *more)
     assert ran.err == ""
     return ran.code, json.loads(ran.out)
@@ -66,7 +67,7 @@ def planned(target: str, args: str, budget: str, *more: str) -> tuple[int, dict[
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
-    write_files(folder, {"pyproject.toml": "", "model.py": MODEL})
+    write_files(folder, {"pyproject.toml": TRACED, "model.py": MODEL})
     return folder
 
 

@@ -103,7 +103,7 @@ def style(
     target = parse_target(f"{name}:loss", folder)
     options = MeasureOptions(args=f"{name}:arguments")
     with measuring(target, options, folder) as session:
-        yield Style(name, session, Writing(target, options, folder).open_source((), ()))
+        yield Style(name, session, Writing(target, options, folder).open_source((), (), {}))
 
 
 def load(path: Path) -> ModuleType:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measuring import share, worker_for
+from measuring import TRACED, share, worker_for
 from support import cli, write_files
 
 from remat_migrate.measure.worker.records import Need
@@ -74,7 +74,7 @@ OUTPUTS = 6 * 64 * 64 * 4 + 4
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     folder = tmp_path_factory.mktemp("project")
-    write_files(folder, {"pyproject.toml": "", "model.py": MODEL})
+    write_files(folder, {"pyproject.toml": TRACED, "model.py": MODEL})
     with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
         yield worker
 
@@ -117,8 +117,10 @@ def test_the_lowest_peak_is_not_above_an_obvious_one(project):
     assert text.count("(planned)") == 1
 
 
-def test_compiled(project):
-    plan = run(project, "plan", "loss", "--budget", "60%", "--compile")
+def test_compiles_by_default(project):
+    (project / "pyproject.toml").write_text("")
+    plan = run(project, "plan", "loss", "--budget", "60%")
+    (project / "pyproject.toml").write_text(TRACED)
     assert plan["met"]
     bare = plan["without_checkpoints"]["compiled_peak_bytes"]
     assert plan["budget_bytes"] == int(0.6 * bare)

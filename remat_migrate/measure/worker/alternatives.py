@@ -16,7 +16,8 @@ from .entry import Entry
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
 from .interception import KEEP, LEAVE_OUT, Decision
-from .records import Alternative
+from .records import Alternative, Cost
+from .sites import FLOPS_TOLERANCE, PEAK_TOLERANCE
 from .stages import StageChain
 from .training.gradients import flat_loss, gradient
 
@@ -29,6 +30,9 @@ POLICIES = (
 )
 _STAGE_POLICIES = ("nothing_saveable", "dots_with_no_batch_dims_saveable")
 _GROUPS = (2, 4)
+_CHEAPER_POLICIES = ("dots_saveable", "dots_with_no_batch_dims_saveable")
+# A policy is worth mentioning if it keeps this share of the savings for this share of the work.
+_MOST, _LITTLE = 0.9, 0.5
 
 Program = Callable[..., Any]
 _Lines = Tuple[Tuple[Path, int], ...]
@@ -52,6 +56,30 @@ def alternatives(
     for name, program, lines in _of_stages(entry, only_stages):
         found.append(_measure(name, program, entry, compiling, lines))
     return pareto_marked(found)
+
+
+def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Optional[Alternative]:
+    """Return the policy that keeps most of the savings of all checkpoints for far less work.
+
+    Args:
+        entry: the function.
+        cost: its cost as it is.
+        bare: its cost without checkpoints.
+    """
+    saved, added = bare.peak_bytes - cost.peak_bytes, cost.flops - bare.flops
+    if saved <= PEAK_TOLERANCE * bare.peak_bytes or added <= FLOPS_TOLERANCE * bare.flops:
+        return None
+    found: List[Alternative] = []
+    for policy in _CHEAPER_POLICIES:
+        with interception.plan({}, Decision(True, tuple(_options(policy).items()))):
+            found.append(_measure(policy, entry.differentiated, entry, False, ()))
+    keeping = [
+        one
+        for one in found
+        if bare.peak_bytes - one.peak_bytes >= _MOST * saved
+        and one.flops - bare.flops <= _LITTLE * added
+    ]
+    return min(keeping, key=lambda one: one.flops, default=None)
 
 
 def pareto_marked(found: List[Alternative]) -> List[Alternative]:
@@ -94,6 +122,7 @@ def _of_stages(entry: Entry, only_stages: bool) -> Iterator[Tuple[str, Program, 
             chain.function,
         )
         lines = tuple((Path(chain.path), line) for line in chain.lines)
+        flat.cut([(stage.start, stage.stop) for stage in chain.heavy])
         for policy in _STAGE_POLICIES:
             for name, runs in _placements(chain, only_stages):
                 program = gradient(entry, flat, {run: _options(policy) for run in runs}, {})

@@ -55,9 +55,11 @@ class Entry:
         donated: indices of the arguments that a training step donates.
         argument_bytes: bytes of the traced arguments on each device.
         counted: bytes of the arguments that count in the peak, those of a training step; else None.
+        forward_pass: the jaxpr of the function without checkpoints, once it was traced.
     """
 
     donated: Tuple[int, ...] = ()
+    forward_pass: Any = None
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ def line_of(frame: Any) -> int:
 
 
 def _line(frame: Any, line: int) -> int:
-    tree = _tree(frame.f_code.co_filename) if line else None
+    tree = tree_of(frame.f_code.co_filename) if line else None
     if tree is None:
         return line
     if _KNOWS_POSITIONS:
@@ -102,7 +102,7 @@ def _calls(tree: ast.Module) -> Iterator[ast.Call]:
 
 
 @functools.lru_cache(maxsize=64)
-def _tree(path: str) -> Optional[ast.Module]:
+def tree_of(path: str) -> Optional[ast.Module]:
     """Parse a file; None if it cannot be read or parsed."""
     text = "".join(linecache.getlines(path))
     if not text:

@@ -7,43 +7,55 @@ an argument is live from the backward pass of the last stage that reads it until
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .entry import Entry, shape_of
 from .instruments.compiled import peak_bytes
 from .instruments.flops import flops
-from .instruments.liveness import size
+from .instruments.liveness import host_bytes, size
 from .instruments.roofline import work
-from .interception import own_checkpoint
 from .internals import internals
+from .named_values import names_in
 from .records import BODY, PLAIN, Chain, Choice, Link, Need, Work
 from .stage_combinations import PlacedStage, combinations
-from .stage_costs import Kind, Role, Saved, Segment, available_kinds, needs, saved
+from .stage_costs import Kind, Passes, Role, Saved, Segment, available_kinds
 from .stages import Flat, evaluating
 from .training.gradients import gradient
 
 # Policies that need no names. The first keeps the most expensive operations, and recomputes the
 # others, which are cheap but have large outputs.
 _POLICIES = ("dots_with_no_batch_dims_saveable", "dots_saveable")
+# Likewise, in host memory.
+_OFFLOADING = 'offload_dot_with_no_batch_dims("device", "pinned_host")'
 
 
-def chains(entry: Entry, flat: Flat) -> List[Chain]:
+def chains(entry: Entry, flat: Flat, *, offloading: bool = False) -> List[Chain]:
     """Return the chains of a program, the outermost first, with the costs of each stage.
+
+    Args:
+        entry: the function.
+        flat: its jaxpr.
+        offloading: whether policies may offload values to host memory.
 
     Raises:
         Exception: any error that JAX raises while it traces a stage.
     """
     known: Dict[Any, Any] = {}
-    return [Chain(tuple(_Links(entry, flat, heavy, known).links())) for heavy in combinations(flat)]
+    found = [_Links(entry, flat, heavy, known, offloading) for heavy in combinations(flat)]
+    if found:
+        flat.cut(min((links.runs for links in found), key=len))
+    return [Chain(tuple(links.links())) for links in found]
 
 
 def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Need:
     """Trace the gradient computation with checkpoints on some runs of equations."""
     jaxpr = entry.traced(_gradient(entry, flat, runs))
-    return Need(entry.peak(jaxpr), flops(jaxpr))
+    return Need(entry.peak(jaxpr), flops(jaxpr), host_bytes(jaxpr))
 
 
 def work_of(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Work:
@@ -52,8 +64,16 @@ def work_of(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> W
 
 
 def compiled_bytes(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> int:
-    """Compile the gradient computation with checkpoints, and return its memory besides inputs."""
-    return peak_bytes(entry, _gradient(entry, flat, runs))
+    """Compile the gradient computation with checkpoints, and return its memory besides inputs.
+
+    On the CPU, whose memory is host memory, what policies offload does not count either.
+    """
+    program = _gradient(entry, flat, runs)
+    found = peak_bytes(entry, program)
+    offloads = any("offload" in str(kind.policy) for kind in runs.values())
+    if offloads and jax.default_backend() == "cpu":
+        found -= host_bytes(entry.traced(program))
+    return found
 
 
 def _gradient(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Callable[..., Any]:
@@ -71,10 +91,15 @@ class _Links:
     """The stages of a chain, with a light stage wherever nothing is worth a checkpoint."""
 
     def __init__(
-        self, entry: Entry, flat: Flat, heavy: Sequence[PlacedStage], known: Dict[Any, Any]
+        self,
+        entry: Entry,
+        flat: Flat,
+        heavy: Sequence[PlacedStage],
+        known: Dict[Any, Any],
+        offloading: bool,
     ) -> None:
         """Find the values that pass between stages; `known` caches traces across chains."""
-        self._flat = flat
+        self._flat, self._offloading = flat, offloading
         self._stages = list(_without_gaps(flat, heavy))
         self._loops = set(flat.scans())
         self._segments = [flat.segment(stage.start, stage.stop) for stage in self._stages]
@@ -88,10 +113,15 @@ class _Links:
         self._known = known
         self._signatures: Dict[int, Any] = {}
 
+    @property
+    def runs(self) -> List[Tuple[int, int]]:
+        """The equations of each stage."""
+        return [(stage.start, stage.stop) for stage in self._stages]
+
     def links(self) -> List[Link]:
         kept = [
-            {kind: self._saved(number, kind) for kind in self._kinds(stage)}
-            for number, stage in enumerate(self._stages)
+            {kind: self._passes(number, kind).saved for kind in self._kinds(number)}
+            for number in range(len(self._stages))
         ]
         owners = self._owners([by_kind[Kind()] for by_kind in kept])
         shared = self._shared_bytes(kept, owners)
@@ -112,15 +142,16 @@ class _Links:
         stage, segment = self._stages[number], self._segments[number]
         own = tuple(place for place, v in enumerate(segment.invars) if owners.get(v, -1) == number)
         sizes = [size(variable.aval) for variable in segment.invars]
-        bare = self._needs(number, Kind(), own)
+        bare = self._passes(number, Kind()).needs(own)
         choices = []
         for kind, values in kept.items():
-            need = self._needs(number, kind, own)
+            need = self._passes(number, kind).needs(own)
             inputs = sum(sizes[n] for n in own if values.inputs[n])
             others = values.others - (shared if kind == Kind() else 0)
             choices.append(
                 Choice(*kind, inputs, others, need.peak_bytes + gradients, need.flops - bare.flops)
             )
+        choices = [one for one in choices if one.policy is None or not _is_dominated(one, choices)]
         return Link(
             stage.start,
             stage.stop,
@@ -134,8 +165,34 @@ class _Links:
             tuple(choices),
         )
 
-    def _kinds(self, stage: PlacedStage) -> Tuple[Kind, ...]:
-        return available_kinds(bool(self._loops_in(stage)), _POLICIES)
+    def _kinds(self, number: int) -> Tuple[Kind, ...]:
+        stage = self._stages[number]
+        if not stage.is_heavy and number in (0, len(self._stages) - 1):
+            return (Kind(),)  # in no group
+        key = "kinds", self._signature(number)
+        if key not in self._known:
+            segment = self._segments[number]
+            policies = [*_POLICIES, *self._by_name(segment)]
+            policies += [_OFFLOADING] if self._offloading else []
+            self._known[key] = available_kinds(segment, bool(self._loops_in(stage)), policies)
+        found: Tuple[Kind, ...] = self._known[key]
+        return found
+
+    def _by_name(self, segment: Any) -> Iterator[str]:
+        """Yield policies that save the values with the most FLOPs for their bytes, or all."""
+        values = [
+            self._flat.values[one] for one in names_in(segment.eqns) if one in self._flat.values
+        ]
+        values.sort(key=lambda one: -one.flops / one.bytes)
+        for count in sorted({(len(values) + 1) // 2, len(values)} - {0}):
+            names = ", ".join('"%s"' % one.name for one in values[:count])
+            yield "save_only_these_names(%s)" % names
+        if values and self._offloading:
+            yield (
+                "save_and_offload_only_these_names(names_which_can_be_saved=[],"
+                ' names_which_can_be_offloaded=[%s], offload_src="device",'
+                ' offload_dst="pinned_host")' % names
+            )
 
     def _loops_in(self, stage: PlacedStage) -> List[int]:
         return [loop for loop in self._loops if stage.start <= loop < stage.stop]
@@ -185,25 +242,18 @@ class _Links:
 
     # -- traces, cached for equal stages
 
-    def _saved(self, number: int, kind: Kind) -> Saved:
-        key = "saved", self._signature(number), kind
+    def _passes(self, number: int, kind: Kind) -> Passes:
+        key = self._signature(number), kind
         if key not in self._known:
-            self._known[key] = saved(self._segment(number), kind)
-        found: Saved = self._known[key]
-        return found
-
-    def _needs(self, number: int, kind: Kind, own: Tuple[int, ...]) -> Need:
-        key = "needs", self._signature(number), kind, own
-        if key not in self._known:
-            self._known[key] = needs(self._segment(number), kind, own)
-        found: Need = self._known[key]
+            self._known[key] = Passes(self._segment(number), kind)
+        found: Passes = self._known[key]
         return found
 
     def _signature(self, number: int) -> Any:
         if number not in self._signatures:
             segment = self._segment(number)
-            key = str(self._segments[number]), segment.inputs, segment.outputs
-            self._signatures[number] = key
+            signature = self._flat.signature(self._segments[number])
+            self._signatures[number] = signature, segment.inputs, segment.outputs
         return self._signatures[number]
 
     def _segment(self, number: int) -> Segment:
@@ -213,15 +263,27 @@ class _Links:
             if kind.kind == BODY:
                 changed = self._flat.with_bodies(dict.fromkeys(self._loops_in(stage), kind.options))
                 return evaluating(changed.segment(stage.start, stage.stop))
-            function = evaluating(segment)
-            return function if kind.kind == PLAIN else own_checkpoint(function, **kind.options)
+            return self._flat.runner(segment, None if kind.kind == PLAIN else kind.options)
 
         return Segment(
             run,
             tuple(shape_of(v.aval.shape, v.aval.dtype) for v in segment.invars),
             tuple(Role(v in self._maker, v in self._active) for v in segment.invars),
             tuple(Role(True, v in self._active) for v in segment.outvars),
+            tuple(shape_of(v.aval.shape, v.aval.dtype) for v in segment.outvars),
         )
+
+
+def _is_dominated(one: Choice, choices: Sequence[Choice]) -> bool:
+    """Return whether an earlier choice of the same kind is at least as good in every respect."""
+
+    def costs(choice: Choice) -> Tuple[int, int, int]:
+        return choice.inputs + choice.others, choice.peak, choice.flops
+
+    return any(
+        other.kind == one.kind and all(map(operator.le, costs(other), costs(one)))
+        for other in choices[: choices.index(one)]
+    )
 
 
 def _without_gaps(flat: Flat, heavy: Sequence[PlacedStage]) -> Iterator[PlacedStage]:
@@ -242,7 +304,8 @@ def _without_gaps(flat: Flat, heavy: Sequence[PlacedStage]) -> Iterator[PlacedSt
 def _active(flat: Flat) -> Set[Any]:
     """Return the variables between the differentiated arguments and the loss."""
     jaxpr = flat.jaxpr
-    reached = set(filter(_is_inexact, (jaxpr.invars[place] for place in flat.arguments)))
+    first = len(flat.constants)
+    reached = set(filter(_is_inexact, (jaxpr.invars[first + place] for place in flat.arguments)))
     for equation in jaxpr.eqns:
         if any(not internals().is_literal(atom) and atom in reached for atom in equation.invars):
             reached.update(filter(_is_inexact, equation.outvars))

@@ -157,10 +157,37 @@ class Need(NamedTuple):
     Attributes:
         peak_bytes: peak of live bytes, arguments excluded.
         flops: floating-point operations.
+        host_bytes: bytes that policies offload to host memory.
     """
 
     peak_bytes: int
     flops: int
+    host_bytes: int = 0
+
+
+class NamedValue(NamedTuple):
+    """A value that a policy may save by name.
+
+    Attributes:
+        name: name for `checkpoint_name`.
+        path: file of the assignment that computes it.
+        function: function of the assignment.
+        line: line of the assignment.
+        bytes: bytes of the largest of its arrays.
+        flops: FLOPs of the line.
+    """
+
+    name: str
+    path: Path
+    function: str
+    line: int
+    bytes: int
+    flops: int
+
+    @property
+    def place(self) -> Tuple[str, str, int]:
+        """The file, function and line of the assignment."""
+        return str(self.path), self.function, self.line
 
 
 class Choice(NamedTuple):

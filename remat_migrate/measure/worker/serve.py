@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import os
@@ -98,6 +99,9 @@ def _start(request: Reply) -> Reply:
     differentiation.install()
     libraries.install()
     compiled.choose_scheduler(jax.__version__)
+    # Traces allocate many objects that live long; collecting them takes a quarter of the time.
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 20)
     return {"jax": jax.__version__, "backend": jax.default_backend()}
 
 
@@ -193,6 +197,14 @@ def _alternatives(request: Reply) -> Reply:
     return {"alternatives": found}
 
 
+def _cheaper(request: Reply) -> Reply:
+    """Return a cheaper policy for all checkpoints, if there is one."""
+    from .alternatives import cheaper_policy
+
+    measured = _Session.measured
+    return {"cheaper": cheaper_policy(_Session.entry, measured.cost, measured.bare)}
+
+
 def _chains(request: Reply) -> Reply:
     """Return the chains of the function, with the costs of each stage."""
     from . import plan_costs
@@ -202,12 +214,19 @@ def _chains(request: Reply) -> Reply:
 
     entry = _Session.entry
     _Session.flat = flat = flat_loss(entry)
-    bare, chains = plan_costs.trace(entry, flat, {}), plan_costs.chains(entry, flat)
+    # The stages first, whose traces the whole gradient shares.
+    chains = plan_costs.chains(entry, flat, offloading=request.get("offload", False))
+    bare = plan_costs.trace(entry, flat, {})
     is_divided = entry.devices > 1
     if entry.how.by == NONE or is_divided:
         trace = functools.partial(plan_costs.trace, entry, flat)
         chains = [in_step(chain, bare, trace, is_divided=is_divided) for chain in chains]
-    return {"bare": bare, "chains": chains}
+    return {
+        "bare": bare,
+        "equations": len(flat.jaxpr.eqns),
+        "values": list(flat.values.values()),
+        "chains": chains,
+    }
 
 
 def _trace(request: Reply) -> Reply:
@@ -278,6 +297,7 @@ _ANSWERS = {
     "confirm": _confirm,
     "compile": _compile,
     "alternatives": _alternatives,
+    "cheaper": _cheaper,
     "chains": _chains,
     "trace": _trace,
     "compile_runs": _compile_runs,

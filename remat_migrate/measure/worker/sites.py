@@ -75,7 +75,7 @@ def measure(entry: Entry) -> Measured:
         Exception: any error that the function raises while it is traced.
     """
     with interception.plan({}, COUNT):
-        jaxpr = entry.forward_jaxpr()
+        entry.forward_pass = jaxpr = entry.forward_jaxpr()
         applied, forward = applications(jaxpr), flops(jaxpr)
         lines = calling_lines(jaxpr)
     cost, calls, program = trace(entry, {})

@@ -8,13 +8,14 @@ keeps while other stages run.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+import ast
+import functools
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .entry import shape_of
 from .instruments.flops import flops
 from .instruments.liveness import LiveAtMark, peak
 from .internals import internals
@@ -28,7 +29,8 @@ class Kind(NamedTuple):
 
     Attributes:
         kind: no checkpoint, one on the stage, or one on the body of its loop over layers.
-        policy: name of the policy, or None.
+        policy: the policy as an attribute of `jax.checkpoint_policies`, called if it takes
+            arguments: `dots_saveable`, `save_only_these_names("h")`; or None.
     """
 
     kind: str = PLAIN
@@ -39,7 +41,19 @@ class Kind(NamedTuple):
         """The options of the checkpoint."""
         if self.policy is None:
             return {}
-        return {"policy": getattr(jax.checkpoint_policies, self.policy)}
+        return {"policy": _policy(self.policy)}
+
+
+@functools.lru_cache(maxsize=None)
+def _policy(text: str) -> Callable[..., Any]:
+    """Return a policy; the same object for the same text, as JAX caches by it."""
+    tree = ast.parse(text, mode="eval").body
+    if not isinstance(tree, ast.Call):
+        return getattr(jax.checkpoint_policies, text)  # type: ignore[no-any-return]
+    args = [ast.literal_eval(one) for one in tree.args]
+    keywords = {str(one.arg): ast.literal_eval(one.value) for one in tree.keywords}
+    made = getattr(jax.checkpoint_policies, ast.unparse(tree.func))
+    return made(*args, **keywords)  # type: ignore[no-any-return]
 
 
 class Role(NamedTuple):
@@ -62,12 +76,14 @@ class Segment(NamedTuple):
         shapes: shapes of the inputs.
         inputs: role of each input.
         outputs: role of each output.
+        output_shapes: shapes of the outputs.
     """
 
     run: Callable[[Kind], Callable[..., Any]]
     shapes: Tuple[Any, ...]
     inputs: Tuple[Role, ...]
     outputs: Tuple[Role, ...]
+    output_shapes: Tuple[Any, ...]
 
 
 class Saved(NamedTuple):
@@ -84,45 +100,55 @@ class Saved(NamedTuple):
     others: int
 
 
-def saved(segment: Segment, kind: Kind) -> Saved:
-    """Return the values that are live between the passes."""
-    traced = internals().opened(_traced(segment, kind, ()))
-    live = LiveAtMark(internals().dead_code_removed(traced), _BOUNDARY)
-    outputs = [live.is_named(_BOUNDARY + "_%d" % place) for place in range(len(segment.outputs))]
-    # The first arguments of the program are those of the stage.
-    inputs = [live.is_read(variable) for variable in traced.invars[: len(segment.inputs)]]
-    return Saved(tuple(inputs), tuple(outputs), live.bytes)
+class Passes:
+    """The forward and the backward pass of a stage with one kind of checkpoint.
 
-
-def needs(segment: Segment, kind: Kind, own: Sequence[int]) -> Need:
-    """Return the cost of both passes, including the inputs that count for this stage.
-
-    Args:
-        segment: the stage.
-        kind: its checkpoint.
-        own: indices of the inputs that count for this stage and not for another one.
+    Attributes:
+        saved: the values that are live between the passes.
     """
-    jaxpr = internals().dead_code_removed(_traced(segment, kind, own))
-    return Need(peak(jaxpr), flops(jaxpr))
+
+    def __init__(self, segment: Segment, kind: Kind) -> None:
+        """Trace both passes."""
+        traced = internals().opened(_traced(segment, kind))
+        self._jaxpr = internals().dead_code_removed(traced)
+        # The first arguments of the program are those of the stage.
+        self._inputs = traced.invars[: len(segment.inputs)]
+        live = LiveAtMark(self._jaxpr, _BOUNDARY)
+        self.saved = Saved(
+            tuple(map(live.is_read, self._inputs)),
+            tuple(live.is_named(_BOUNDARY + "_%d" % n) for n in range(len(segment.outputs))),
+            live.bytes,
+        )
+        self._flops = flops(self._jaxpr)
+        self._needs: Dict[Tuple[int, ...], Need] = {}
+
+    def needs(self, own: Tuple[int, ...]) -> Need:
+        """Return the cost, including the inputs that count for this stage.
+
+        Args:
+            own: indices of the inputs that count for this stage and not for another one.
+        """
+        if own not in self._needs:
+            counted = {self._inputs[place] for place in own}
+            self._needs[own] = Need(peak(self._jaxpr, counted=counted), self._flops)
+        return self._needs[own]
 
 
-def _traced(segment: Segment, kind: Kind, own: Sequence[int]) -> Any:
-    """Trace both passes; the inputs in `own` are computed at the start of the forward pass."""
+def _traced(segment: Segment, kind: Kind) -> Any:
     active_inputs = [place for place, role in enumerate(segment.inputs) if role.active]
     active_outputs = [place for place, role in enumerate(segment.outputs) if role.active]
     run = segment.run(kind)
 
-    def stage(values: Sequence[Any], chosen: Sequence[Any]) -> Tuple[List[Any], List[Any]]:
-        whole = list(values)
-        for place, value in zip(active_inputs, chosen):
-            whole[place] = value
-        outputs = run(*whole)
-        return [outputs[place] for place in active_outputs], list(outputs)
-
     def program(arguments: Sequence[Any], weights: Sequence[Any]) -> Any:
-        values = [_fresh(value) if place in own else value for place, value in enumerate(arguments)]
-        chosen = [values[place] for place in active_inputs]
-        _, pull, outputs = jax.vjp(lambda *some: stage(values, some), *chosen, has_aux=True)
+        def stage(*chosen: Any) -> Tuple[List[Any], List[Any]]:
+            whole = list(arguments)
+            for place, value in zip(active_inputs, chosen):
+                whole[place] = value
+            outputs = run(*whole)
+            return [outputs[place] for place in active_outputs], list(outputs)
+
+        chosen = [arguments[place] for place in active_inputs]
+        _, pull, outputs = jax.vjp(stage, *chosen, has_aux=True)
         named = [
             internals().named(value, "%s_%d" % (_BOUNDARY, place))
             for place, value in enumerate(outputs)
@@ -133,20 +159,8 @@ def _traced(segment: Segment, kind: Kind, own: Sequence[int]) -> Any:
         # Cotangents that depend on the mark do not exist before it.
         return pull([weight * mark.astype(weight.dtype) for weight in weights])
 
-    output_shapes: List[Any] = jax.eval_shape(run, *segment.shapes)
-    weights = [
-        shape_of(output_shapes[place].shape, output_shapes[place].dtype) for place in active_outputs
-    ]
+    weights = [segment.output_shapes[place] for place in active_outputs]
     return jax.make_jaxpr(program)(segment.shapes, weights)
-
-
-def _fresh(value: Any) -> Any:
-    """Compute an array of the same shape and dtype."""
-    if jnp.issubdtype(value.dtype, np.inexact):
-        return value * 2
-    if value.dtype == np.bool_:
-        return ~value
-    return value + 1 if jnp.issubdtype(value.dtype, np.integer) else value
 
 
 def _read(values: Sequence[Any]) -> Any:
@@ -164,8 +178,23 @@ def _read(values: Sequence[Any]) -> Any:
     return total
 
 
-def available_kinds(is_scan: bool, policies: Sequence[str]) -> Tuple[Kind, ...]:
-    """Return all ways to place a checkpoint on a stage, starting with none."""
-    kinds = [WRAPPED, BODY] if is_scan else [WRAPPED]
-    chosen: List[Optional[str]] = [None, *policies]
-    return (Kind(), *(Kind(kind, policy) for kind in kinds for policy in chosen))
+def available_kinds(jaxpr: Any, is_scan: bool, policies: Sequence[str]) -> Tuple[Kind, ...]:
+    """Return the ways to place a checkpoint on a stage that differ, starting with none."""
+    distinct: Dict[Any, Optional[str]] = {(): None}
+    for policy in policies:
+        distinct.setdefault(tuple(_decided(jaxpr, Kind(WRAPPED, policy).options["policy"])), policy)
+    if not is_scan:
+        return (Kind(), *(Kind(WRAPPED, policy) for policy in distinct.values()))
+    # A policy for the whole loop would save the products of all layers.
+    return (Kind(), Kind(WRAPPED), *(Kind(BODY, policy) for policy in distinct.values()))
+
+
+def _decided(jaxpr: Any, policy: Callable[..., Any]) -> Iterator[Any]:
+    """Yield the equations that a policy does not recompute, and what it decides."""
+    for number, equation in enumerate(internals().opened(jaxpr).eqns):
+        _, bodies, _ = internals().inner(equation)
+        for body in bodies:
+            yield from ((number, *one) for one in _decided(body, policy))
+        avals = (atom.aval for atom in equation.invars)
+        if not bodies and (decision := policy(equation.primitive, *avals, **equation.params)):
+            yield number, str(decision)

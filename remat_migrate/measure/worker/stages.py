@@ -26,9 +26,12 @@ from typing import (
 import jax
 
 from .entry import shape_of
+from .inlining import inlined
 from .instruments.flops import flops_of_equation
 from .interception import is_library, own_checkpoint
 from .internals import internals
+from .named_values import NamedValues
+from .signatures import Signatures
 from .training.differentiation import TracedLoss
 
 # Stages with a smaller share of the operations of the largest stage are light.
@@ -71,29 +74,36 @@ class Flat:
     """The jaxpr of a loss without checkpoints, with calls of jitted functions inlined.
 
     Attributes:
-        jaxpr: open jaxpr.
-        constants: values of its constants.
-        arguments: indices of the arguments that it is differentiated by.
+        jaxpr: open jaxpr, whose first arguments are the constants.
+        constants: values of the constants.
+        arguments: indices of the other arguments that it is differentiated by.
         outputs: number of outputs that are differentiated; auxiliary data follows them.
+        values: the values that are named, by name.
     """
 
     def __init__(self, loss: TracedLoss) -> None:
-        """Inline the calls of jitted functions in a traced loss."""
+        """Inline the calls of jitted functions in a traced loss, and name values."""
         closed, self.arguments, self.outputs = loss
-        if any(map(internals().is_inlined_call, internals().opened(closed).eqns)):
-            closed = jax.make_jaxpr(_inlined(closed))(*_shapes(internals().opened(closed).invars))
-        self.jaxpr = internals().opened(closed)
-        self.constants = tuple(closed.consts)
+        jaxpr, self.constants = inlined(closed)
+        named = NamedValues(_user_frames)
+        self.jaxpr = jaxpr.replace(eqns=named.added(jaxpr.eqns))
+        self.values = named.found
+        # The last equation that reads each variable.
+        self._last: Dict[Any, int] = {}
+        for number, equation in enumerate(self.jaxpr.eqns):
+            self._last.update(dict.fromkeys(_variables(equation.invars), number))
+        self._last.update(dict.fromkeys(_variables(self.jaxpr.outvars), len(self.jaxpr.eqns)))
+        self._signatures = Signatures()
+        self._functions: Dict[int, Callable[..., Any]] = {}
         self._runners: Dict[Any, Callable[..., Any]] = {}
+        # Scans with a checkpoint on their body.
+        self._bodies: Dict[Any, Any] = {}
+        self._cuts: Tuple[int, ...] = ()
 
     @functools.cached_property
     def frames(self) -> List[Tuple[Tuple[str, str, int], ...]]:
         """The user frames (path, function, line) of each equation, the innermost first."""
-        return [
-            # Only lines that the user can edit are stages.
-            tuple(frame for frame in internals().places(equation) if not is_library(frame[0]))
-            for equation in self.jaxpr.eqns
-        ]
+        return [_user_frames(equation) for equation in self.jaxpr.eqns]
 
     @functools.cached_property
     def flops(self) -> List[int]:
@@ -130,25 +140,29 @@ class Flat:
 
     def _cut(self, path: str, function: str) -> Iterator[Stage]:
         """Cut the body of a function where the line changes."""
-        lines = [
+        lines, callees = [], []
+        for frames in self.frames:
             # The outermost call, if the function is recursive.
-            next((n for p, f, n in reversed(frames) if (p, f) == (path, function)), 0)
-            for frames in self.frames
-        ]
+            own = (n for n in reversed(range(len(frames))) if frames[n][:2] == (path, function))
+            place = next(own, None)
+            lines.append(0 if place is None else frames[place][2])
+            callees.append(frames[place - 1] if place else None)
         start = 0
         for stop in range(1, len(lines) + 1):
             if stop == len(lines) or lines[stop] != lines[start]:
-                yield from self._iterations(start, stop, lines[start])
+                yield from self._iterations(start, lines[start], callees[start:stop])
                 start = stop
 
-    def _iterations(self, start: int, stop: int, line: int) -> Iterator[Stage]:
-        """Cut the equations of a line into iterations of a loop."""
+    def _iterations(self, start: int, line: int, callees: Sequence[Any]) -> Iterator[Stage]:
+        """Cut the equations of a line into iterations of a loop, given which line each calls."""
+        stop = start + len(callees)
         signatures = [self._signature(number) for number in range(start, stop)] if line else []
         # Layers of different sizes have the same primitives on the same lines.
-        step = _period(signatures) or _period([one[:2] for one in signatures]) or stop - start
-        for first in range(start, stop, step):
-            last = first + step
-            yield Stage(first, last, line, sum(self.flops[first:last]))
+        step = _period(signatures) or _period([one[:2] for one in signatures])
+        places = range(0, len(callees), step) if step else _restarts(callees) if line else (0,)
+        for first, last in zip(places, (*places[1:], len(callees))):
+            flops = sum(self.flops[start + first : start + last])
+            yield Stage(start + first, start + last, line, flops)
 
     def _signature(self, number: int) -> Tuple[Any, ...]:
         equation = self.jaxpr.eqns[number]
@@ -164,19 +178,16 @@ class Flat:
         runs: List[Tuple[int, int, Optional[Mapping[str, Any]]]] = []
         position = 0
         for start, stop in sorted(wrapped):
-            if position < start:
-                runs.append((position, start, None))
+            runs += ((first, last, None) for first, last in self._pieces(position, start))
             runs.append((start, stop, wrapped[start, stop]))
             position = stop
-        if position < len(self.jaxpr.eqns):
-            runs.append((position, len(self.jaxpr.eqns), None))
+        runs += ((first, last, None) for first, last in self._pieces(position, None))
         segments = [(self.segment(start, stop), options) for start, stop, options in runs]
 
         def function(*flat: Any) -> Any:
-            values = dict(zip(self.jaxpr.constvars, self.constants))
-            values.update(zip(self.jaxpr.invars, flat))
+            values = dict(zip(self.jaxpr.invars, (*self.constants, *flat)))
             for segment, options in segments:
-                outputs = self._runner(segment, options)(
+                outputs = self.runner(segment, options)(
                     *(values[variable] for variable in segment.invars)
                 )
                 values.update(zip(segment.outvars, outputs))
@@ -186,6 +197,15 @@ class Flat:
             ]
 
         return function
+
+    def cut(self, stages: Sequence[Tuple[int, int]]) -> None:
+        """Evaluate equations outside checkpoints by stage, so that equal stages are traced once."""
+        self._cuts = tuple(sorted({end for stage in stages for end in stage}))
+
+    def _pieces(self, start: int, stop: Optional[int]) -> Iterator[Tuple[int, int]]:
+        stop = len(self.jaxpr.eqns) if stop is None else stop
+        ends = [start, *(cut for cut in self._cuts if start < cut < stop), stop]
+        return ((first, last) for first, last in zip(ends, ends[1:]) if first < last)
 
     def scans(self) -> Iterator[int]:
         """Yield the indices of the equations that are loops over layers."""
@@ -203,19 +223,29 @@ class Flat:
         """
         equations = list(self.jaxpr.eqns)
         for number, options in chosen.items():
-            equations[number] = _with_body_checkpointed(equations[number], options)
+            key = number, _key(options)
+            if key not in self._bodies:
+                self._bodies[key] = _with_body_checkpointed(equations[number], options)
+            equations[number] = self._bodies[key]
         changed = copy.copy(self)
         changed.jaxpr = self.jaxpr.replace(eqns=equations)
         return changed
 
-    def _runner(self, segment: Any, options: Optional[Mapping[str, Any]]) -> Callable[..., Any]:
+    def signature(self, segment: Any) -> int:
+        """Return a number that equal segments share."""
+        return self._signatures.of_run(segment.eqns, segment.invars, segment.outvars)
+
+    def function(self, segment: Any) -> Callable[..., Any]:
+        """Return a function that evaluates a segment; equal ones share it, and are traced once."""
+        return self._functions.setdefault(self.signature(segment), evaluating(segment))
+
+    def runner(self, segment: Any, options: Optional[Mapping[str, Any]]) -> Callable[..., Any]:
         """Return a function that evaluates a segment, under a checkpoint if options are given."""
-        if options is None:
-            return evaluating(segment)
-        # Equal blocks share a function, which JAX traces once.
-        key = str(segment), tuple(sorted((name, id(value)) for name, value in options.items()))
+        function = self.function(segment)
+        key = id(function), None if options is None else _key(options)
         if key not in self._runners:
-            self._runners[key] = own_checkpoint(evaluating(segment), **options)
+            made = jax.jit(function) if options is None else own_checkpoint(function, **options)
+            self._runners[key] = made
         return self._runners[key]
 
     def segment(self, start: int, stop: int) -> Any:
@@ -226,10 +256,17 @@ class Flat:
         inputs = dict.fromkeys(_variables(read))
         for variable in made:
             inputs.pop(variable, None)
-        after = [atom for equation in self.jaxpr.eqns[stop:] for atom in equation.invars]
-        used = set(_variables([*after, *self.jaxpr.outvars]))
-        outputs = [variable for variable in made if variable in used]
+        outputs = [variable for variable in made if self._last.get(variable, -1) >= stop]
         return internals().segment(self.jaxpr, list(inputs), outputs, equations)
+
+
+def _user_frames(equation: Any) -> Tuple[Tuple[str, str, int], ...]:
+    """Return the frames on lines that the user can edit."""
+    return tuple(frame for frame in internals().places(equation) if not is_library(frame[0]))
+
+
+def _key(options: Mapping[str, Any]) -> Tuple[Tuple[str, int], ...]:
+    return tuple((name, id(value)) for name, value in options.items())
 
 
 def _variables(atoms: Sequence[Any]) -> Iterator[Any]:
@@ -263,45 +300,6 @@ def evaluating(segment: Any) -> Callable[..., Any]:
     return run
 
 
-def _inlined(closed: Any) -> Callable[..., Any]:
-    """Inline the calls of jitted functions.
-
-    The operations of a jitted function get the line of each call, because JAX traces the function
-    once and records at most its first caller.
-    """
-
-    def run(jaxpr: Any, constants: Sequence[Any], inputs: Sequence[Any], source: Any) -> List[Any]:
-        opened = internals().opened(jaxpr)
-        values = dict(zip(opened.constvars, constants))
-        values.update(zip(opened.invars, inputs))
-
-        def read(atom: Any) -> Any:
-            return atom.val if internals().is_literal(atom) else values[atom]
-
-        for equation in opened.eqns:
-            origin = equation.source_info if source is None else source
-            if internals().is_inlined_call(equation):
-                _, (inner,), _ = internals().inner(equation)
-                arguments = [read(atom) for atom in equation.invars]
-                outputs = run(inner, getattr(inner, "consts", ()), arguments, origin)
-            else:
-                outputs = _evaluated(opened, equation.replace(source_info=origin), values)
-            values.update(zip(equation.outvars, outputs))
-        return [read(atom) for atom in opened.outvars]
-
-    def program(*flat: Any) -> Any:
-        return run(closed, closed.consts, flat, None)
-
-    return program
-
-
-def _evaluated(jaxpr: Any, equation: Any, values: Mapping[Any, Any]) -> List[Any]:
-    """Return the outputs of one equation of a jaxpr."""
-    read = list(dict.fromkeys(_variables(equation.invars)))
-    alone = internals().segment(jaxpr, read, equation.outvars, [equation])
-    return internals().evaluate(alone, (), [values[variable] for variable in read])
-
-
 def _period(signatures: Sequence[Any]) -> int:
     """Return the smallest period of a run of equations, or 0 if there is none."""
     count = len(signatures)
@@ -318,3 +316,17 @@ def _period(signatures: Sequence[Any]) -> int:
         borders[number] = matched
     period = count - borders[-1]
     return period if _SHORTEST_PERIOD <= period < count and count % period == 0 else 0
+
+
+def _restarts(callees: Sequence[Any]) -> Sequence[int]:
+    """Return where a line starts over, given the line of a function that each equation calls.
+
+    The iterations of a loop may differ, as the blocks of a convolutional network do where the
+    resolution changes. They start on the same line of the function, and end on the same line.
+    """
+    first, last = callees[0], callees[-1]
+    places = [
+        n for n, one in enumerate(callees) if one == first and (not n or callees[n - 1] != first)
+    ]
+    ends = (callees[place - 1] for place in places[1:])
+    return places if first != last and all(end == last for end in ends) else (0,)

@@ -118,6 +118,9 @@ def render_plan(plan: Plan, screen: Screen) -> str:
         },
         "compiled": [_placement(one, screen.folder) for one in plan.candidates],
         "pareto": [_placement(one, screen.folder) for one in plan.pareto],
+        "values": [
+            {**one._asdict(), "path": display_path(one.path, screen.folder)} for one in plan.values
+        ],
     }
     return json.dumps(document, indent=2)
 
@@ -135,7 +138,7 @@ def _device(device: Device, needed: int, seconds: float | None) -> dict[str, obj
 
 
 def _need(need: Need) -> dict[str, int]:
-    return {"peak_bytes": need.peak_bytes, "flops": need.flops}
+    return need._asdict()
 
 
 def _placement(placement: Placement, folder: Path) -> dict[str, object]:
@@ -202,6 +205,10 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
         ],
         "notes": list(found.notes),
     }
+    if found.cheaper:
+        one = found.cheaper
+        cheaper = {"policy": one.name, "peak_bytes": one.peak_bytes, "flops": one.flops}
+        document["cheaper_policy"] = cheaper
     if found.residuals is not None:
         document["residuals"] = [
             {

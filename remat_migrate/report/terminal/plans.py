@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...engine.fix_rounds import FileChange
-    from ...measure.worker.records import Cost
+    from ...measure.worker.records import Cost, NamedValue
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
 
 # The length of the longest bar.
 _BAR = 30
+
+
+# Bytes per second between an accelerator and its host in one direction, as over PCIe 4.0.
+_HOST_BANDWIDTH = 25e9
 
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
@@ -46,6 +50,15 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         yield screen.paint("No checkpoint is needed.", "green", "bold")
     for stage in plan.best.stages:
         yield f"{screen.path(stage.path)}:{stage.line}  {_decision(stage)}"
+    for value in plan.values:
+        place = f"{screen.path(value.path)}:{value.line}"
+        yield f"{place}  {_value(value)}"
+    if host := plan.best.measured.host_bytes:
+        seconds = 2 * host / _HOST_BANDWIDTH
+        yield (
+            f"Offloaded to host memory: {size(host)}, about {seconds:.2g} s to move there and back"
+            " at 25 GB/s"
+        )
     yield from _fallback_lines(plan, screen)
     if plan.checkpoints:
         yield ""
@@ -57,6 +70,9 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         for one in plan.candidates:
             mark = " (planned)" if one is plan.best else ""
             yield _compiled(one.peak, one.measured, plan, _named(one) + mark)
+    else:
+        yield ""
+        yield "Not compiled; with --compile, the compiled programs decide."
     if plan.device is not None:
         yield ""
         yield from fit_lines(plan.needed_bytes, plan.device, plan.seconds, screen)
@@ -183,6 +199,13 @@ def _decision(stage: StageDecision) -> str:
     if stage.decision == "group":
         return f"{runs}: {which} under checkpoints in groups ({_group(stage)}){policy}"
     return f"{runs}: {which} under a checkpoint{policy}"
+
+
+def _value(value: NamedValue) -> str:
+    return (
+        f'in {printable(value.function)}: checkpoint_name(..., "{printable(value.name)}"),'
+        f" {size(value.bytes)} for {operations(value.flops)}"
+    )
 
 
 def _group(stage: StageDecision) -> str:

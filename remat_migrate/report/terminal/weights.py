@@ -31,6 +31,9 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     for site in found.sites:
         yield ""
         yield from _site(site, found, screen)
+    if found.cheaper:
+        yield ""
+        yield _cheaper(found, found.cheaper)
     if not found.sites:
         yield ""
         yield from _advice(found, screen)
@@ -57,6 +60,17 @@ def how(found: Measurement) -> str:
 def devices(count: int) -> str:
     """Return what numbers refer to."""
     return "one device" if count == 1 else f"each of {count} devices"
+
+
+def _cheaper(found: Measurement, one: Alternative) -> str:
+    """Return what a cheaper policy keeps of the savings of all checkpoints."""
+    bare, now = found.bare, found.cost
+    kept = (bare.peak_bytes - one.peak_bytes) / (bare.peak_bytes - now.peak_bytes)
+    work = (one.flops - bare.flops) / (now.flops - bare.flops)
+    return (
+        f"Cheaper: with policy=jax.checkpoint_policies.{one.name}, the checkpoints keep {kept:.0%}"
+        f" of the savings (peak {size(one.peak_bytes)}) for {work:.0%} of the recomputation."
+    )
 
 
 def _totals(found: Measurement) -> Iterator[str]:

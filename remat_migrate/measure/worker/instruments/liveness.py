@@ -11,7 +11,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Set,
+    Tuple,
+)
 
 import numpy as np
 
@@ -73,7 +84,12 @@ class _Known(Dict[int, int]):
         return size(variable.aval) // self.shares.get(variable, 1)
 
 
-def peak(jaxpr: Any, arguments: Optional[int] = None, shares: Optional[Shares] = None) -> int:
+def peak(
+    jaxpr: Any,
+    arguments: Optional[int] = None,
+    shares: Optional[Shares] = None,
+    counted: Collection[Any] = (),
+) -> int:
     """Return the peak of live bytes.
 
     Args:
@@ -83,9 +99,10 @@ def peak(jaxpr: Any, arguments: Optional[int] = None, shares: Optional[Shares] =
             of the same type where there is one. At its end, where parameters and optimizer state
             are updated, elementwise operations are fused.
         shares: number of parts of values that are divided over devices, see `partition`.
+        counted: arguments that count, from the start to their last use.
     """
     if arguments is None:
-        return _peak(jaxpr, _Known(shares))
+        return _Liveness(internals().opened(jaxpr), _Known(shares), counted=counted).peak()
     run, kept = _step(jaxpr, arguments, _Known(shares))
     return run.peak() + kept
 
@@ -150,6 +167,17 @@ def live_bytes(
         first, most = peaks.get(share, (done, 0))
         peaks[share] = first, max(most, live + kept)
     return (*(peaks[share] for share in sorted(peaks)), (total, run.live_at_end() + kept))
+
+
+def host_bytes(jaxpr: Any) -> int:
+    """Return the bytes that a jaxpr moves to host memory, in all iterations of its loops."""
+    total = 0
+    for equation in internals().opened(jaxpr).eqns:
+        _, bodies, times = internals().inner(equation)
+        total += times * sum(map(host_bytes, bodies))
+        if internals().name(equation) == "device_put":
+            total += sum(size(one.aval) for one in equation.outvars if _is_on_host(one.aval))
+    return total
 
 
 def size(aval: Any) -> int:
@@ -218,13 +246,21 @@ class _Step(NamedTuple):
 class _Liveness:
     """The lifetimes of the values of an open jaxpr."""
 
-    def __init__(self, jaxpr: Any, known: _Known, *, is_step: bool = False) -> None:
+    def __init__(
+        self,
+        jaxpr: Any,
+        known: _Known,
+        *,
+        is_step: bool = False,
+        counted: Collection[Any] = (),
+    ) -> None:
         """Find the first and last use of each value.
 
         Args:
             jaxpr: open jaxpr.
             known: cache of peaks.
             is_step: whether it is a training step, whose outputs do not count.
+            counted: arguments that count.
         """
         self._known = known
         # For each view, the name of its operand.
@@ -246,6 +282,9 @@ class _Liveness:
             for name, count in step.made
             if name not in self._operand
         }
+        given = (name for name in jaxpr.invars if name in counted and name in self._last)
+        self._made.update({name: (-1, size(name.aval)) for name in given})
+        self._given = sum(count for made, count in self._made.values() if made < 0)
         if is_step:
             self._fuse_end()
             for name, (number, _) in self._made.items():
@@ -329,7 +368,7 @@ class _Liveness:
         freed: Dict[int, List[Any]] = {}
         for name, number in self._last.items():
             freed.setdefault(number, []).append(name)
-        live = 0
+        live = self._given
         for number, step in enumerate(self._steps):
             before = live
             made = sum(self.size_of(name) for name, _ in step.made if name in self._last)

@@ -1,0 +1,171 @@
+"""Policies as choices of the planner: values saved by name, offloaded values, cheaper policies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from measuring import share, worker_for
+from support import cli, write_files
+
+from remat_migrate.verify.session import Worker
+
+jax = pytest.importorskip("jax")
+
+MODEL = """\
+import jax
+import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
+
+
+def block(p, x):
+    h = x @ p["up"]
+    y = jnp.tanh(h) @ p["mid"]
+    z = jnp.cos(y) * jnp.exp(-y) * jnp.sin(y)
+    return x + z @ p["down"]
+
+
+def loss(params, x):
+    for p in params:
+        x = block(p, x)
+    return jnp.mean(x**2)
+
+
+def named_block(p, x):
+    h = x @ p["up"]
+    y = checkpoint_name(jnp.tanh(h) @ p["mid"], "block_y")
+    z = jnp.cos(y) * jnp.exp(-y) * jnp.sin(y)
+    return x + z @ p["down"]
+
+
+def named(params, x):
+    policy = jax.checkpoint_policies.save_only_these_names("block_y")
+    for p in params:
+        x = jax.checkpoint(named_block, policy=policy)(p, x)
+    return jnp.mean(x**2)
+
+
+def every(params, x):
+    for p in params:
+        x = jax.checkpoint(named_block)(p, x)
+    return jnp.mean(x**2)
+
+
+def wide_block(w, x):
+    y = x @ w
+    for _ in range(8):
+        y = jnp.sin(y) * jnp.cos(y)
+    return x + y
+
+
+def wide(params, x):
+    for p in params:
+        x = jax.checkpoint(wide_block)(p["square"], x)
+    return jnp.mean(x**2)
+
+
+def unlike(p, x):
+    y = jnp.sin(x) * jnp.cos(x)
+    if x.shape[0] > 1024:
+        y, x = y[::2], x[::2]
+    return x + jnp.tanh(y @ p["square"])
+
+
+def pyramid(params, x):
+    for p in params:
+        x = unlike(p, x)
+    return jnp.mean(x**2)
+
+
+def args():
+    shapes = {"up": (64, 256), "mid": (256, 32), "down": (32, 64), "square": (64, 64)}
+    params = {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in shapes.items()}
+    return [params] * 6, jax.ShapeDtypeStruct((4096, 64), jnp.float32)
+"""
+ASSIGNED = 8
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    write_files(folder, {"pyproject.toml": "", "model.py": MODEL})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def worker(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
+
+
+@pytest.fixture
+def project(folder: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Path:
+    share(worker, monkeypatch)
+    return folder
+
+
+def run(folder: Path, command: str, target: str, *more: str) -> dict[str, Any]:
+    words = (command, f"model:{target}", "--args", "model:args", "--output-format", "json")
+    ran = cli(folder, *words, *more)
+    assert ran.err == ""
+    found: dict[str, Any] = json.loads(ran.out)
+    return found
+
+
+def test_values_saved_by_name(project):
+    plan = run(project, "plan", "loss", "--budget", "32%", "--no-compile")
+    [value] = plan["values"]
+    assert (value["name"], value["line"]) == ("block_y", ASSIGNED)
+    assert {stage["policy"] for stage in plan["stages"]} == {'save_only_these_names("block_y")'}
+    written = run(project, "measure", "named")
+    bare = plan["without_checkpoints"]["flops"]
+    assert plan["measured"]["flops"] - bare <= written["flops"] - bare
+    assert plan["measured"]["peak_bytes"] == pytest.approx(written["peak_bytes"], rel=0.05)
+    every = run(project, "measure", "every")
+    assert written["flops"] < every["flops"]
+
+
+def test_named_values_keep_values_and_gradients(project, monkeypatch):
+    monkeypatch.syspath_prepend(project)
+    import model
+
+    keys = iter(jax.random.split(jax.random.key(0), 40))
+    params, x = model.args()
+    params = [
+        {name: jax.random.normal(next(keys), each.shape) / 8 for name, each in one.items()}
+        for one in params
+    ]
+    x = jax.random.normal(next(keys), (16, 64))
+    plain, named = (jax.value_and_grad(one)(params, x) for one in (model.loss, model.named))
+    for one, other in zip(jax.tree.leaves(plain), jax.tree.leaves(named), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+
+
+def test_offloading_is_asked_for(project):
+    device = run(project, "plan", "loss", "--budget", "28%", "--no-compile")
+    host = run(project, "plan", "loss", "--budget", "28%", "--no-compile", "--offload")
+    assert device["measured"]["host_bytes"] == 0 < host["measured"]["host_bytes"]
+    assert host["measured"]["flops"] < device["measured"]["flops"]
+    words = ("plan", "model:loss", "--args", "model:args", "--budget", "28%", "--no-compile")
+    assert "Offloaded to host memory: " in cli(project, *words, "--offload").out
+
+
+def test_cheaper_policy(project):
+    found = run(project, "measure", "wide")
+    cheaper = found["cheaper_policy"]
+    bare = found["without_checkpoints"]
+    saved, added = bare["peak_bytes"] - found["peak_bytes"], found["flops"] - bare["flops"]
+    assert bare["peak_bytes"] - cheaper["peak_bytes"] >= 0.9 * saved
+    assert cheaper["flops"] - bare["flops"] <= 0.5 * added
+    text = cli(project, "measure", "model:wide", "--args", "model:args").out
+    assert "Cheaper: with policy=jax.checkpoint_policies.dots_" in text
+
+
+def test_iterations_of_unlike_blocks(project):
+    plan = run(project, "plan", "pyramid", "--budget", "70%", "--no-compile")
+    assert plan["met"]
+    assert {stage["times"] for stage in plan["stages"]} == {6}
