@@ -145,7 +145,8 @@ def results(module: ModuleType, shapes: Any) -> list[Any]:
 
 ALL = [path.stem for path in sorted(STYLES.glob("*.py"))]
 SCANS = ("scan", "linen_scan")
-DEFAULT = {"plain_loop": LAST, "linen_setup": POLICY, "nnx_loop": LAST, "equinox_loop": POLICY}
+# The others take a minute.
+DEFAULT = {"plain_loop": LAST, "scan": EVERY, "linen_setup": POLICY, "haiku_loop": EVERY}
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ DEFAULT = {"plain_loop": LAST, "linen_setup": POLICY, "nnx_loop": LAST, "equinox
         pytest.param(
             name,
             kind,
-            marks=() if DEFAULT.get(name, EVERY) == kind else pytest.mark.slow,
+            marks=() if DEFAULT.get(name) == kind else pytest.mark.slow,
             id=f"{name}, {kind}",
         )
         for name in ALL
