@@ -196,10 +196,10 @@ def results(project: Path, function: str) -> list[Any]:
     [
         ("chain", "50%"),
         pytest.param("chain", "70%", marks=pytest.mark.slow),
-        ("looped", "50%"),
+        pytest.param("looped", "50%", marks=pytest.mark.slow),
         ("only_loop", "60%"),
         pytest.param("scanned", "50%", marks=pytest.mark.slow),
-        ("remembered", "50%"),
+        pytest.param("remembered", "50%", marks=pytest.mark.slow),
         pytest.param("two", "85%", marks=pytest.mark.slow),
         ("nested", "60%"),
         pytest.param("lines", "60%", marks=pytest.mark.slow),

@@ -145,8 +145,8 @@ def results(module: ModuleType, shapes: Any) -> list[Any]:
 
 ALL = [path.stem for path in sorted(STYLES.glob("*.py"))]
 SCANS = ("scan", "linen_scan")
-# The others take a minute.
-DEFAULT = {"plain_loop": LAST, "scan": EVERY, "linen_setup": POLICY, "haiku_loop": EVERY}
+# The others take minutes.
+DEFAULT = {"plain_loop": LAST, "linen_setup": POLICY}
 
 
 @pytest.mark.parametrize(
