@@ -161,7 +161,8 @@ def unchanged(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def words(function: str, budget: str) -> tuple[str, ...]:
-    return ("plan", f"model:{function}", "--args", "model:arguments", "--budget", budget)
+    target = ("plan", f"model:{function}", "--args", "model:arguments")
+    return (*target, "--budget", budget, "--no-compile")
 
 
 def load(project: Path) -> ModuleType:
@@ -303,7 +304,7 @@ def test_installed_packages_get_a_patch(tmp_path):
     write_files(tmp_path / "project", {"pyproject.toml": "", "train.py": train})
     write_files(tmp_path / "site-packages", {"model.py": MODEL})
     files = read_files(tmp_path)
-    target = ("train:only_loop", "--args", "train:arguments", "--budget", "60%")
+    target = ("train:only_loop", "--args", "train:arguments", "--budget", "60%", "--no-compile")
     ran = cli(tmp_path / "project", "plan", *target, "--apply")
     assert ran.code == 0, ran.err
     assert "No files changed: these are files of installed packages" in ran.err
