@@ -100,8 +100,8 @@ class Writing:
         if self._switches is None:
             run = self._run
             files = [path for path in stages if path.is_file()]
-            others = [path for path in run.targets.python if path not in stages]
-            project = load_project(run.settings, files, context=(*others, *run.context))
+            others = self._target.files_run().difference(stages)
+            project = load_project(run.settings, files, context=sorted(others))
             self._switches = find_switches(project, files)
         return self._switches
 

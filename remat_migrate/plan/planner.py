@@ -159,12 +159,10 @@ class Planner:
                 paths.append(path)
         return [self._placement(path) for path in dict.fromkeys(paths)]
 
-    def obvious(self, most: Need | None) -> Iterator[Placement]:
-        """Yield the obvious placements, or those that do not promise to need more than `most`."""
-        found = obvious_paths(self._chain, self._solver.arcs, self._source)
-        for name, path in found:
-            need = self._promise(path)
-            if most is None or (need.peak_bytes <= most.peak_bytes and need.flops <= most.flops):
+    def obvious(self, is_wanted: Callable[[Need], bool]) -> Iterator[Placement]:
+        """Yield the obvious placements whose expected cost is wanted."""
+        for name, path in obvious_paths(self._chain, self._solver.arcs, self._source):
+            if is_wanted(self._promise(path)):
                 yield self._placement(path, name)
 
     def _promise(self, path: tuple[Arc, ...]) -> Need:

@@ -132,7 +132,7 @@ def planned(
     ) -> tuple[list[Placement], tuple[Placement, ...]]:
         """Return the traced placements, with `others`, and the compiled ones among them."""
         tried = _solved(planners, aim)
-        tried += _obvious(planners, tried, aim, every=pareto or bool(compiles or switched))
+        tried += _obvious(planners, tried, aim, switched, every=pareto or bool(compiles))
         tried += (*switched, *others)
         if not compiles:
             return tried, ()
@@ -264,14 +264,29 @@ def _solved(planners: Sequence[Planner], limit: int) -> list[Placement]:
 
 
 def _obvious(
-    planners: Sequence[Planner], tried: Sequence[Placement], limit: int, *, every: bool
+    planners: Sequence[Planner],
+    tried: Sequence[Placement],
+    limit: int,
+    switched: Sequence[Placement],
+    *,
+    every: bool,
 ) -> list[Placement]:
-    """Return the obvious placements that may be better than those tried, or every one."""
+    """Return the obvious placements: every one, or those that may be better than those tried, or
+    may be what the model's own switches place.
+    """
     best, is_met = best_of(tried, limit)
-    most = None
-    if is_met and not every:
-        most = Need(int(_NEAR * limit), int(_EXACT * best.measured.flops))
-    return [one for planner in planners for one in planner.obvious(most)]
+
+    def is_wanted(need: Need) -> bool:
+        if every or not is_met:
+            return True
+        if need.peak_bytes <= _NEAR * limit and need.flops <= _EXACT * best.measured.flops:
+            return True
+        return any(
+            need.flops <= _EXACT * one.measured.flops and one.measured.flops <= _EXACT * need.flops
+            for one in switched
+        )
+
+    return [one for planner in planners for one in planner.obvious(is_wanted)]
 
 
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:

@@ -23,7 +23,7 @@ _COARSE = 60
 # Prices of a byte that are tried, each twice the one before, and how many are used.
 _PRICES, _USED = 24, 4
 # Labels that are extended from a stage, those with the lowest bound first.
-_MOST_LABELS = 12_000
+_MOST_LABELS = 400
 # The relative precision of the lowest feasible budget.
 _CLOSE = 0.01
 
