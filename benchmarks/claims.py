@@ -1,11 +1,11 @@
-"""Measure the claims of several documents about checkpoints, and write docs/claims.md.
+"""Measure the claims of several documents about checkpoints, and write docs/explanation/claims.md.
 
     python benchmarks/claims.py [--write FILE] [--compiled-from FILE] [--part NAME]
 
 The claims and their programs are in `fixtures/measured/claimed`. Programs are traced on shapes,
-and never executed. Compiling takes most of the time: `--compiled-from docs/claims.md` reuses the
-figures of compiled programs from that document. `--part stages` prints a single part. Needs jax,
-and flax for the last part.
+and never executed. Compiling takes most of the time: `--compiled-from docs/explanation/claims.md`
+reuses the figures of compiled programs from that document. `--part stages` prints a single part.
+Needs jax, and flax for the last part.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Claims of four documents about memory and recomputation, each checked by measuri
 
 Measured under jax {jax} on {backend}, on shapes only. Written by
 
-    python benchmarks/claims.py --write docs/claims.md
+    python benchmarks/claims.py --write docs/explanation/claims.md
 
 "Kept" and "values" are the bytes and the number of the residuals, "peak" is the peak of live bytes
 of the gradient computation in the order of its jaxpr, both without arguments. "Added" is the number
@@ -114,7 +114,7 @@ def _measured(make: Callable[[], Any], temporary: int | None) -> Any:
             gradient = entry.gradient_jaxpr()
             values = residual_sizes(entry)
             if temporary is None:
-                temporary = temporary_bytes(entry.differentiated, *entry.shapes)
+                temporary = temporary_bytes(entry, entry.differentiated)
             forward = flops(entry.forward_jaxpr())
             has_checkpoints = any(map(calls_of, sites()))
         bare = flops(gradient)

@@ -117,7 +117,7 @@ def instruments() -> Callable[[Any], tuple[int, ...]]:
     def measure(variant: Any) -> tuple[int, ...]:
         entry = Entry(variant.loss, variant.args, {}, Differentiation())
         figures = (
-            compiled.temporary_bytes(entry.differentiated, *entry.shapes),
+            compiled.temporary_bytes(entry, entry.differentiated),
             liveness.peak(entry.gradient_jaxpr()),
             sum(residuals.residual_sizes(entry)),
         )

@@ -73,7 +73,7 @@ def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
     entry = Entry(loss, arguments, {}, how)
     cost = sites.trace(entry, {}).cost
     with plan({}):
-        temporary = temporary_bytes(entry.differentiated, *entry.shapes)
+        temporary = temporary_bytes(entry, entry.differentiated)
     return {"peak": cost.peak_bytes, "flops": cost.flops, "temporary": temporary}
 
 

@@ -128,7 +128,7 @@ def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
         ]
     if asked.compile:
         with plan({}):
-            found["temporary"] = temporary_bytes(entry.differentiated, *entry.shapes)
+            found["temporary"] = temporary_bytes(entry, entry.differentiated)
     return found
 
 

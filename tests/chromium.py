@@ -66,12 +66,14 @@ class Tab:
 
     def open(self, page: Path, fragment: str = "") -> None:
         """Load a file and wait until it is there."""
-        self._browser.events.clear()
         # A change of the fragment alone would load nothing.
-        self.ask("Page.navigate", url="about:blank")
-        self._browser.wait("Page.loadEventFired", self._session)
+        self.visit("about:blank")
+        self.visit(page.resolve().as_uri() + fragment)
+
+    def visit(self, address: str) -> None:
+        """Load a page and wait until it is there."""
         self._browser.events.clear()
-        self.ask("Page.navigate", url=page.resolve().as_uri() + fragment)
+        self.ask("Page.navigate", url=address)
         self._browser.wait("Page.loadEventFired", self._session)
 
     def run(self, script: str) -> Any:

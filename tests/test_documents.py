@@ -5,24 +5,36 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+from shown_commands import commands, runs_jax, with_real_output
 
 from remat_migrate import __version__
-from remat_migrate.engine.rules import load_rules
+from remat_migrate.cli.commands import cli
+from remat_migrate.measure.devices import parse_device
+from remat_migrate.measure.options import measure_options
 from remat_migrate.report.machine_readable.json import render_proof
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.report.terminal.verdicts import verdict_rows
+from remat_migrate.settings import load_settings
 from remat_migrate.verify.evidence import Outcome, Proof, Unit, Verdict
+from remat_migrate.verify.options import verify_options
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+URLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+SITE, SOURCE = URLS["Documentation"], URLS["Repository"]
+PICTURE = "assets/terminal.svg"
+RULE = (DOCS / "how-to" / "write-a-rule.md").read_text()
 
 
 def section(text: str, title: str) -> str:
@@ -102,66 +114,108 @@ def without_rounding(text: str) -> str:
 
 
 def test_shown_part_of_the_difference(tmp_path):
-    (shown,) = blocks(section(README, "Start"), "diff")
-    assert "`.venv/bin/remat-migrate --diff fixtures/old_trainer`" in README
+    (shown,) = blocks(section(README, "Before and after"), "diff")
+    assert "`remat-migrate --diff fixtures/old_trainer`" in README
     shutil.copytree(ROOT / "fixtures" / "old_trainer", tmp_path / "fixtures" / "old_trainer")
     assert shown in remat_migrate("--diff", "fixtures/old_trainer", cwd=tmp_path)
 
 
-def test_shown_measurements():
-    """The shown measurements match except for the numbers, which depend on the JAX version."""
-    measuring = section(README, "Measuring")
-    command, whole, part, *_ = blocks(measuring)
-    arguments = command.split()[1:]
-    assert without_numbers(whole) == without_numbers(remat_migrate(*arguments))
-    other = [argument.replace(":loss_by_blocks", ":loss") for argument in arguments]
-    assert without_numbers(part) in without_numbers(remat_migrate(*other))
+def test_readme_is_short_and_has_a_picture():
+    assert len(README.splitlines()) <= 150
+    assert re.search(r"^!\[.+\]\((.+)\)$", README, re.MULTILINE)[1] == f"{SITE}{PICTURE}"
 
 
-def without_numbers(text: str) -> str:
-    return re.sub(r"[\d.]+( [kMGT]?(B|FLOP))?", "*", text).strip()
+def test_links_lead_somewhere():
+    """Links to the site and to the repository, which also work on a package page."""
+    for document in (ROOT / "README.md", *PAGES):
+        for link in re.findall(r"\]\((https://[^)]+)\)", document.read_text()):
+            if link.startswith(SITE):
+                path = link.removeprefix(SITE).rstrip("/")
+                found = [DOCS / path, DOCS / f"{path}.md", DOCS / path / "index.md"]
+                assert path == "reference/rules" or any(map(Path.exists, found)), link
+            elif link.startswith(f"{SOURCE}/blob/main/"):
+                assert (ROOT / link.removeprefix(f"{SOURCE}/blob/main/")).exists(), link
+    assert not re.findall(r"\]\((?!https://)", README)
 
 
-def test_options_of_measure():
-    documented = set(re.findall(r"`(--[a-z0-9-]+)", section(README, "Measuring")))
-    offered = set(re.findall(r"(--[a-z0-9-]+)", remat_migrate("measure", "--help")))
-    assert documented <= offered
-    # Either an option or its opposite is documented.
-    others = {option.replace("--", "--no-", 1) for option in documented}
-    others |= {option.replace("--no-", "--", 1) for option in documented}
-    assert offered - documented - others == {"--help"}
+def test_addresses_agree():
+    configuration = (ROOT / "mkdocs.yml").read_text()
+    assert f"site_url: {SITE}\n" in configuration
+    assert f"repo_url: {SOURCE}\n" in configuration
 
 
-def test_table_of_rules():
-    rows = re.findall(r"^\| (RMT\d{3}) ([a-z-]+) \|", section(README, "Rules"), re.MULTILINE)
-    assert rows == [(rule.code, rule.name) for rule in load_rules() if rule.code[:3] == "RMT"]
+SHOWN = [page for page in PAGES if commands(page)]
+FAST = [page for page in SHOWN if not runs_jax(page)]
 
 
-def test_options_of_verify():
-    documented = set(re.findall(r"`(--[a-z-]+)", section(README, "Options")))
-    documented |= set(re.findall(r"(--[a-z-]+)", section(README, "Proof")))
-    offered = set(re.findall(r"(--[a-z-]+)", remat_migrate("verify", "--help")))
-    assert offered - documented == {"--help"}
+@pytest.mark.parametrize("page", FAST, ids=lambda page: page.stem)
+def test_shown_commands(page, tmp_path):
+    assert with_real_output(page, tmp_path) == page.read_text()
 
 
-def test_options_and_commands():
-    documented = set(re.findall(r"`(--[a-z-]+)", section(README, "Options")))
-    offered = set(re.findall(r"(--[a-z-]+)", remat_migrate("check", "--help")))
-    assert documented == offered - {"--help"}
-    listed = section(README, "Commands")
-    for command in re.findall(r"^  ([a-z]+)  ", remat_migrate("--help"), re.MULTILINE):
-        assert f"`remat-migrate {command}" in listed
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted({*SHOWN} - {*FAST}), ids=lambda page: page.stem)
+def test_shown_commands_that_run_jax(page, tmp_path):
+    jax = pytest.importorskip("jax")
+    if jax.__version_info__ < (0, 12):
+        pytest.skip("the pages show what jax 0.12 does")
+    assert with_real_output(page, tmp_path) == page.read_text()
+
+
+def test_commands_that_are_not_run_are_valid():
+    """What guides show in `sh` blocks, and the README in its table, can be parsed."""
+    lines = [
+        line
+        for page in PAGES
+        for block in blocks(page.read_text(), "sh")
+        for line in block.splitlines()
+    ]
+    lines += re.findall(r"^\| `(remat-migrate.*)` \|", README, re.MULTILINE)
+    lines = [line for line in lines if line.startswith("remat-migrate") and "--help" not in line]
+    assert len(lines) > 20
+    for line in lines:
+        words = shlex.split(line)[1:]
+        context = cli.make_context("remat-migrate", words[:])
+        name, command, rest = cli.resolve_command(
+            context, [*context._protected_args, *context.args]
+        )
+        given = command.make_context(name, rest, parent=context).params
+        if device := given.get("device"):
+            parse_device(device)
+
+
+@pytest.mark.slow
+def test_picture_shows_real_runs(tmp_path):
+    pytest.importorskip("flax")
+
+    def text(svg):
+        return re.sub(r"[\d.]+", "*", " ".join(re.findall(r">([^<]+)</text>", svg)))
+
+    drawn = tmp_path / "drawn.svg"
+    command = [sys.executable, "benchmarks/terminal_picture.py", drawn]
+    subprocess.run(command, cwd=ROOT, check=True)
+    assert text((DOCS / PICTURE).read_text()) == text(drawn.read_text())
+
+
+def test_shown_settings_are_valid(tmp_path):
+    shown = [block for page in PAGES for block in blocks(page.read_text(), "toml")]
+    shown = [block for block in shown if "[tool.remat-migrate" in block]
+    assert len(shown) > 4
+    for block in shown:
+        (tmp_path / "pyproject.toml").write_text(block)
+        settings = load_settings(tmp_path, tmp_path)
+        verify_options(settings)
+        measure_options(settings)
 
 
 def test_keys_of_verdicts():
     verdict = Verdict(Unit(ROOT / "model.py", "f", "model"), Outcome.EQUAL)
     (row,) = verdict_rows([verdict], ROOT)
-    proof = section(README, "Proof")
-    documented = set(re.findall(r"^\| `(\w+)` \|", proof, re.MULTILINE))
-    place = {"unit", "path", "line", "verdict"}
-    assert documented == row.keys() - place - {"max_abs", "max_rel", "detail"}
-    assert '"complete"' in render_proof(Proof(), Screen(80, False, ROOT))
-    assert "`complete`" in proof
+    keys = section((DOCS / "reference" / "verdicts.md").read_text(), "JSON")
+    rows = re.findall(r"^\| (`[^|]+`) \|", keys, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == row.keys()
+    proof = json.loads(render_proof(Proof(), Screen(80, False, ROOT)))
+    assert set(re.findall(r"`(\w+)`", keys.split("|", 1)[0])) >= proof.keys()
 
 
 def test_changelog_has_this_version():
@@ -172,9 +226,9 @@ def test_changelog_has_this_version():
 
 @pytest.fixture
 def acme(tmp_path):
-    """The rule of CONTRIBUTING.md, installed from a wheel into a separate folder."""
-    (rule,) = [block for block in blocks(CONTRIBUTING, "python") if "class PolicySpelling" in block]
-    (entry,) = blocks(CONTRIBUTING, "toml")
+    """The rule of the guide, installed from a wheel into a separate folder."""
+    (rule,) = [block for block in blocks(RULE, "python") if "class PolicySpelling" in block]
+    (entry,) = blocks(RULE, "toml")
     group = re.fullmatch(r'\[project\.entry-points\."(.+)"\]\n(\w+) = "(.+)"\n', entry)
     information = "acme_rules-1.0.dist-info"
     members = {
@@ -199,7 +253,7 @@ def acme(tmp_path):
     return site
 
 
-def test_rule_of_contributing_is_found_runs_and_fixes(acme, tmp_path):
+def test_rule_of_the_guide_is_found_runs_and_fixes(acme, tmp_path):
     assert "ACM001  policy-spelling" in remat_migrate("rules", path=acme)
     assert "Two names for one policy" in remat_migrate("explain", "ACM001", path=acme)
     work = tmp_path / "work"

@@ -38,6 +38,7 @@ EXPRESSIONS = {
 }
 
 SCHEMAS = {
+    "github-action.yml": "vendor.github-workflows",
     "github-workflow.yml": "vendor.github-workflows",
     "github-changed-files.yml": "custom.github-workflows-require-timeout",
     "gitlab-ci.yml": "vendor.gitlab-ci",

@@ -16,18 +16,23 @@ from ..errors import UsageError
 
 # Names the file that GitHub shows as the summary of a job.
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"
-FORMATS = (
-    "full",
-    "concise",
-    "json",
-    "sarif",
-    "github",
-    "gitlab",
-    "junit",
-    "rdjson",
-    "html",
-    "markdown",
-)
+# What each is, as the documentation lists it.
+FORMATS = {
+    "full": "Findings with their code, for a terminal.",
+    "concise": "One line for each finding.",
+    "json": "One object: findings with their edits, sites, verdicts, and a summary.",
+    "sarif": "SARIF 2.1.0 for code scanning: rules with their help, fixes as edits, suppressed and"
+    " known findings, and fingerprints that do not change when lines move.",
+    "github": "Annotations in GitHub Actions, at most ten per level. The job summary has the full"
+    " table.",
+    "gitlab": "A code quality report for GitLab merge requests.",
+    "junit": "One test suite per file, and one test case per rule that found something in it.",
+    "rdjson": "For reviewdog, which posts a fix as a suggestion if the fix changes one place.",
+    "html": "A page for reviewers, as a single file. It needs"
+    " `pip install 'remat-migrate[report]'`.",
+    "markdown": "A comment for a pull request: the worst findings first, at most 65,536"
+    " characters.",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""docs/claims.md agrees with new measurements.
+"""docs/explanation/claims.md agrees with new measurements.
 
 Under the version of JAX that the document names, all figures must be equal. Other versions have
 other residuals: every verdict must be the same, the added operations equal to 0.01 of a forward
@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ROOT / "benchmarks" / "claims.py"
-DOCUMENT = ROOT / "docs" / "claims.md"
+DOCUMENT = ROOT / "docs" / "explanation" / "claims.md"
 TOLERANCE_ELSEWHERE = 0.15
 # Compiling for other processors may result in other schedules.
 TOLERANCE_OF_COMPILING = 0.05

@@ -1,4 +1,4 @@
-"""The documentation page of a rule in Markdown, for `docs/rules/`, `explain`, SARIF and editors."""
+"""The documentation page of a rule in Markdown, for the site, `explain`, SARIF and editors."""
 
 from __future__ import annotations
 
@@ -71,17 +71,24 @@ def index_page(rules: Sequence[Rule]) -> str:
     lines = [
         "# Rules",
         "",
-        "Generated from the rules by `remat-migrate rules --write docs/rules`.",
+        "`remat-migrate rules --write FOLDER` writes these pages, with those of your own rules.",
         "",
-        "| code | name | since jax | fix | by default |",
-        "|---|---|---|---|---|",
+        "| rule | finds | fix | by default |",
+        "|---|---|---|---|",
     ]
     for rule in rules:
         lines.append(
-            f"| [{rule.code}]({page_name(rule)}) | {rule.name} | {rule.since} | {fix_kind(rule)} |"
+            f"| [{rule.code}]({page_name(rule)}) {rule.name} | {_finds(rule)} | {fix_kind(rule)} |"
             f" {'on' if rule.enabled else 'off'} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _finds(rule: Rule) -> str:
+    """Return the first sentence on what a rule finds, as a cell of a table."""
+    documentation = inspect.getdoc(rule) or ""
+    found = re.search(r"^Checks for (.+?)(?:\.\s|\.$|\n\n)", documentation, re.M | re.S)
+    return " ".join(found[1].split()).replace("|", r"\|") if found else ""
 
 
 def page_name(rule: Rule) -> str:

@@ -1,0 +1,101 @@
+"""MkDocs hooks: the reference pages that come from the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from remat_migrate.cli.exit_codes import EXIT_CODES
+from remat_migrate.engine.rules import load_rules
+from remat_migrate.measure.devices import DEVICES
+from remat_migrate.measure.options import MeasureOptions
+from remat_migrate.report.outputs import FORMATS
+from remat_migrate.report.pages.rule_page import pages
+from remat_migrate.settings import _MEASURE_KEYS, _VERIFY_KEYS, Settings
+from remat_migrate.verify.options import VerifyOptions
+
+SETTINGS = [name.replace("_", "-") for name in list(Settings.__dataclass_fields__)[2:-2]]
+RULES = {f"reference/rules/{name}": text for name, text in pages(load_rules()).items()}
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """List the pages of the rules in the navigation."""
+    titles = {path: re.match("# (.*)", text)[1] for path, text in RULES.items()}
+    _fill(config.nav, "Rules", [{titles[path]: path} if "RMT" in path else path for path in RULES])
+
+
+def on_files(files: Files, config: MkDocsConfig) -> None:
+    """Add a page for each rule."""
+    for path, text in RULES.items():
+        files.append(File.generated(config, path, content=text))
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Replace `<!-- table: NAME -->` with a table from the code."""
+    return re.sub("<!-- table: (.*) -->", lambda found: TABLES[found[1]], markdown)
+
+
+def on_page_content(html: str, page: Page, **_: Any) -> str:
+    """Remove the column of defaults that mkdocs-click adds: the help texts name them."""
+    if page.file.src_uri != "reference/commands.md":
+        return html
+    return re.sub(r"<t([hd])>(?:(?!</t\1>).)*</t\1>(?=\s*</tr>)", "", html)
+
+
+def _fill(nav: list[Any], title: str, pages: list[Any]) -> None:
+    for entry in nav:
+        for name, children in entry.items() if isinstance(entry, dict) else ():
+            if name == title:
+                entry[name] = pages
+            elif isinstance(children, list):
+                _fill(children, title, pages)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def _settings(keys: Iterable[str], documented: type, **more: str) -> str:
+    text = re.sub(r"\s+", " ", inspect.getdoc(documented).split("Attributes:")[1])
+    about = {**dict(re.findall(r"(\w+): (.*?\.)(?= \w+: |\s*$)", text)), **more}
+    rows = ((f"`{key}`", _sentence(about[key.replace("-", "_")])) for key in keys)
+    return _table(("key", "meaning"), rows)
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _rate(value: float) -> str:
+    return f"{value / 1e12:g}"
+
+
+TABLES = {
+    "formats": _table(("format", "what it is"), ((f"`{n}`", d) for n, d in FORMATS.items())),
+    "exit codes": _table(("code", "meaning"), EXIT_CODES.items()),
+    "settings": _settings(SETTINGS, Settings),
+    "verify settings": _settings(_VERIFY_KEYS, VerifyOptions),
+    "measure settings": _settings(
+        _MEASURE_KEYS, MeasureOptions, target="the function to measure, or a list of functions."
+    ),
+    "devices": _table(
+        ("device", "memory, GB", "16 bits, TFLOP/s", "float32, TFLOP/s", "bandwidth, GB/s"),
+        (
+            (
+                f"[{device.name}]({device.source})",
+                f"{device.memory / 1e9:g}",
+                _rate(device.matrix),
+                _rate(device.single),
+                f"{device.bandwidth / 1e9:g}",
+            )
+            for device in DEVICES
+        ),
+    ),
+}
