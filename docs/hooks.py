@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -14,13 +13,10 @@ from mkdocs.structure.pages import Page
 from remat_migrate.cli.exit_codes import EXIT_CODES
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.measure.devices import DEVICES
-from remat_migrate.measure.options import MeasureOptions
 from remat_migrate.report.outputs import FORMATS
 from remat_migrate.report.pages.rule_page import pages
-from remat_migrate.settings import _MEASURE_KEYS, _VERIFY_KEYS, Settings
-from remat_migrate.verify.options import VerifyOptions
+from remat_migrate.settings.keys import MEASURE, SETTINGS, VERIFY, Setting
 
-SETTINGS = [name.replace("_", "-") for name in list(Settings.__dataclass_fields__)[2:-2]]
 RULES = {f"reference/rules/{name}": text for name, text in pages(load_rules()).items()}
 
 
@@ -62,15 +58,8 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def _settings(keys: Iterable[str], documented: type, **more: str) -> str:
-    text = re.sub(r"\s+", " ", inspect.getdoc(documented).split("Attributes:")[1])
-    about = {**dict(re.findall(r"(\w+): (.*?\.)(?= \w+: |\s*$)", text)), **more}
-    rows = ((f"`{key}`", _sentence(about[key.replace("-", "_")])) for key in keys)
-    return _table(("key", "meaning"), rows)
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
+def _settings(keys: Mapping[str, Setting]) -> str:
+    return _table(("key", "meaning"), ((f"`{key}`", of.about) for key, of in keys.items()))
 
 
 def _rate(value: float) -> str:
@@ -80,11 +69,9 @@ def _rate(value: float) -> str:
 TABLES = {
     "formats": _table(("format", "what it is"), ((f"`{n}`", d) for n, d in FORMATS.items())),
     "exit codes": _table(("code", "meaning"), EXIT_CODES.items()),
-    "settings": _settings(SETTINGS, Settings),
-    "verify settings": _settings(_VERIFY_KEYS, VerifyOptions),
-    "measure settings": _settings(
-        _MEASURE_KEYS, MeasureOptions, target="the function to measure, or a list of functions."
-    ),
+    "settings": _settings(SETTINGS),
+    "verify settings": _settings(VERIFY),
+    "measure settings": _settings(MEASURE),
     "devices": _table(
         ("device", "memory, GB", "16 bits, TFLOP/s", "float32, TFLOP/s", "bandwidth, GB/s"),
         (

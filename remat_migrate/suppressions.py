@@ -7,16 +7,14 @@ is never reported as unused, because it may be meant for another tool.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import tokenize
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .codemod.changes import SetComment
-from .codemod.comments import comment_edit
 from .rule import Finding, Rule
-from .text import SourceFile, Span, apply_edits
+from .text import SourceFile, Span
 
 _CODE = r"[A-Za-z]+[0-9]+"
 _NOQA = re.compile(
@@ -108,33 +106,63 @@ def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...
 
 
 def suppression(source: SourceFile, line: int, code: str) -> SetComment | None:
-    """Return a Change that suppresses the findings of `code` on `line` of a Python file.
+    """Return a Change that suppresses the findings of `code` on `line` of a Python file, if any."""
+    changes, _ = suppress_all(source, [(line, code)])
+    return next(iter(changes), None)
+
+
+def suppress_all(
+    source: SourceFile, places: Iterable[tuple[int, str]]
+) -> tuple[list[SetComment], list[tuple[int, str]]]:
+    """Return Changes that suppress findings in a Python file.
 
     Extends an existing `# noqa` with codes on the logical line; otherwise adds a comment at the end
-    of the line, or of the next line that can have one if a string or a backslash continues. Returns
-    None if there is no place for a comment.
+    of the line, or of the next line that can have one if a string or a backslash continues.
+
+    Args:
+        source: the file.
+        places: the line and the code of each finding.
+
+    Returns:
+        The Changes; the places where there can be no comment.
     """
     try:
-        for directive in read_directives(source, python=True):
-            if line in directive.lines and directive.codes:
-                start, end = directive.comment
-                at = directive.span.end
-                text = f"{source.text[start:at]}, {code}{source.text[at:end]}"
-                return SetComment.of(source, directive.comment, text)
-        last = next(rows[-1] for rows in _logical_lines(source) if line in rows)
-    except (SyntaxError, tokenize.TokenError, StopIteration):
-        return None
-    for number in range(line, last + 1):
-        text = source.line_text(number)
-        start = source.line_starts[number - 1]
-        # Replace trailing whitespace.
-        place = Span(start + len(text.rstrip()), start + len(text))
-        change = SetComment.of(source, place, f"  # noqa: {code}")
-        after = source.replaced(apply_edits(source.text, [comment_edit(change)]))
-        with contextlib.suppress(SyntaxError, tokenize.TokenError):
-            if any(one.covers(line, code) for one in read_directives(after, python=True)):
-                return change
-    return None
+        directives = [one for one in read_directives(source, python=True) if one.codes]
+        logical = {row: rows for rows in _logical_lines(source) for row in rows}
+        ends = {one.start[0] for one in _tokens(source) if one.type in _ENDS}
+    except (SyntaxError, tokenize.TokenError):
+        return [], list(places)
+    extended = {row: one for one in directives for row in one.lines}
+    # Per logical line: the directive to extend, or the line to add a comment to, and the codes.
+    wanted: dict[range, tuple[Directive | int, list[str]]] = {}
+    left: list[tuple[int, str]] = []
+    for line, code in places:
+        rows = logical.get(line, range(0))
+        at = extended.get(line) or next((row for row in rows if row >= line and row in ends), None)
+        if at is None:
+            left.append((line, code))
+            continue
+        codes = wanted.setdefault(rows, (at, []))[1]
+        if code not in codes:
+            codes.append(code)
+    return [_comment_of(source, at, codes) for at, codes in wanted.values()], left
+
+
+def _comment_of(source: SourceFile, at: Directive | int, codes: Sequence[str]) -> SetComment:
+    """Return the Change that adds codes to a directive, or at the end of a line."""
+    if isinstance(at, Directive):
+        start, end = at.comment
+        middle = at.span.end
+        text = f"{source.text[start:middle]}, {', '.join(codes)}{source.text[middle:end]}"
+        return SetComment.of(source, at.comment, text)
+    text, start = source.line_text(at), source.line_starts[at - 1]
+    # Replace trailing whitespace.
+    place = Span(start + len(text.rstrip()), start + len(text))
+    return SetComment.of(source, place, f"  # noqa: {', '.join(codes)}")
+
+
+# Where such a token is, a line ends outside of strings and without a backslash.
+_ENDS = frozenset({tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT})
 
 
 def may_be_unused(source: SourceFile, known: frozenset[str]) -> bool:

@@ -68,7 +68,7 @@ class AdCheckpointAlias(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each import of a removed name and each read of one."""
-        version = project.settings.jax_version
+        version = project.jax_version(module.source.path)
         if version < DEPRECATED_IN:
             return
         uses = find_uses(module, project)

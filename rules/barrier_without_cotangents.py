@@ -72,6 +72,7 @@ class BarrierWithoutCotangents(NextImplementationRule):
     """
 
     code, name = "RMT604", "barrier-without-cotangents"
+    fix_safety = Safety.UNSAFE
     words = (BARRIER_FLAG, BARRIER_FLAG.upper())
     url = "https://github.com/jax-ml/jax/pull/39520"
 

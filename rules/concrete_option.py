@@ -152,7 +152,7 @@ def concrete_fix(use: ConcreteUse, project: Project) -> tuple[Fix, tuple[Related
 
 def _severity(use: ConcreteUse, project: Project) -> Severity | None:
     """Return how much the option matters in the target version, or None if it is supported."""
-    version = project.settings.jax_version
+    version = project.jax_version(use.module.source.path)
     if version < (0, 3, 16):
         return None
     if use.value is False:

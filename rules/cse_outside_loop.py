@@ -9,7 +9,7 @@ from functools import partial
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.sites.site import sites_in
-from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
 
 from .shared.placement_fixes import placement_fix
 
@@ -42,6 +42,7 @@ class CseOutsideLoop(Rule):
     """
 
     code, name = "RMT306", "cse-outside-loop"
+    fix_safety = Safety.UNSAFE
     severity = "note"
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
     wrong = [Example(_STEP % "False", _STEP % "True")]

@@ -13,7 +13,7 @@ from remat_migrate.analysis.placement.whole_and_last import (
     wraps_policy,
 )
 from remat_migrate.analysis.sites.site import sites_in
-from remat_migrate.rule import Example, Finding, Rule
+from remat_migrate.rule import Example, Finding, Rule, Safety
 
 from .shared.placement_fixes import differentiated_here, placement_fix
 
@@ -53,6 +53,7 @@ class LastStage(Rule):
     """
 
     code, name = "RMT302", "last-stage"
+    fix_safety = Safety.UNSAFE
     severity = "note"
     wrong = [
         Example(

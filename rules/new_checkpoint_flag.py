@@ -13,7 +13,6 @@ from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.flag.names import OWN_OPTION, SETTING, defines_own_option, may_use_flag
 from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.analysis.sites.site import sites_in
-from remat_migrate.formats.setting import read_bool
 from remat_migrate.rule import Example, Finding, Fix, Rule, Safety, Severity
 from remat_migrate.suppressions import suppressed_at
 from remat_migrate.text import SourceFile, Span
@@ -37,7 +36,6 @@ _MESSAGES: Mapping[Form, tuple[Severity, str]] = {
     "environment-read": ("warning", f"{_VARIABLE}; JAX ignores it"),
     "option": ("error", f"`--jax_new_checkpoint` {_REMOVED} and is now rejected"),
 }
-_OLD = "; the old implementation no longer exists"
 _TEXT_FORMS: Mapping[str, Form] = {"variable": "environment", "read": "environment-read"}
 
 
@@ -104,7 +102,7 @@ class NewCheckpointFlag(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each use in a Python module."""
-        if project.settings.jax_version <= ONLY_IN or not may_use_flag(module, project):
+        if project.jax_version(module.source.path) <= ONLY_IN or not may_use_flag(module, project):
             return
         # Imported late: few files use the flag.
         from remat_migrate.analysis.flag.removals import find_flag_uses, remove_flag_uses
@@ -117,7 +115,7 @@ class NewCheckpointFlag(Rule):
         for index, use in enumerate(uses):
             yield self.finding(
                 *module.location(use.node),
-                _message(use.form, use.asked),
+                _MESSAGES[use.form][1],
                 severity=_MESSAGES[use.form][0],
                 confidence="high" if use.sure else "low",
                 fix=fixes.get(index),
@@ -127,7 +125,7 @@ class NewCheckpointFlag(Rule):
 
     def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
         """Report each use in a file that is not Python."""
-        if project.settings.jax_version <= ONLY_IN:
+        if project.jax_version(source.path) <= ONLY_IN:
             return
         from remat_migrate.formats.files import plan_text
 
@@ -140,7 +138,7 @@ class NewCheckpointFlag(Rule):
             yield self.finding(
                 source,
                 Span(use.start, use.end),
-                _message(form, read_bool(use.value)),
+                _MESSAGES[form][1],
                 severity=_MESSAGES[form][0],
                 confidence="low" if use.refused else "high",
                 fix=fixes.get(index),
@@ -158,10 +156,6 @@ def _unreached_sites(use: FlagUse, module: Module, project: Project) -> tuple[Si
         for site in sites_in(project, module)
         if scope is None or scope in module.ancestors(site.reference)
     )
-
-
-def _message(form: Form, asked: bool | None) -> str:
-    return _MESSAGES[form][1] + (_OLD if asked is False else "")
 
 
 def _fixes(

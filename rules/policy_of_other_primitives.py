@@ -103,7 +103,7 @@ class PolicyOfOtherPrimitives(NextImplementationRule):
         policy = PolicyFunction(project, function)
         named = policy.primitives()
         message, confidence = _lost(policy, sorted(named - CONSULTED - NEVER_ASKED))
-        if given and judged_release(project) < CONSULTED_SINCE:
+        if given and judged_release(project, function.module) < CONSULTED_SINCE:
             asked = (*CONSULTED, ANY_OTHER, *named - NEVER_ASKED)
             if any(policy.answer(name) is not Answer.COMPUTED_AGAIN for name in asked):
                 message = message or _NOT_ASKED

@@ -75,7 +75,7 @@ class PositionalOption(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each call that passes options by position."""
-        if project.settings.jax_version < KEYWORD_ONLY_SINCE:
+        if project.jax_version(module.source.path) < KEYWORD_ONLY_SINCE:
             return
         found: dict[ast.Call, PositionalOptions] = {}
         for site in sites_in(project, module):

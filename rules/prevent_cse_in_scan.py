@@ -15,7 +15,7 @@ from remat_migrate.analysis.placement.loops import LoopUse, checkpoints_around
 from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.values.values import Parameter
-from remat_migrate.rule import Confidence, Example, Finding, Related, Rule
+from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
 
 from .shared.placement_fixes import placement_fix
 
@@ -60,6 +60,7 @@ class PreventCseInScan(Rule):
     """
 
     code, name = "RMT304", "prevent-cse-in-scan"
+    fix_safety = Safety.UNSAFE
     severity = "note"
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
     wrong = [

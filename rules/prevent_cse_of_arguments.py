@@ -73,7 +73,7 @@ class PreventCseOfArguments(NextImplementationRule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each such `prevent_cse`."""
-        if judged_release(project) < SOME_CSE_REFUSED_SINCE:
+        if judged_release(project, module) < SOME_CSE_REFUSED_SINCE:
             return
         seen: set[ast.expr] = set()
         for option, site in options_in(project, module):

@@ -17,7 +17,7 @@ from remat_migrate.analysis.policies.values import (
 )
 from remat_migrate.analysis.sites.site import sites_with
 from remat_migrate.analysis.values.values import External
-from remat_migrate.rule import Example, Finding, Related, Rule
+from remat_migrate.rule import Example, Finding, Related, Rule, Safety
 
 from .shared.example_uses import RESIDUALS
 from .shared.placement_fixes import placement_fix
@@ -55,6 +55,7 @@ class SavesEverything(Rule):
     """
 
     code, name = "RMT403", "saves-everything"
+    fix_safety = Safety.UNSAFE
     severity = "warning"
     url = "https://docs.jax.dev/en/latest/jax.html#jax.checkpoint_policies.everything_saveable"
     wrong = [
@@ -95,7 +96,7 @@ class SavesEverything(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each checkpoint whose policy saves everything."""
-        version = project.settings.jax_version
+        version = project.jax_version(module.source.path)
         for place in policy_places(project, module):
             if place.site is None or _is_tested(module, place.node):
                 continue  # a combined policy is reported as a whole

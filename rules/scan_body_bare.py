@@ -13,7 +13,7 @@ from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.placement.loop_bodies import body_work
 from remat_migrate.analysis.placement.loops import LoopUse
 from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.rule import Example, Finding, Rule
+from remat_migrate.rule import Example, Finding, Rule, Safety
 
 from .shared.placement_fixes import placement_fix
 
@@ -59,6 +59,7 @@ class ScanBodyBare(Rule):
     """
 
     code, name = "RMT303", "scan-body-bare"
+    fix_safety = Safety.UNSAFE
     severity = "note"
     url = "https://docs.jax.dev/en/latest/gradient-checkpointing.html"
     wrong = [

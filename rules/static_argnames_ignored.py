@@ -72,7 +72,7 @@ class StaticArgnamesIgnored(Rule):
             if api.static_option is not None and api.static_calls != "unknown":
                 found.setdefault(option.value, (option, []))[1].append(site)
         for option, sites in found.values():
-            message, severity = _message(sites[0].definition, project)
+            message, severity = _message(sites[0].definition, project, module)
             if message and not expects_failure(module, option.value):
                 yield self._found(option, sites, project, message, severity)
 
@@ -90,10 +90,10 @@ class StaticArgnamesIgnored(Rule):
         return self.finding(*location, message, severity=severity, fix=fix, related=related)
 
 
-def _message(api: Api, project: Project) -> tuple[str, Severity]:
+def _message(api: Api, project: Project, module: Module) -> tuple[str, Severity]:
     """Return what the target version does with the option; empty if it supports it."""
     since = api.argnames_since
-    if since is None or project.settings.jax_version < since:
+    if since is None or project.jax_version(module.source.path) < since:
         return f"`{api.name}` does not accept `static_argnames` and raises `TypeError`", "error"
     if uses_next_implementation(project):
         return "", "note"

@@ -43,6 +43,7 @@ class UnknownName(Rule):
     """
 
     code, name = "RMT405", "unknown-name"
+    fix_safety = Safety.UNSAFE
     severity = "warning"
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.ad_checkpoint.checkpoint_name.html"
     wrong = [

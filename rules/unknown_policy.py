@@ -66,7 +66,7 @@ class UnknownPolicy(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each read of such a name."""
-        version = project.settings.jax_version
+        version = project.jax_version(module.source.path)
         for read in policy_names_read(project, module):
             known = POLICIES.get(read.name)
             if known is not None and known.is_in(version) and not read.by_import:

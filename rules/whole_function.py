@@ -13,7 +13,7 @@ from remat_migrate.analysis.placement.whole_and_last import (
     wraps_policy,
 )
 from remat_migrate.analysis.sites.site import sites_in
-from remat_migrate.rule import Confidence, Example, Finding, Rule
+from remat_migrate.rule import Confidence, Example, Finding, Rule, Safety
 
 from .shared.placement_fixes import differentiated_here, stages_fix
 
@@ -66,6 +66,7 @@ class WholeFunction(Rule):
     """
 
     code, name = "RMT301", "whole-function"
+    fix_safety = Safety.UNSAFE
     severity = "note"
     url = "https://github.com/jax-ml/jax/issues/12792"
     wrong = [

@@ -19,15 +19,21 @@ from remat_migrate.discovery.globs import matcher
 from remat_migrate.discovery.many_stars import with_many_stars
 from remat_migrate.discovery.roots import find_root
 from remat_migrate.errors import SettingsError, UsageError
-from remat_migrate.settings import Settings
+from remat_migrate.settings import Globs, NearestSettings, Options, Settings
 
 
 def write(folder: Path, names: Iterable[str]) -> None:
     write_files(folder, dict.fromkeys(names, ""))
 
 
+def discovered(paths: Sequence[Path], root: Path, exclude: tuple[str, ...] = ()) -> Targets:
+    settings = Settings(root=root, exclude=(Globs(root, exclude),) if exclude else ())
+    # What the command line gives is not read from files.
+    return discover(paths, NearestSettings(settings, Options(isolated=True)))
+
+
 def found(folder: Path, paths: Sequence[Path] = (), **settings: object) -> set[str]:
-    targets = discover(paths or [folder], Settings(root=folder, **settings))  # type: ignore[arg-type]
+    targets = discovered(paths or [folder], folder, **settings)  # type: ignore[arg-type]
     return {p.relative_to(folder).as_posix() for p in (*targets.python, *targets.texts)}
 
 
@@ -58,7 +64,7 @@ def test_python_files_and_text_formats(folder: Path) -> None:
     }
     others = {"README.md", "notes.txt", "data.bin", "script", "a.pyc", "x.json"}
     write(folder, {"a.py", "pkg/b.py", *texts, *others})
-    targets = discover([folder], Settings(root=folder))
+    targets = discovered([folder], folder)
     assert targets.python == (folder / "a.py", folder / "pkg/b.py")
     assert set(targets.texts) == {folder / name for name in texts}
     assert targets.barren == ()
@@ -87,9 +93,7 @@ def test_an_explicit_file_is_always_checked(folder: Path) -> None:
     (folder / "launch").write_text("#!/usr/bin/env python3\n")
     (folder / "serve").write_text("#!/bin/sh\n")
     names = ["build/x.py", "notes.txt", "typed.pyi", "launch", "serve"]
-    targets = discover(
-        [folder / name for name in names], Settings(root=folder, exclude=("build/", "*.txt"))
-    )
+    targets = discovered([folder / name for name in names], folder, ("build/", "*.txt"))
     assert {p.name for p in targets.python} == {"x.py", "typed.pyi", "launch"}
     assert {p.name for p in targets.texts} == {"notes.txt", "serve"}
 
@@ -117,7 +121,7 @@ def test_only_explicit_links_are_followed(
     (folder / "self.py").symlink_to(folder / "self.py")
     (folder / "gone.py").symlink_to(folder / "nowhere.py")
     assert found(folder) == {"a.py", "sub/b.py"}
-    named = discover([folder / "far.py", folder / "far"], Settings(root=folder))
+    named = discovered([folder / "far.py", folder / "far"], folder)
     assert named.python == (outside / "far.py",)
 
 
@@ -125,7 +129,7 @@ def test_no_file_is_listed_twice(folder: Path) -> None:
     write(folder, ["pkg/a.py"])
     (folder / "link.py").symlink_to(folder / "pkg/a.py")
     paths = [folder, folder / "pkg", folder / "pkg/../pkg/a.py", folder / "link.py"]
-    assert discover(paths, Settings(root=folder)).python == (folder / "pkg/a.py",)
+    assert discovered(paths, folder).python == (folder / "pkg/a.py",)
 
 
 def test_every_missing_path_is_listed(tmp_path: Path) -> None:
@@ -134,7 +138,7 @@ def test_every_missing_path_is_listed(tmp_path: Path) -> None:
     (tmp_path / "broken.py").symlink_to(tmp_path / "nowhere.py")
     paths = [tmp_path / name for name in ("x.py", "a.py", "y", "loop.py", "broken.py", "a.py/b")]
     with pytest.raises(UsageError) as error:
-        discover(paths, Settings(root=tmp_path))
+        discovered(paths, tmp_path)
     lines = str(error.value).splitlines()
     assert lines[0] == f"{tmp_path / 'x.py'}: no such file or folder"
     assert lines[1] == f"{tmp_path / 'y'}: no such file or folder"
@@ -147,13 +151,13 @@ def test_every_missing_path_is_listed(tmp_path: Path) -> None:
 def test_special_files_are_rejected(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     with pytest.raises(UsageError, match="not a file or folder"):
-        discover([tmp_path / "pipe.py"], Settings(root=tmp_path))
-    assert discover([tmp_path], Settings(root=tmp_path)).python == ()
+        discovered([tmp_path / "pipe.py"], tmp_path)
+    assert discovered([tmp_path], tmp_path).python == ()
 
 
 def test_a_folder_without_python_is_reported(folder: Path) -> None:
     write(folder, ["docs/run.sh", "src/a.py"])
-    assert discover([folder / "docs", folder / "src"], Settings(root=folder)) == Targets(
+    assert discovered([folder / "docs", folder / "src"], folder) == Targets(
         (folder / "src/a.py",), (folder / "docs/run.sh",), (folder / "docs",)
     )
 
@@ -314,7 +318,7 @@ class TestRoot:
         monkeypatch.setenv("HOME", str(tmp_path))
         write(tmp_path, [".git/HEAD", "pyproject.toml", "one/a.py", "b.py", "other/c.py"])
         assert find_root([tmp_path / "one/a.py"]) == tmp_path / "one"
-        targets = discover([tmp_path / "b.py"], Settings(root=find_root([tmp_path / "b.py"])))
+        targets = discovered([tmp_path / "b.py"], find_root([tmp_path / "b.py"]))
         assert context_files(find_root([tmp_path / "b.py"]), targets) == (tmp_path / "b.py",)
 
     def test_outside_any_project_only_what_is_imported_is_read(self, tmp_path: Path) -> None:
@@ -340,5 +344,5 @@ class TestRoot:
     def test_the_context_is_the_whole_repository(self, folder: Path) -> None:
         write(folder, ["pyproject.toml", "pkg/a.py", "tests/t.py", "run.sh", "venv/x.py"])
         root = find_root([folder / "pkg"])
-        targets = discover([folder / "pkg"], Settings(root=root, exclude=("tests/",)))
+        targets = discovered([folder / "pkg"], root, ("tests/",))
         assert context_files(root, targets) == (folder / "pkg/a.py", folder / "tests/t.py")

@@ -8,7 +8,9 @@ import pytest
 
 from remat_migrate.errors import SettingsError
 from remat_migrate.settings import (
+    Globs,
     Options,
+    PerFileIgnore,
     Settings,
     Wrapper,
     check_codes,
@@ -56,8 +58,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         select=("RMT1", "RMT001"),
         extend_select=("RMT205",),
         ignore=("RMT104",),
-        per_file_ignores={"tests/**": ("RMT101",)},
-        exclude=("vendored/",),
+        per_file_ignores=(PerFileIgnore(tmp_path, "tests/**", ("RMT101",)),),
+        exclude=(Globs(tmp_path, ("vendored/",)),),
         jax_version=(0, 10, 2),
         max_file_size=3,
         search_path=(
@@ -70,7 +72,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
             Wrapper("mypkg.module_remat", "flax.linen.remat"),
         ),
         scans=(Wrapper("mypkg.scan", "jax.lax.scan"),),
-        verify={"cases": "cases.py", "tolerance": 1e-6},
+        verify={"cases": str(tmp_path / "cases.py"), "tolerance": 1e-6},
         measure={"jit": True},
     )
 
@@ -168,7 +170,7 @@ def test_an_invalid_version_on_the_command_line() -> None:
         Settings(select=("RMT103", "RMT9")),
         Settings(ignore=("RMT9",)),
         Settings(extend_select=("RMT9",)),
-        Settings(per_file_ignores={"a.py": ("RMT9",)}),
+        Settings(per_file_ignores=(PerFileIgnore(Path(), "a.py", ("RMT9",)),)),
     ],
 )
 def test_an_unknown_code_is_an_error(settings: Settings) -> None:

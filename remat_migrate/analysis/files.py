@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -50,7 +50,7 @@ class Files:
         overlay: Mapping[Path, SourceFile] | None = None,
         search_path: Sequence[Path] = (),
         refused: Mapping[Path, SourceError] | None = None,
-        limit: int = MAX_BYTES,
+        limit: Callable[[Path], int] = lambda path: MAX_BYTES,
         previous: Files | None = None,
     ) -> None:
         self.root = root
@@ -115,7 +115,7 @@ class Files:
         """
         self.looks.add(look)
         if self._idle_before is not None and (state := self._state(path)) is not None:
-            self._idle[path] = (look.names, look.words, self._limit, state)
+            self._idle[path] = (look.names, look.words, self._limit(path), state)
             if self._idle_before.get(path) == self._idle[path]:
                 return b"", {}
         data = self.code(path, look.names) if may_be_notebook(path) else self._bytes(path)
@@ -145,7 +145,7 @@ class Files:
         if path in self._kept:
             return self._kept[path]
         try:
-            data = read_bytes(path, self._limit)
+            data = read_bytes(path, self._limit(path))
         except SourceError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 self._looked_at(path, False)

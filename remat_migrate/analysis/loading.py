@@ -16,7 +16,7 @@ from ..errors import SourceError
 from ..libraries.apis import Api
 from ..prefilter.word_search import Places, WordSearch
 from ..prefilter.words import CONCRETE, FLAG_NAME, FLAGS, SCAN, may_differentiate_scan
-from ..settings import Settings
+from ..settings import NearestSettings, Options, Settings
 from ..text import SourceFile
 from ..text.source_file import check_text
 from .files import Files
@@ -63,6 +63,7 @@ def load_project(
     learned: frozenset[Learned] = frozenset(),
     words: Iterable[str] = (),
     refused: Mapping[Path, SourceError] | None = None,
+    nearest: NearestSettings | None = None,
 ) -> Project:
     """Read the targets that may matter into a project.
 
@@ -77,14 +78,28 @@ def load_project(
         learned: parameters that were found by running the code to be needed at trace time.
         words: further words that make a file matter.
         refused: files that count as unreadable.
+        nearest: the settings of each file; by default those of the run.
     """
-    limit = settings.max_file_size << 20
+    nearest = nearest or NearestSettings(settings, Options())
     before = previous.files if previous is not None else None
     files = Files(
-        settings.root, targets, context, overlay, settings.search_path, refused, limit, before
+        settings.root,
+        targets,
+        context,
+        overlay,
+        settings.search_path,
+        refused,
+        lambda path: nearest.of(path).max_file_size << 20,
+        before,
     )
     project = Project(
-        settings, (*targets, *texts), files, previous=previous, learned=learned, words=words
+        settings,
+        (*targets, *texts),
+        files,
+        nearest=nearest,
+        previous=previous,
+        learned=learned,
+        words=words,
     )
     _Selection(project).choose()
     search = WordSearch(TEXT_WORDS)

@@ -12,7 +12,7 @@ from ..errors import SourceError
 from ..libraries.apis import ApiTable
 from ..libraries.transforms import TransformTable
 from ..prefilter.project_files import Prefilter
-from ..settings import Settings
+from ..settings import NearestSettings, Settings
 from ..text import SourceFile
 from ..text.source_file import may_be_notebook
 from .files import Files
@@ -47,6 +47,7 @@ class Project:
         targets: Iterable[Path],
         files: Files,
         *,
+        nearest: NearestSettings,
         previous: Project | None = None,
         learned: frozenset[Learned] = frozenset(),
         words: Iterable[str] = (),
@@ -55,6 +56,7 @@ class Project:
         further words that make a file matter.
         """
         self.settings = settings
+        self._nearest = nearest
         self.learned = learned
         self.targets = frozenset(targets)
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
@@ -77,6 +79,10 @@ class Project:
         self._parsed: dict[Path, Module | SourceError] = {}
         self._previous = previous._parsed if previous is not None else {}
         self._answers: dict[object, object] = {}
+
+    def jax_version(self, path: Path) -> tuple[int, ...]:
+        """Return the JAX version that a file is migrated to."""
+        return self._nearest.of(path).jax_version
 
     def module(self, path: Path) -> Module | None:
         """Return the parsed module of a file, or None if it cannot be parsed."""

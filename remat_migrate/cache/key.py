@@ -39,7 +39,7 @@ def key_of(command: str, parameters: Mapping[str, object], about: Survey) -> str
         (command, sorted(parameters.items())),
         (os.getcwd(), _stream(sys.stdout), _stream(sys.stderr)),
         [(name, os.environ.get(name)) for name in VARIABLES],
-        about.settings,
+        about.nearest,
         about.folders,
         # Some formats name files relative to the repository.
         [str(above) for above in (root, *root.parents) if (above / ".git").exists()],

@@ -89,7 +89,6 @@ def run_cache(
         return RunCache(about)
     from .slot import find_slot
 
-    baseline = known.used(about.settings)
-    read = [baseline] if baseline else []
+    read = dict.fromkeys(filter(None, map(known.used, about.nearest.every)))
     written = [output.file for output in outputs if output.file]
     return RunCache(about, find_slot(command, parameters, about, read, written))

@@ -79,7 +79,7 @@ class CacheSlot:
         # Notebooks and scripts without a suffix are more than their bytes.
         listed = (*targets.python, *about.context)
         self._python = frozenset(name for name in listed if name.endswith(".py"))
-        self._limit = about.settings.max_file_size << 20
+        self._limit = min(one.max_file_size for one in about.nearest.every) << 20
         self._counts = (len(targets.python), len(targets.texts), len(about.context))
         named = dict.fromkeys((*targets.python, *targets.texts, *about.context, *files))
         # Taken before anything is read, so that a later change gives another state.

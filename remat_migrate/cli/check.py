@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..discovery.globs import matcher
+from ..discovery.discover import Exclusion
 from ..engine.analyse import Analysis
 from ..engine.check import check_run, fix_in_memory
 from ..engine.run import Run
@@ -198,8 +198,8 @@ def _warn_of_skipped_fixes(run: Run, outcome: FixOutcome[Analysis]) -> bool:
     from ..report.terminal.fixing import defects, refusals, unreadable
 
     screen = screen_of(sys.stderr)
-    excluded = matcher(run.settings.exclude, run.settings.base)
-    refused = refusals(outcome, run.files, excluded, screen)
+    excluded = Exclusion(run.nearest)
+    refused = refusals(outcome, run.files, excluded.of, screen)
     for line in (*refused, *unreadable(outcome, screen)):
         say(f"warning: {line}")
     faults = list(defects(outcome, screen))

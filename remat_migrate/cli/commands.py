@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .. import __version__
+from ..console import debug, is_verbose
 from ..errors import RematMigrateError, UsageError
 from ..report.outputs import needs_rules, shows_placements
+from .default_group import DefaultGroup
 from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, SIGNALLED
 from .jax_commands import measure_command, measure_configured, plan_command, verify_command
-from .options import DefaultGroup, analysis_options, verify_options
+from .options import analysis_options, verify_options
+from .output_control import output_control
+from .rule_commands import explain_command, rules_command
 from .run_setup import clean_up_before, set_up_run, verification, with_progress
 
 if TYPE_CHECKING:
@@ -59,6 +63,9 @@ def cli() -> None:
     is_flag=True,
     help="With --fix, also apply fixes that may change memory use, run time, or names.",
 )
+@click.option(
+    "--fix-only", is_flag=True, help="Apply fixes and do not report what is left; implies --fix."
+)
 @click.option("--diff", is_flag=True, help="Show what --fix would change, without writing files.")
 @click.option(
     "--verify",
@@ -75,11 +82,23 @@ def cli() -> None:
     help="Apply exclusions even to paths on the command line, for commit hooks.",
 )
 @click.option(
+    "--show-diffs/--no-show-diffs",
+    default=None,
+    help="Show each fix as a diff below its finding.  [default: on a terminal]",
+)
+@click.option(
+    "--add-noqa", is_flag=True, help="Add a `# noqa` comment to each line with a finding."
+)
+@click.option("--watch", "-w", is_flag=True, help="Check again whenever files change.")
+@click.option("--show-settings", is_flag=True, help="Show the settings of the first file.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
+@click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Name of the file that stdin (path `-`) stands for.",
 )
+@output_control
 def check(
     paths: tuple[Path, ...],
     options: Options,
@@ -88,9 +107,14 @@ def check(
     no_cache: bool,
     exit_zero: bool,
     fix: bool,
+    fix_only: bool,
     unsafe_fixes: bool,
+    add_noqa: bool,
+    watch: bool,
     diff: bool,
     statistics: bool,
+    show_settings: bool,
+    show_files: bool,
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
@@ -103,7 +127,28 @@ def check(
     from ..cache.run_cache import RunCache, run_cache
     from ..prefilter.single_files import cannot_matter
 
-    verify = verify or verify_strict
+    if show_settings or show_files:
+        from .inspection import inspect_run
+
+        return inspect_run(paths, stdin_filename, options, files_only=show_files)
+    verify, fix = verify or verify_strict, fix or fix_only
+    if watch:
+        if fix or add_noqa or baseline.write or Path("-") in paths:
+            raise UsageError(
+                "--watch cannot be combined with options that write, or with `-` (stdin)"
+            )
+        from .watching import check_again
+
+        given = {**click.get_current_context().params, "watch": False}
+        return check_again(paths, lambda: click.get_current_context().invoke(check, **given))
+    if add_noqa and (fix or diff or baseline.write or Path("-") in paths):
+        raise UsageError(
+            "--add-noqa cannot be combined with --fix, --diff, --write-baseline, or `-` (stdin)"
+        )
+    if unsafe_fixes and not (fix or diff):
+        from ..report.output import say
+
+        say("note: --unsafe-fixes changes no files without --fix or --diff")
     if verify and not (fix or diff):
         raise UsageError("--verify requires --fix or --diff")
     if verify and Path("-") in paths:
@@ -112,18 +157,20 @@ def check(
         raise UsageError("--diff cannot be combined with --write-baseline")
     if fix and not diff and Path("-") not in paths:
         clean_up_before(paths)
-    needs_analysis = options.chooses_rules or stdin_filename or needs_rules(outputs)
+    needs_analysis = add_noqa or options.chooses_rules or stdin_filename or needs_rules(outputs)
     if not needs_analysis and cannot_matter(paths, lambda found: baseline.concerns(paths, found)):
+        debug("no file mentions a checkpoint, a flag, or a suppression")
         _report_nothing(paths, () if diff else outputs, fixing=fix, count_only=statistics)
         if diff:
             print("Nothing to fix.", file=sys.stderr)
         return CLEAN
 
     cache = RunCache()
-    if not (no_cache or fix or diff or stdin_filename):
+    if not (no_cache or fix or diff or stdin_filename or add_noqa):
         given = click.get_current_context().params
         cache = run_cache("check", given, paths, options, baseline, outputs)
     if cache.outcome is not None:
+        debug("nothing has changed since an identical run: its output is repeated")
         return cache.outcome.replay()
 
     from ..engine.check import check_run
@@ -132,10 +179,18 @@ def check(
 
     with cache.recording():
         run = set_up_run(paths, stdin_filename, options, baseline, cache.about)
+    if is_verbose():
+        from .inspection import describe_run
+
+        describe_run(run)
     how_to_verify = verification(run.settings, verify, strict=verify_strict, **how)
     with with_progress(run, "Fixing" if fix or diff else "Checking") as run:
         if diff:
             return show_diff(run, unsafe=unsafe_fixes, verify=how_to_verify, exit_zero=exit_zero)
+        if add_noqa:
+            from .suppressing import suppress_findings
+
+            return suppress_findings(run)
         if fix:
             result = apply_fixes(run, unsafe=unsafe_fixes, verify=how_to_verify)
         else:
@@ -145,9 +200,9 @@ def check(
     with cache.recording():
         # With --fix, stdout is for the fixed stdin.
         stream = sys.stderr if fix and run.overlay else sys.stdout
-        found = report_of(run, result, unsafe=unsafe_fixes)
+        found = report_of(run, result, unsafe=unsafe_fixes, fix_only=fix_only)
         write_reports(found, outputs, stream, cache, count_only=statistics)
-        code = exit_code(run, result, exit_zero=exit_zero)
+        code = exit_code(run, result, exit_zero=exit_zero or fix_only)
     cache.store(code, result.analysis)
     return code
 
@@ -178,6 +233,7 @@ def _report_nothing(
     help="Do not measure the targets in the settings, which runs the project's code.",
 )
 @verify_options
+@output_control
 def report(
     paths: tuple[Path, ...],
     options: Options,
@@ -248,6 +304,7 @@ cli.add_command(plan_command, "plan")
 
 @cli.command()
 @click.option("--stdio", is_flag=True, help="Communicate over stdin and stdout (the default).")
+@output_control
 def server(stdio: bool) -> int:
     """Start the language server, as editors do.
 
@@ -264,52 +321,14 @@ def server(stdio: bool) -> int:
     return serve()
 
 
-@cli.command()
-@click.argument("code")
-def explain(code: str) -> int:
-    """Explain a rule, given its code or name."""
-    from ..engine.rules import load_rules
-    from ..report.output import screen_of
-    from ..report.terminal.explain import explain as explained
-    from ..settings import did_you_mean
-
-    rules = {rule.code: rule for rule in load_rules()}
-    by_name = {rule.name: rule for rule in rules.values()}
-    rule = rules.get(code.upper()) or by_name.get(code.lower())
-    if rule is None:
-        hint = did_you_mean(code.upper(), rules)
-        raise UsageError(
-            f"no rule is called {code}{hint}; run `remat-migrate rules` to list all rules"
-        )
-    sys.stdout.writelines(line + "\n" for line in explained(rule, screen_of(sys.stdout)))
-    return CLEAN
-
-
-@cli.command()
-@click.option(
-    "--write",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Write a Markdown page for each rule, and an index, to FOLDER.",
-)
-def rules(folder: Path | None) -> int:
-    """List all rules and whether they have fixes."""
-    from ..engine.rules import load_rules
-    from ..report.terminal.explain import table
-
-    if folder is not None:
-        from ..report.pages.rule_page import write_pages
-
-        write_pages(load_rules(), folder)
-        return CLEAN
-    sys.stdout.writelines(line + "\n" for line in table(load_rules()))
-    return CLEAN
+cli.add_command(explain_command, "explain")
+cli.add_command(rules_command, "rules")
 
 
 @cli.command()
 @click.argument("path", default=".", type=click.Path(path_type=Path, exists=True))
 @click.option("--force", is_flag=True, help="Also restore files that were edited or deleted since.")
+@output_control
 def undo(path: Path, force: bool) -> int:
     """Undo the last --fix in a project.
 

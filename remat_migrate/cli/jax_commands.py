@@ -21,6 +21,7 @@ from .options import (
     running_options,
     verify_options,
 )
+from .output_control import output_control
 from .progress_bar import is_interactive, progress_bar
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 @verify_options
 @click.option("--strict", is_flag=True, help="Also fail if a function was not compared.")
 @output_options(["full", "json"], "verdicts")
+@output_control
 def verify_command(
     paths: tuple[Path, ...],
     base: str | None,
@@ -93,6 +95,7 @@ def verify_command(
 @measure_options
 @running_options
 @output_options(["full", "json", "html"], "measurement")
+@output_control
 def measure_command(
     targets: tuple[str, ...], output_format: str, output_file: Path | None, **how: Any
 ) -> int:
@@ -145,6 +148,7 @@ def measure_command(
 @entry_options
 @running_options
 @output_options(["full", "json"], "plan")
+@output_control
 def plan_command(
     target: str | None,
     budget: str | None,
@@ -300,10 +304,31 @@ def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Wei
             progress(target, number, len(targets))
             try:
                 found.append(measure(parse_target(target, base), how, base))
-            except (UsageError, VerificationError) as error:
+            except VerificationError as error:
+                failed[target] = f"{error}{_migration_hint(target, base)}"
+            except UsageError as error:
                 failed[target] = str(error)
         progress("", len(targets), len(targets))
     return Weighed(tuple(found), failed)
+
+
+def _migration_hint(target: str, base: Path) -> str:
+    """Return the command that migrates the file of a target, if its code uses removed APIs."""
+    from ..engine.check import check_run
+    from ..engine.run import prepare
+    from ..measure.target import parse_target
+    from ..report.output import screen_of
+    from ..settings import Options
+
+    path = parse_target(target, base).path
+    if path is None:
+        return ""
+    findings = check_run(prepare([path], Options(select=("RMT1",)))).findings
+    codes = dict.fromkeys(one.code for one in findings if one.severity == "error")
+    if not codes:
+        return ""
+    file = screen_of(sys.stderr).path(path)
+    return f"\nMigrate first: `remat-migrate --fix {file}` ({', '.join(codes)})."
 
 
 def chosen_verification(settings: Settings, **how: Any) -> VerifyOptions:

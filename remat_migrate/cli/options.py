@@ -1,4 +1,4 @@
-"""The options that several commands share, and the command group with its default command."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
@@ -15,39 +15,11 @@ from ..engine.baseline import BaselineChoice
 from ..errors import UsageError
 from ..report.outputs import FORMATS, Output, destinations
 from ..settings import SEVERITIES, Options, Severity
+from .completion import formats, rule_codes
 
 _Command = Callable[..., Any]
 _Decorator = Callable[[_Command], _Command]
 _FILE = click.Path(path_type=Path)
-
-
-class DefaultGroup(click.Group):
-    """A command group whose default command is `check`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert `check` unless the first argument is a command."""
-        ctx.obj = tuple(args)
-        if not args or args[0] not in {"--help", "-h", "--version", *self.commands}:
-            if args and not args[0].startswith("-") and not os.path.lexists(args[0]):
-                self._suggest_command(ctx, args[0])
-            args = ["check", *args]
-        # As an option with an optional value, `--verify src/` would swallow the path.
-        args = ["--verify-strict" if arg == "--verify=strict" else arg for arg in args]
-        return super().parse_args(ctx, args)
-
-    def _suggest_command(self, ctx: click.Context, word: str) -> None:
-        from difflib import get_close_matches
-
-        for command in get_close_matches(word, self.commands, n=1):
-            ctx.fail(f"No file or command {word!r}; did you mean `{command}`?")
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Also list the options of `check`."""
-        options = [p for p in self.commands["check"].get_params(ctx) if isinstance(p, click.Option)]
-        rows = [row for option in options if (row := option.get_help_record(ctx))]
-        with formatter.section("Options of check"):
-            formatter.write_dl([row for row in rows if "--help" not in row[0]])
-        super().format_options(ctx, formatter)
 
 
 def _options(*decorators: _Decorator) -> _Decorator:
@@ -61,11 +33,11 @@ def _options(*decorators: _Decorator) -> _Decorator:
     return decorate
 
 
-def _codes(
+def _split(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Split comma-separated codes."""
-    return tuple(code for value in values for code in value.split(",") if code.strip())
+    """Split comma-separated values."""
+    return tuple(part for value in values for part in value.split(",") if part.strip())
 
 
 def _outputs(
@@ -81,6 +53,33 @@ def _outputs(
             raise click.BadParameter(f"{value!r} names no file.")
         outputs.append(Output(name, Path(file) if file else None))
     return tuple(outputs)
+
+
+def _config(
+    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[Path | None, tuple[str, ...]]:
+    """Return the settings file among the values, and the overrides."""
+    file: Path | None = None
+    overrides = []
+    for value in values:
+        if "=" in value and not os.path.exists(value):
+            overrides.append(value)
+        elif file is not None:
+            raise click.BadParameter("only one settings file can be given.")
+        elif value.endswith(".toml"):
+            file = Path(os.path.abspath(value))
+        else:
+            raise click.BadParameter(
+                f"{value!r} is neither a .toml file nor a TOML pair KEY=VALUE, such as"
+                " 'fail-on=\"note\"'."
+            )
+    if file is not None and ctx.params.get("isolated"):
+        raise click.BadParameter("a settings file cannot be combined with --isolated.")
+    return file, tuple(overrides)
+
+
+def _patterns(name: str, help: str) -> _Decorator:
+    return click.option(name, multiple=True, callback=_split, metavar="PATTERNS", help=help)
 
 
 def _numbers(
@@ -103,7 +102,14 @@ def _batch(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 
 
 def _codes_option(name: str, help: str) -> _Decorator:
-    return click.option(name, multiple=True, callback=_codes, metavar="CODES", help=help)
+    return click.option(
+        name,
+        multiple=True,
+        callback=_split,
+        metavar="CODES",
+        shell_complete=rule_codes,
+        help=help,
+    )
 
 
 def _output_file(what: str) -> _Decorator:
@@ -126,6 +132,19 @@ _analysis = _options(
         metavar="VERSION",
         help="The JAX version to migrate to.  [default: newest known]",
     ),
+    _patterns(
+        "--exclude",
+        "Skip these files and folders instead of those in the settings: gitignore patterns.",
+    ),
+    _patterns("--extend-exclude", "Also skip these files and folders."),
+    click.option("--isolated", is_flag=True, is_eager=True, help="Ignore all settings files."),
+    click.option(
+        "--config",
+        multiple=True,
+        callback=_config,
+        metavar="KEY=VALUE|FILE",
+        help="Override a setting, or read the settings from FILE.",
+    ),
     click.option(
         "--no-cache", is_flag=True, envvar="REMAT_MIGRATE_NO_CACHE", help="Disable the cache."
     ),
@@ -135,6 +154,7 @@ _analysis = _options(
         multiple=True,
         callback=_outputs,
         metavar="FORMAT[=FILE]",
+        shell_complete=formats,
         help=f"Output format: {', '.join(FORMATS)}. Repeat the option with files to write several"
         " reports.  [default: full]",
     ),
@@ -177,6 +197,10 @@ def analysis_options(command: _Command) -> _Command:
         baseline: Path | None,
         no_baseline: bool,
         write_baseline: Path | None,
+        exclude: tuple[str, ...],
+        extend_exclude: tuple[str, ...],
+        isolated: bool,
+        config: tuple[Path | None, tuple[str, ...]],
         force_exclude: bool = False,
         **more: Any,
     ) -> Any:
@@ -184,7 +208,18 @@ def analysis_options(command: _Command) -> _Command:
         check_output(*(output.file for output in placed))
         choice = BaselineChoice(baseline, no_baseline, write_baseline)
         choice.check()
-        options = Options(select, extend_select, ignore, jax_version, force_exclude, fail_on)
+        options = Options(
+            select,
+            extend_select,
+            ignore,
+            jax_version,
+            force_exclude,
+            fail_on,
+            exclude,
+            extend_exclude,
+            *config,
+            isolated,
+        )
         return command(options=options, outputs=placed, baseline=choice, **more)
 
     return _analysis(bundled)

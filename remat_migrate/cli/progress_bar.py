@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol, TextIO
 
+from ..console import is_quiet
+
 _INTERVAL = 0.1
 _BAR_WIDTH = 20
 _ERASE_LINE = "\r\x1b[2K"
@@ -48,7 +50,7 @@ def progress_bar(label: str = "Verifying", after: float = 0.0) -> Iterator[Progr
 
 def is_interactive(stream: TextIO) -> bool:
     """Return whether a stream is a terminal that can redraw a line."""
-    if os.environ.get("TERM") == "dumb" or os.environ.get("CI"):
+    if os.environ.get("TERM") == "dumb" or os.environ.get("CI") or is_quiet():
         return False
     return stream.isatty()
 

@@ -19,7 +19,6 @@ from ..report.output import say, screen_of, write_report
 from ..report.site_rows import site_rows
 from ..report.terminal.baselines import stale_lines, written_lines
 from ..rule import Finding
-from ..settings import fails_run
 from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
 
 if TYPE_CHECKING:
@@ -49,9 +48,9 @@ class Result:
     weighed: FixEffects | None = None
 
 
-def report_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
-    """Return the report on a result."""
-    findings = _with_reasons(result)
+def report_of(run: Run, result: Result, *, unsafe: bool = False, fix_only: bool = False) -> Report:
+    """Return the report on a result; with `fix_only`, without the findings that are left."""
+    findings = () if fix_only else _with_reasons(result)
     edited = {path for finding in findings if finding.fix for path in finding.fix.paths}
     return Report(
         findings,
@@ -65,7 +64,8 @@ def report_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
         proved=result.proved,
         faults=result.analysis.faults,
         baseline=compare_with_baseline(run, result.analysis),
-        fail_on=run.settings.fail_on,
+        fails=run.fails,
+        fix_only=fix_only,
     )
 
 
@@ -127,7 +127,7 @@ def record_baseline(run: Run, result: Result, file: Path) -> tuple[Run, Result]:
     written = write_baseline(file, analysis.findings, coverage(run, analysis))
     for line in written_lines(written, screen_of(sys.stderr)):
         say(line)
-    run = replace(run, baseline=written.baseline)
+    run = replace(run, baselines={None: written.baseline})
     return run, replace(result, analysis=hide_known(run, analysis))
 
 
@@ -151,8 +151,8 @@ def write_reports(
     Raises:
         UsageError: a file cannot be written.
     """
-    if report.baseline and report.baseline.stale:
-        for line in stale_lines(report.baseline, screen_of(sys.stderr)):
+    for one in report.baseline.every if report.baseline else ():
+        for line in stale_lines(one, screen_of(sys.stderr)) if one.stale else ():
             say(line)
     for output in outputs:
         text = write_report(report, output.format, output.file or stream, count_only=count_only)
@@ -168,6 +168,5 @@ def exit_code(run: Run, result: Result, *, exit_zero: bool) -> int:
         return ERROR
     if result.proved is not None and result.proved.reverted:
         return VERIFICATION_FAILED
-    fail_on = run.settings.fail_on
-    fails = any(fails_run(finding.severity, fail_on) for finding in result.analysis.findings)
+    fails = any(map(run.fails, result.analysis.findings))
     return FINDINGS if fails and not exit_zero else CLEAN

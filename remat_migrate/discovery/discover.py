@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
-from ..settings import Settings
+from ..settings import NearestSettings, Settings
 from .file_kinds import has_python_suffix, is_checked_name, is_python, is_text_name
-from .globs import matcher
+from .globs import excluded_by
 from .imported import imported_files
 from .listing import FolderCache, list_names
 from .roots import absolute, is_foreign, is_project, repository
@@ -67,14 +67,16 @@ def _problem(path: Path) -> str:
     return "" if stat.S_ISDIR(mode) or stat.S_ISREG(mode) else f"{path}: not a file or folder"
 
 
-def discover(paths: Sequence[Path], settings: Settings, *, force_exclude: bool = False) -> Targets:
+def discover(
+    paths: Sequence[Path], nearest: NearestSettings, *, force_exclude: bool = False
+) -> Targets:
     """Find the files to check; see `list_targets`."""
-    return list_targets(paths, settings, force_exclude=force_exclude).as_targets()
+    return list_targets(paths, nearest, force_exclude=force_exclude).as_targets()
 
 
 def list_targets(
     paths: Sequence[Path],
-    settings: Settings,
+    nearest: NearestSettings,
     *,
     force_exclude: bool = False,
     cache: FolderCache | None = None,
@@ -83,27 +85,30 @@ def list_targets(
 
     Args:
         paths: files, which are always checked, and folders.
-        settings: the settings, which exclude files.
+        nearest: the settings, which exclude files; those of the files are read.
         force_exclude: also exclude given files, as commit hooks need.
         cache: the contents of folders that were read before.
 
     Raises:
         UsageError: a path does not exist.
+        SettingsError: settings are invalid.
     """
     check_paths(paths)
     cache = cache or FolderCache()
-    excluded = matcher(settings.exclude, settings.base)
+    exclusion = Exclusion(nearest)
     python: set[str] = set()
     texts: set[str] = set()
     barren: list[Path] = []
     for path in map(absolute, paths):
         if not path.is_dir():
-            if not (force_exclude and (excluded(path) or is_foreign(path, settings.root))):
+            nearest.read([os.path.dirname(path)])
+            if not (force_exclude and (exclusion.of(path) or is_foreign(path, nearest.main.root))):
                 (python if is_python(path) else texts).add(str(path))
             continue
         found = list_names(str(path), is_checked_name, cache)
-        if settings.exclude:
-            found = [file for file in found if not excluded(Path(file))]
+        nearest.read({os.path.dirname(file) for file in found})
+        if any(settings.exclude for settings in nearest.every):
+            found = [file for file in found if not exclusion.of(Path(file), path)]
         below = {file for file in found if has_python_suffix(file) or is_python(Path(file))}
         python |= below
         # Markdown that is not a notebook is neither.
@@ -112,6 +117,40 @@ def list_targets(
         if not below:
             barren.append(path)
     return TargetNames(_in_path_order(python), _in_path_order(texts), tuple(barren))
+
+
+class Exclusion:
+    """Tells which files their settings exclude."""
+
+    def __init__(self, nearest: NearestSettings) -> None:
+        self._nearest = nearest
+        self._matchers: dict[int, Callable[[Path], bool]] = {}
+
+    def of(self, path: Path, below: Path | None = None) -> bool:
+        """Return whether a file is excluded.
+
+        Args:
+            path: the file.
+            below: the folder that was given; folders in it that have their own settings may be
+                excluded by those around them.
+        """
+        if self._by(self._nearest.of(path), path):
+            return True
+        for folder in path.parents if below else ():
+            if folder == below:
+                break
+            around = self._nearest.around(folder)
+            # A pattern for folders matches what is in them.
+            if around is not None and self._by(around, folder / "_"):
+                return True
+        return False
+
+    def _by(self, settings: Settings, path: Path) -> bool:
+        if not settings.exclude:
+            return False
+        if id(settings) not in self._matchers:
+            self._matchers[id(settings)] = excluded_by(settings)
+        return self._matchers[id(settings)](path)
 
 
 def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:

@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..errors import SettingsError
+from ..settings import Settings
 from ..text.regular_files import read_regular
+
+
+def excluded_by(settings: Settings) -> Callable[[Path], bool]:
+    """Return a predicate for the files that settings exclude.
+
+    Raises:
+        SettingsError: a pattern is invalid.
+    """
+    matchers = [matcher(globs.patterns, globs.base) for globs in settings.exclude]
+    return lambda path: any(matches(path) for matches in matchers)
 
 
 def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..settings import Options, Settings, load_settings, with_options
+from ..settings import NearestSettings, Options, Settings, load_settings
 from .discover import TargetNames, Targets, check_paths, list_context, list_targets
 from .listing import FolderCache
 from .roots import find_root
@@ -18,13 +18,15 @@ class Survey:
     """The settings and files of a run. Files are absolute names, sorted like paths.
 
     Attributes:
-        settings: the settings.
+        settings: the settings of the run.
+        nearest: the settings of each file.
         targets: the files to check.
         context: the Python files to read, including the Python targets.
         folders: the given folders, or the current one.
     """
 
     settings: Settings
+    nearest: NearestSettings
     targets: TargetNames
     context: tuple[str, ...]
     folders: tuple[Path, ...] = ()
@@ -46,12 +48,22 @@ def survey(paths: Sequence[Path], options: Options) -> Survey:
     """
     paths = paths or [Path.cwd()]
     check_paths(paths)
-    settings = chosen_settings(paths, options)
+    nearest = nearest_settings(paths, options)
+    root = nearest.main.root
     cache = FolderCache()
-    found = list_targets(paths, settings, force_exclude=options.force_exclude, cache=cache)
-    context = list_context(settings.root, found.python, cache) if found.python else ()
+    found = list_targets(paths, nearest, force_exclude=options.force_exclude, cache=cache)
+    context = list_context(root, found.python, cache) if found.python else ()
     folders = tuple(Path(os.path.realpath(path)) for path in paths if path.is_dir())
-    return Survey(settings, found, context, folders)
+    return Survey(nearest.of_run(), nearest, found, context, folders)
+
+
+def nearest_settings(paths: Sequence[Path], options: Options) -> NearestSettings:
+    """Return the settings of the files of a run, those of the run being those of the first path.
+
+    Raises:
+        SettingsError: the settings or the options are invalid.
+    """
+    return NearestSettings(chosen_settings(paths, options), options)
 
 
 def chosen_settings(paths: Sequence[Path], options: Options) -> Settings:
@@ -61,4 +73,4 @@ def chosen_settings(paths: Sequence[Path], options: Options) -> Settings:
         SettingsError: the settings or the options are invalid.
     """
     start = Path(os.path.realpath(paths[0]))
-    return with_options(load_settings(find_root(paths), start), options)
+    return load_settings(find_root(paths), start, options)

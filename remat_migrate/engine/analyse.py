@@ -15,7 +15,7 @@ from ..analysis.names.module import followed_last
 from ..discovery.globs import matcher
 from ..errors import BoundReached, SourceError
 from ..rule import Finding, Rule
-from ..settings import Settings
+from ..settings import NearestSettings
 from ..suppressions import (
     Directive,
     SuppressionRule,
@@ -25,6 +25,7 @@ from ..suppressions import (
 )
 from ..text import SourceFile
 from .large_stack import with_large_stack
+from .rules import enabled_rules
 from .run import Run
 
 _TOO_DEEP = "the code is nested too deeply, or uses too long a chain of names, to be analysed"
@@ -134,12 +135,14 @@ def _analyse(
         learned=run.learned,
         words=sorted({word for rule in rules for word in rule.words}),
         refused=refused,
+        nearest=run.nearest,
     )
     faults: list[Fault] = []
-    found = list(dict.fromkeys(_run_rules(run, rules, project, faults)))
+    enabled = Enabled(run)
+    found = list(dict.fromkeys(_run_rules(run, rules, enabled, project, faults)))
     run.progress("", 1, 1)
-    kept, suppressed = _suppress(found, run, project, rules, faults)
-    is_ignored = _per_file_ignores(run.settings)
+    kept, suppressed = _suppress(found, run, project, enabled, faults)
+    is_ignored = _per_file_ignores(run.nearest)
     hidden = [Hidden(finding, "comment") for finding in suppressed]
     hidden += [Hidden(finding, "settings") for finding in kept if is_ignored(finding)]
     return Analysis(
@@ -150,21 +153,38 @@ def _analyse(
     )
 
 
+class Enabled:
+    """The rules that are enabled for each file."""
+
+    def __init__(self, run: Run) -> None:
+        self._nearest = run.nearest
+        self._rules = {
+            id(one): frozenset(enabled_rules(run.rules, one)) for one in run.nearest.every
+        }
+
+    def of(self, path: Path) -> frozenset[Rule]:
+        """Return the rules that are enabled for a file."""
+        return self._rules[id(self._nearest.of(path))]
+
+
 def _run_rules(
-    run: Run, rules: Sequence[Rule], project: Project, faults: list[Fault]
+    run: Run, rules: Sequence[Rule], enabled: Enabled, project: Project, faults: list[Fault]
 ) -> Iterator[Finding]:
     modules = [(path, module) for path, module in project.modules.items() if run.shows(path)]
     texts = [(path, source) for path, source in project.texts.items() if run.shows(path)]
     total = len(rules) * len(modules) + 1
     for number, rule in enumerate(rules):
         for finding in _guarded(rule, run.settings.root, rule.check_project(project), faults):
-            if run.shows(finding.path):
+            if run.shows(finding.path) and rule in enabled.of(finding.path):
                 yield finding
         for at, (path, module) in enumerate(modules):
+            if rule not in enabled.of(path):
+                continue
             run.progress(f"{rule.code} {path.name}", number * len(modules) + at, total)
             yield from _guarded(rule, path, rule.check(module, project), faults)
         for path, source in texts:
-            yield from _guarded(rule, path, rule.check_text(source, project), faults)
+            if rule in enabled.of(path):
+                yield from _guarded(rule, path, rule.check_text(source, project), faults)
 
 
 def _guarded(
@@ -186,7 +206,7 @@ def _suppress(
     findings: Sequence[Finding],
     run: Run,
     project: Project,
-    rules: Sequence[Rule],
+    enabled: Enabled,
     faults: list[Fault],
 ) -> tuple[list[Finding], list[Finding]]:
     """Apply suppression comments.
@@ -198,11 +218,7 @@ def _suppress(
     for finding in findings:
         by_path[finding.path].append(finding)
     sources = {path: module.source for path, module in project.modules.items()} | project.texts
-    suppression_rules = [rule for rule in rules if isinstance(rule, SuppressionRule)]
-    enabled = {rule.code for rule in rules}
-    ran = frozenset(enabled - {rule.code for rule in suppression_rules})
     known = frozenset(rule.code for rule in run.rules)
-    complete = all(rule.code in enabled for rule in run.rules if rule.enabled)
     kept: list[Finding] = []
     suppressed: list[Finding] = []
     for path in filter(run.shows, dict.fromkeys((*sources, *by_path))):
@@ -213,6 +229,10 @@ def _suppress(
         source = sources[path]
         if not (here or may_be_unused(source, known)):
             continue
+        rules = enabled.of(path)
+        suppression_rules = [rule for rule in rules if isinstance(rule, SuppressionRule)]
+        ran = frozenset(rule.code for rule in rules if not isinstance(rule, SuppressionRule))
+        complete = all(rule in rules for rule in run.rules if rule.enabled)
         directives = read_directives(source, python=path in project.modules)
         shown, hidden = _split(here, directives)
         places = [
@@ -252,13 +272,17 @@ def _split(
     return kept, suppressed
 
 
-def _per_file_ignores(settings: Settings) -> Callable[[Finding], bool]:
+def _per_file_ignores(nearest: NearestSettings) -> Callable[[Finding], bool]:
     """Return a predicate for the findings that `per-file-ignores` hides."""
-    ignores = [
-        (matcher([glob], settings.base), codes) for glob, codes in settings.per_file_ignores.items()
-    ]
+    ignores = {
+        one.per_file_ignores: [
+            (matcher([each.glob], each.base), each.codes) for each in one.per_file_ignores
+        ]
+        for one in nearest.every
+    }
     return lambda finding: any(
-        finding.code.startswith(codes) and matches(finding.path) for matches, codes in ignores
+        finding.code.startswith(codes) and matches(finding.path)
+        for matches, codes in ignores[nearest.of(finding.path).per_file_ignores]
     )
 
 

@@ -91,16 +91,28 @@ class Comparison:
         known: the findings that it lists, sorted.
         stale: the entries with fewer findings than listed, although the run covers them; `count` is
             the number of missing findings.
+        others: the same for further baselines.
     """
 
     file: Path
     known: tuple[Finding, ...]
     stale: tuple[Entry, ...]
+    others: tuple[Comparison, ...] = ()
+
+    @property
+    def every(self) -> tuple[Comparison, ...]:
+        """Return the comparisons of all baselines."""
+        return (self, *self.others)
+
+    @property
+    def known_count(self) -> int:
+        """Return the number of findings that the baselines list and that were found."""
+        return sum(len(one.known) for one in self.every)
 
     @property
     def stale_count(self) -> int:
-        """Return the number of listed findings that no longer exist."""
-        return sum(entry.count for entry in self.stale)
+        """Return the number of findings that the baselines list and that no longer exist."""
+        return sum(entry.count for one in self.every for entry in one.stale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..analysis.needs.need import Learned
-from ..discovery.discover import Targets, context_files, discover
+from ..discovery.discover import Exclusion, Targets, context_files, discover
 from ..discovery.file_kinds import is_python
-from ..discovery.globs import matcher
-from ..discovery.survey import Survey, chosen_settings, survey
+from ..discovery.survey import Survey, nearest_settings, survey
 from ..errors import SettingsError, UsageError
 from ..libraries.apis import APIS, ApiTable
 from ..libraries.transforms import LOOPS
-from ..rule import Rule
-from ..settings import Options, Settings, check_codes, did_you_mean
+from ..rule import Finding, Rule
+from ..settings import (
+    NearestSettings,
+    Options,
+    Settings,
+    check_codes,
+    did_you_mean,
+    fails_run,
+)
 from ..text import SourceFile, read_source
 from .baseline import Baseline
 from .progress import Progress, silent
@@ -28,6 +34,7 @@ class Run:
 
     Attributes:
         settings: the settings of the run.
+        nearest: the settings of each file.
         targets: the files to check and, on request, fix.
         context: further Python files, which are only read.
         rules: every loaded rule; the settings enable some of them.
@@ -35,11 +42,13 @@ class Run:
         shown: the targets whose findings are reported; None for all of them.
         overlay: texts that replace what is on disk: stdin, open documents.
         folders: the folders on the command line, or the current one.
-        baseline: known findings, which are neither reported nor fixed.
+        baselines: known findings, which are neither reported nor fixed, by the file in the settings
+            of the files that they are for; under None, those for all files.
         progress: receives the progress of analyses.
     """
 
     settings: Settings
+    nearest: NearestSettings
     targets: Targets
     context: tuple[Path, ...]
     rules: tuple[Rule, ...]
@@ -47,7 +56,7 @@ class Run:
     shown: frozenset[Path] | None = None
     overlay: Mapping[Path, SourceFile] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
-    baseline: Baseline | None = None
+    baselines: Mapping[Path | None, Baseline] = field(default_factory=dict)
     progress: Progress = silent
 
     @property
@@ -57,8 +66,17 @@ class Run:
 
     @property
     def enabled_rules(self) -> tuple[Rule, ...]:
-        """The rules that the settings enable."""
-        return enabled_rules(self.rules, self.settings)
+        """The rules that the settings enable for some file."""
+        enabled = {rule for one in self.nearest.every for rule in enabled_rules(self.rules, one)}
+        return tuple(rule for rule in self.rules if rule in enabled)
+
+    def baseline_of(self, path: Path) -> Baseline | None:
+        """Return the known findings for a file."""
+        return self.baselines.get(None) or self.baselines.get(self.nearest.of(path).baseline)
+
+    def fails(self, finding: Finding) -> bool:
+        """Return whether a finding fails the run."""
+        return fails_run(finding.severity, self.nearest.of(finding.path).fail_on)
 
     def showing(self, paths: frozenset[Path]) -> Run:
         """Return the same run restricted to the findings in `paths`."""
@@ -88,7 +106,14 @@ def prepare_survey(about: Survey) -> Run:
         PluginError: the rules cannot be loaded.
     """
     targets, context = about.as_paths()
-    return Run(about.settings, targets, context, _rules(about.settings), folders=about.folders)
+    return Run(
+        about.settings,
+        about.nearest,
+        targets,
+        context,
+        _rules(about.nearest),
+        folders=about.folders,
+    )
 
 
 def prepare_stdin(data: bytes, filename: Path, options: Options) -> Run:
@@ -102,11 +127,13 @@ def prepare_stdin(data: bytes, filename: Path, options: Options) -> Run:
     path = filename.resolve()
     if path.is_dir():
         raise UsageError(f"--stdin-filename: {filename} is a folder")
-    settings = chosen_settings([path], options)
-    rules = _rules(settings)
+    nearest = nearest_settings([path], options)
+    nearest.read([str(path.parent)])
+    settings = nearest.main
+    rules = _rules(nearest)
     script = data.startswith(b"#!") and b"python" in data.partition(b"\n")[0]
     python = is_python(path, data) or script
-    if matcher(settings.exclude, settings.base)(path):
+    if Exclusion(nearest).of(path):
         targets = Targets((), ())
     elif python:
         targets = Targets((path,), ())
@@ -114,7 +141,7 @@ def prepare_stdin(data: bytes, filename: Path, options: Options) -> Run:
         targets = Targets((), (path,))
     context = context_files(settings.root, targets) if targets.python else ()
     source = read_source(path, data, python=python)
-    return Run(settings, targets, context, rules, overlay={path: source})
+    return Run(settings, nearest, targets, context, rules, overlay={path: source})
 
 
 def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Options) -> Run:
@@ -129,11 +156,12 @@ def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Option
         SettingsError: the settings or the options are invalid.
         PluginError: the rules cannot be loaded.
     """
-    settings = chosen_settings([root] if root else list(opened), options)
-    rules = _rules(settings)
-    found = discover([root], settings) if root else Targets((), ())
-    excluded = matcher(settings.exclude, settings.base)
-    wanted = {path: is_py for path, is_py in opened.items() if not excluded(path)}
+    nearest = nearest_settings([root] if root else list(opened), options)
+    found = discover([root], nearest) if root else Targets((), ())
+    nearest.read({str(path.parent) for path in opened})
+    rules = _rules(nearest)
+    settings, exclusion = nearest.of_run(), Exclusion(nearest)
+    wanted = {path: is_py for path, is_py in opened.items() if not exclusion.of(path)}
     python = {path for path, is_py in wanted.items() if is_py}
     texts = wanted.keys() - python
     targets = Targets(
@@ -141,23 +169,28 @@ def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Option
         tuple(sorted({*found.texts, *texts} - python)),
     )
     context = context_files(settings.root, targets) if root else targets.python
-    return Run(settings, targets, context, rules, shown=frozenset(wanted))
+    return Run(settings, nearest, targets, context, rules, shown=frozenset(wanted))
 
 
-def _rules(settings: Settings) -> tuple[Rule, ...]:
+def _rules(nearest: NearestSettings) -> tuple[Rule, ...]:
     """Load the rules and check that every rule and function in the settings exists."""
     rules = load_rules()
-    check_codes(settings, (rule.code for rule in rules))
+    for settings in nearest.every:
+        check_codes(settings, (rule.code for rule in rules))
+        _check_functions(settings)
+    return rules
+
+
+def _check_functions(settings: Settings) -> None:
     for wrapper in settings.wrappers:
         if ApiTable().find(wrapper.like) is None:
             raise SettingsError(
-                f"{settings.config}: tool.remat-migrate.wrappers.{wrapper.name}: unknown"
+                f"{settings.origin}: tool.remat-migrate.wrappers.{wrapper.name}: unknown"
                 f" checkpoint function {wrapper.like}{did_you_mean(wrapper.like, APIS)}"
             )
     for scan in settings.scans:
         if scan.like not in LOOPS:
             raise SettingsError(
-                f"{settings.config}: tool.remat-migrate.scans.{scan.name}: unknown loop"
+                f"{settings.origin}: tool.remat-migrate.scans.{scan.name}: unknown loop"
                 f" function {scan.like}{did_you_mean(scan.like, LOOPS)}"
             )
-    return rules

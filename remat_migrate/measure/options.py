@@ -71,7 +71,7 @@ def measure_options(settings: Settings) -> MeasureOptions:
         running = replace(running, timeout=_TIMEOUT)
     options = MeasureOptions(running=running)
     for key, value in settings.measure.items():
-        name = f"{settings.config}: {_TABLE}.{key}"
+        name = f"{settings.origin}: {_TABLE}.{key}"
         match key:
             case "args":
                 options = _with_args(options, value, name)
@@ -170,7 +170,7 @@ def configured_targets(settings: Settings) -> tuple[str, ...]:
     targets = [value] if isinstance(value, str) else value
     if not isinstance(targets, list) or not all(isinstance(each, str) for each in targets):
         raise SettingsError(
-            f"{settings.config}: {_TABLE}.target: expected module:function or an array of them,"
+            f"{settings.origin}: {_TABLE}.target: expected module:function or an array of them,"
             f" got {value!r}"
         )
     return tuple(targets)

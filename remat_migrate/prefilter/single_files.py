@@ -56,7 +56,11 @@ def cannot_matter(
     top = repository(root)
     if any(_imports_alias(path.resolve(), top) for path in paths):
         return False
-    settings = load_settings(root, Path(paths[0]).resolve())
+    folders = dict.fromkeys(Path(path).resolve().parent for path in paths)
+    return not any(_may_matter(load_settings(root, folder), concerned) for folder in folders)
+
+
+def _may_matter(settings: Settings, concerned: Callable[[Settings], bool]) -> bool:
     # Only rules and analysis can check codes and wrappers that the settings name.
     unchecked = (
         settings.select,
@@ -67,7 +71,7 @@ def cannot_matter(
         settings.scans,
         settings.max_file_size < MAX_BYTES >> 20,
     )
-    return not any(unchecked) and not concerned(settings)
+    return any(unchecked) or concerned(settings)
 
 
 def _has_nothing(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -81,7 +81,8 @@ class Report:
         weighed: the measurements of checkpoints; None where no target is configured.
         faults: the rules that failed.
         baseline: how the run compares with a baseline; None without one.
-        fail_on: the least severity that fails the run.
+        fails: whether a finding fails the run.
+        fix_only: whether the findings that are left are not reported.
     """
 
     findings: tuple[Finding, ...]
@@ -97,7 +98,8 @@ class Report:
     weighed: Weighed | None = None
     faults: tuple[Fault, ...] = ()
     baseline: Comparison | None = None
-    fail_on: Severity = "warning"
+    fix_only: bool = False
+    fails: Callable[[Finding], bool] = lambda finding: finding.severity != "note"
 
     @property
     def problems(self) -> tuple[Finding, ...]:

@@ -9,11 +9,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
+from ..console import is_quiet, shows_diffs, wants_color
 from ..errors import UsageError
 from ..text import SourceFile
 from .content import Report
 from .outputs import write_file
-from .terminal.display import Screen, display_path, printable, terminal_width, wants_colour
+from .terminal.display import Screen, display_path, printable, terminal_width
 
 if TYPE_CHECKING:
     from ..measure.measurement import Measurement
@@ -58,7 +59,8 @@ def write_report(
 
         written = write_lines(render(report, screen), to)
     elif text and count_only:
-        written = write_lines([*statistics(report, screen), *summary(report, screen)], to)
+        end = () if is_quiet() else summary(report, screen)
+        written = write_lines([*statistics(report, screen), *end], to)
     else:
         written = write_lines(_format(output_format).render(report, screen), to)
     if output_format == "github":
@@ -165,7 +167,7 @@ def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
 
     screen = screen_of(stream)
     lines = unified_diff(before, after, display_path(before.path, screen.folder)).split("\n")[:-1]
-    if stream.isatty():
+    if screen.is_terminal:
         stream.writelines(
             screen.paint(printable(line), *_diff_style(line)) + "\n" for line in lines
         )
@@ -237,14 +239,20 @@ def write_lines(lines: Iterable[str] | str, to: TextIO | Path) -> str:
 
 def screen_of(stream: TextIO) -> Screen:
     """Return the screen behind a stream; with a fixed width if it is not a terminal."""
-    if not stream.isatty():
-        return Screen(_DEFAULT_WIDTH, wants_colour(False), Path.cwd())
+    is_terminal = stream.isatty()
+    width = min(terminal_width(stream, _DEFAULT_WIDTH), _MAX_WIDTH) if is_terminal else None
     return Screen(
-        min(terminal_width(stream, _DEFAULT_WIDTH), _MAX_WIDTH), wants_colour(True), Path.cwd()
+        width or _DEFAULT_WIDTH,
+        wants_color(is_terminal),
+        Path.cwd(),
+        is_terminal,
+        shows_diffs(is_terminal),
     )
 
 
 def say(message: str) -> None:
-    """Print a message that is not part of the report to stderr."""
+    """Print a message that is not part of the report to stderr; if quiet, only errors."""
+    if is_quiet() and not message.startswith("error:"):
+        return
     for line in message.splitlines():
         print(printable(line), file=sys.stderr)

@@ -104,14 +104,12 @@ def verify_options(settings: Settings) -> VerifyOptions:
     Raises:
         SettingsError: a value has the wrong type.
     """
-    base = settings.base
     values: dict[str, object] = {}
     for key, value in settings.verify.items():
-        name = f"{settings.config}: {_TABLE}.{key}"
+        name = f"{settings.origin}: {_TABLE}.{key}"
         match key:
             case "cases" | "python" | "baseline-python":
-                # Do not resolve links: the python of a virtual environment is one.
-                values[key] = Path(os.path.abspath(base / Path(_text(value, name)).expanduser()))
+                values[key] = Path(_text(value, name))  # absolute already
             case "command" | "platform":
                 values[key] = _text(value, name)
             case "timeout" | "command-timeout" | "test-budget":

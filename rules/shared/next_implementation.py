@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remat_migrate.analysis import Project
+from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.policies.jax_remat3 import FLAG, FLAGS_SINCE, uses_next_implementation
 from remat_migrate.analysis.policies.known_policies import Version
 from remat_migrate.rule import Confidence, Finding, Fix, Related, Rule
@@ -47,7 +47,7 @@ class NextImplementationRule(Rule):
         )
 
 
-def judged_release(project: Project) -> Version:
+def judged_release(project: Project, module: Module) -> Version:
     """Return the release whose implementation counts: the target version if it has the flag."""
-    version = project.settings.jax_version
+    version = project.jax_version(module.source.path)
     return version if version >= FLAGS_SINCE[FLAG] else NEWEST

@@ -28,7 +28,7 @@ def placement_fix(
     try:
         changes = tuple(make())
     except Refused as refused:
-        return None, f"{advice}; no automatic fix: {refused.reason}"
+        return None, f"{advice[:1].upper()}{advice[1:]}. No automatic fix: {refused.reason}."
     return Fix(title, Safety.UNSAFE, changes), ""
 
 

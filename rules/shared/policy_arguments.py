@@ -45,7 +45,7 @@ def argument_faults(
     if wrong is not None:
         yield wrong
         return
-    if policy.answer(project.settings.jax_version) is not None:
+    if policy.answer(project.jax_version(module.source.path)) is not None:
         return  # it ignores the names
     for names in policy.names:
         if names.star:

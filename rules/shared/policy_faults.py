@@ -44,7 +44,7 @@ def faults_in(project: Project, module: Module) -> Iterator[Fault]:
 
 def _faults_of_calls(project: Project, module: Module) -> Iterator[Fault]:
     for call, policy in policy_calls(project, module):
-        if not policy.is_in(project.settings.jax_version):
+        if not policy.is_in(project.jax_version(module.source.path)):
             continue
         if policy.is_made:
             yield from argument_faults(project, module, call, policy)
@@ -86,7 +86,7 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
                 " parameters",
                 Fix.manual("also accept `*_, **__`"),
             )
-        return _no_answer(project, node) if answer_of_function(function) is None else None
+        return _no_answer(project, module, node) if answer_of_function(function) is None else None
     if not isinstance(node, ast.expr):  # a decorated function
         return None
     policy = named(project, module, node)
@@ -102,7 +102,7 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
             return Fault(node, f"a collection is not a policy; {_RAISES}", Fix.manual(combine))
         case ast.Call() if place.within:
             made = named(project, module, node.func)
-            fails = project.settings.jax_version >= BOTH_SAY_YES_OR_NO_SINCE
+            fails = project.jax_version(module.source.path) >= BOTH_SAY_YES_OR_NO_SINCE
             if made is not None and made.offloads and fails:
                 return Fault(
                     node,
@@ -113,8 +113,8 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
     return None
 
 
-def _no_answer(project: Project, node: ast.expr) -> Fault:
-    if project.settings.jax_version < ANSWER_IS_CHECKED_SINCE:
+def _no_answer(project: Project, module: Module, node: ast.expr) -> Fault:
+    if project.jax_version(module.source.path) < ANSWER_IS_CHECKED_SINCE:
         return Fault(
             node, "this policy returns `None`, which silently saves nothing", is_silent=True
         )
@@ -140,7 +140,11 @@ def _string(project: Project, place: PolicyPlace, node: ast.Constant, text: str)
 
     message = f"a string is not a policy; {_RAISES}"
     policy = POLICIES.get(text)
-    if policy is None or policy.is_made or not policy.is_in(project.settings.jax_version):
+    if (
+        policy is None
+        or policy.is_made
+        or not policy.is_in(project.jax_version(place.module.source.path))
+    ):
         return Fault(node, message, _PASS_POLICY)
     title = f"pass `{NAMESPACE}.{text}`"
     if node is not place.node or not place.module.editable:

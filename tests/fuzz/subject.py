@@ -15,7 +15,7 @@ from remat_migrate.engine.fix_rounds import FixOutcome
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.engine.run import Run
 from remat_migrate.rule import Finding, Rule
-from remat_migrate.settings import Settings
+from remat_migrate.settings import NearestSettings, Options, Settings
 
 Files = Mapping[str, bytes]
 
@@ -97,7 +97,7 @@ class Subject:
         self._there = dict(files)
         targets = Targets(tuple(sorted(self.folder / name for name in files)), ())
         settings = Settings(root=self.folder, select=self.select)
-        return Run(settings, targets, (), rules())
+        return Run(settings, NearestSettings(settings, Options()), targets, (), rules())
 
 
 def _no_faults(analysis: Analysis) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from remat_migrate.console import wants_color
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.engine.baseline import Comparison, Entry
 from remat_migrate.report.content import Report
 from remat_migrate.report.terminal import concise, full
-from remat_migrate.report.terminal.display import Screen, display_width, printable, wants_colour
+from remat_migrate.report.terminal.display import Screen, display_width, printable
 from remat_migrate.report.terminal.statistics import rule_counts, statistics
 from remat_migrate.report.terminal.summary import would_fix
 from remat_migrate.rule import Finding, Fix, Related, Safety
@@ -390,17 +391,17 @@ def test_environment_controls_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert wants_colour(True)
-    assert not wants_colour(False)
+    assert wants_color(True)
+    assert not wants_color(False)
     monkeypatch.setenv("TERM", "dumb")
-    assert not wants_colour(True)
+    assert not wants_color(True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert wants_colour(False)
+    assert wants_color(False)
     monkeypatch.setenv("TERM", "dumb")
-    assert wants_colour(True)
+    assert wants_color(True)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not wants_colour(True)
+    assert not wants_color(True)
 
 
 def test_span_of_whitespace_is_marked_at_its_start() -> None:

@@ -117,7 +117,7 @@ def _applied(
     project: Project, site: Site, module: Module, subject: ast.expr
 ) -> WrongWrapper | None:
     kind = module_kind(project, module, subject)
-    target = project.settings.jax_version
+    target = project.jax_version(module.source.path)
     if kind is None:
         if site.definition.modules is None and _in_haiku(project, module, site.reference):
             if _makes_parameters(project, module, subject):

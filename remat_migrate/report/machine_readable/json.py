@@ -318,11 +318,11 @@ def _baseline(report: Report, folder: Path) -> dict[str, object]:
     if found is None:
         return {}
     return {
-        "known": len(found.known),
+        "known": found.known_count,
         "stale": found.stale_count,
         "baseline": {
             "path": display_path(found.file, folder),
-            "stale": [asdict(entry) for entry in found.stale],
+            "stale": [asdict(entry) for one in found.every for entry in one.stale],
         },
     }
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from ...engine.rules import UNREADABLE
 from ...rule import Finding
-from ...settings import fails_run
 from ..content import Report
 from ..terminal.display import Screen, pluralize, printable
 from ..terminal.snippet import Mark, snippet
@@ -62,7 +61,7 @@ def _by_rule(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
 def _reported(found: Sequence[Finding], report: Report, folder: Path) -> ET.Element:
     case = ET.Element("testcase", name=_name(found[0]))
     first, others = found[0], len(found) - 1
-    if not any(fails_run(finding.severity, report.fail_on) for finding in found):
+    if not any(map(report.fails, found)):
         result = ET.SubElement(case, "system-out")
     else:
         # In JUnit an error is a test that could not run.

@@ -34,6 +34,14 @@ def rule_summary(rule: Rule) -> str:
 
 
 def fix_kind(rule: Rule) -> str:
+    """Return the safety of a rule's fixes, and whether it always has one."""
+    available = fix_availability(rule)
+    if available == "none":
+        return available
+    return rule.fix_safety if available == "always" else f"{rule.fix_safety}, sometimes"
+
+
+def fix_availability(rule: Rule) -> str:
     """Return whether a rule fixes what it finds, judging by its examples."""
     fixed = [example.after is not None for example in rule.wrong]
     if not any(fixed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...console import is_quiet
 from ..content import Report
 from .display import Screen, printable
 from .full import header_tag
@@ -18,4 +19,5 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
         tag = f" [{tag}]" if (tag := header_tag(finding)) else ""
         code = screen.paint(finding.code, "red", "bold")
         yield f"{place} {code} {printable(finding.message)}{tag}"
-    yield from summary(report, screen)
+    if not is_quiet():
+        yield from summary(report, screen)

@@ -20,11 +20,15 @@ class Screen:
         width: the number of columns.
         colour: whether to write ANSI colors.
         folder: the folder that paths are shown relative to.
+        is_terminal: whether it is a terminal, where no line should be wider.
+        diffs: whether to show fixes as diffs.
     """
 
     width: int = 100
     colour: bool = False
     folder: Path = Path("/")
+    is_terminal: bool = False
+    diffs: bool = False
 
     def paint(self, text: str, *styles: str) -> str:
         """Return `text` in the given styles if the screen has colors."""
@@ -106,18 +110,6 @@ def shorten(text: str, limit: int) -> str:
 def expand_tabs(text: str) -> str:
     """Replace each tab with four spaces."""
     return text.replace("\t", " " * _TAB)
-
-
-def wants_colour(is_terminal: bool) -> bool:
-    """Return whether to color what is written to a stream.
-
-    NO_COLOR forbids it, FORCE_COLOR forces it (https://no-color.org, https://force-color.org).
-    """
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return is_terminal and os.environ.get("TERM") != "dumb"
 
 
 def terminal_width(stream: TextIO, default: int) -> int:

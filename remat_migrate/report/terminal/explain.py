@@ -11,7 +11,11 @@ from .display import Screen
 
 
 def explain(rule: Rule, screen: Screen) -> Iterator[str]:
-    """Yield the lines of a rule's documentation page for a terminal."""
+    """Yield the lines of a rule's documentation page."""
+    if screen.is_terminal or screen.colour:
+        from .rendered import rendered
+
+        return rendered(rule_page(rule), screen)
     return unmarked(rule_page(rule), screen)
 
 
@@ -32,9 +36,20 @@ def unmarked(markdown: str, screen: Screen) -> Iterator[str]:
             yield line
 
 
-def table(rules: Sequence[Rule]) -> Iterator[str]:
-    """Yield a line for each rule: code, name, whether it fixes, and whether it is off."""
-    width = max((len(rule.name) for rule in rules), default=0)
+def table(rules: Sequence[Rule], screen: Screen) -> Iterator[str]:
+    """Yield a line for each rule: code, name, the safety of its fixes, and whether it is off."""
+    name = max((len(rule.name) for rule in rules), default=0)
+    kind = max((len(_kind(rule)) for rule in rules), default=0)
     for rule in rules:
         off = "" if rule.enabled else "off by default"
-        yield f"{rule.code}  {rule.name:<{width}}  {fix_kind(rule):<9}  {off}".rstrip()
+        safety = screen.paint(f"{_kind(rule):<{kind}}", *_STYLES.get(_kind(rule)[:4], ()))
+        code = screen.paint(rule.code, "bold")
+        yield f"{code}  {rule.name:<{name}}  {safety}  {off}".rstrip()
+
+
+_STYLES = {"safe": ("green",), "unsa": ("yellow", "bold")}
+
+
+def _kind(rule: Rule) -> str:
+    safety, comma, rest = fix_kind(rule).partition(",")
+    return "no fix" if safety == "none" else f"{safety} fix{comma}{rest}"

@@ -5,33 +5,40 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from ...rule import Finding, Related
+from ...console import is_quiet
+from ...rule import Finding, Related, Safety
 from ..content import Report
 from .display import Screen, display_width, printable
 from .snippet import Mark, snippet
-from .summary import summary
+from .summary import hints, summary
 
 # Related places within so many lines are shown in the code, others by their position.
 _MAX_DISTANCE = 40
 _MAX_RELATED = 6
 _STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}
-_TAG_STYLES = {"safe fix": "green", "unsafe fix": "yellow", "manual fix": "yellow"}
+_TAG_STYLES = {"safe fix": ("green",), "unsafe fix": ("yellow", "bold")}
+_UNSAFE = "this fix may change memory use, run time, or names; --unsafe-fixes allows it"
+_NOTHING = Report((), 0)
 
 
 def render(report: Report, screen: Screen) -> Iterator[str]:
     """Yield the lines of the report."""
     for finding in report.findings:
-        yield from render_finding(finding, screen)
+        yield from render_finding(finding, screen, report)
         yield ""
+    if is_quiet():
+        return
     if report.findings:
         yield f"For details of a rule: remat-migrate explain {report.findings[0].code}"
     yield from summary(report, screen)
+    if screen.is_terminal:
+        yield from hints(report)
 
 
-def render_finding(finding: Finding, screen: Screen) -> Iterator[str]:
-    """Yield the lines of one finding."""
+def render_finding(finding: Finding, screen: Screen, report: Report = _NOTHING) -> Iterator[str]:
+    """Yield the lines of one finding of a report."""
     style = _STYLES[finding.severity]
-    yield _header(finding, screen, style)
+    yield from _header(finding, screen, style)
     near, far = split_related(finding)
     gutter = " "
     if not finding.source.is_blank:
@@ -44,11 +51,24 @@ def render_finding(finding: Finding, screen: Screen) -> Iterator[str]:
     for related in far[:_MAX_RELATED]:
         at = related.source.line_place(related.span.start)
         place = f"{screen.path(related.source.path)}:{at}"
-        yield f"{gutter} {arrow} {place}  {printable(related.message)}"
+        line = f"{place}  {printable(related.message)}"
+        lines = [line]
+        if screen.is_terminal:
+            lines = textwrap.wrap(
+                line, screen.width - len(gutter) - 5, break_long_words=False, subsequent_indent="  "
+            )
+        yield f"{gutter} {arrow} {lines[0]}"
+        yield from (f"{gutter}     {rest}" for rest in lines[1:])
     if len(far) > _MAX_RELATED:
         yield f"{gutter} {arrow} and {len(far) - _MAX_RELATED} more"
     if finding.fix is not None:
         yield from _note("help", finding.fix.title, gutter, screen)
+        if screen.diffs and finding.fix.is_automatic:
+            from .fix_diff import fix_diff
+
+            yield from fix_diff(finding.fix, finding.path, report.sources, len(gutter), screen)
+        if screen.is_terminal and finding.fix.safety is Safety.UNSAFE and not report.unsafe:
+            yield from _note("note", _UNSAFE, gutter, screen)
     if finding.reason and not (finding.fix and finding.fix.title == finding.reason):
         yield from _note("note", finding.reason, gutter, screen)
 
@@ -84,16 +104,24 @@ def _is_close(finding: Finding, related: Related) -> bool:
     return one[0] == other[0] and abs(one[1] - other[1]) <= _MAX_DISTANCE
 
 
-def _header(finding: Finding, screen: Screen, style: str) -> str:
+def _header(finding: Finding, screen: Screen, style: str) -> Iterator[str]:
+    """Yield the place, the code, the message and how it is fixed; wrapped on a terminal."""
     place = f"{screen.path(finding.path)}:{finding.source.place(finding.span.start)}:"
     message = printable(finding.message)
-    header = f"{screen.paint(place, 'bold')} {screen.paint(finding.code, style, 'bold')} {message}"
-    tag = header_tag(finding)
-    if not tag:
-        return header
-    plain = display_width(f"{place} {finding.code} {message}{tag}")
-    padding = " " * max(2, screen.width - plain)
-    return f"{header}{padding}{screen.paint(tag, _TAG_STYLES.get(fix_tag(finding), 'cyan'))}"
+    lead, tag = f"{place} {finding.code}", header_tag(finding)
+    lines = [f"{lead} {message}"]
+    if screen.is_terminal:
+        lines = _filled(lead, message, screen.width)
+    if tag:
+        room = screen.width - display_width(lines[-1]) - display_width(tag)
+        if room < 2 and screen.is_terminal:
+            lines.append("")
+            room = screen.width - display_width(tag)
+        lines[-1] += " " * max(2, room)
+        lines[-1] += screen.paint(tag, *_TAG_STYLES.get(fix_tag(finding), ("bold",)))
+    code = screen.paint(finding.code, style, "bold")
+    yield f"{screen.paint(place, 'bold')} {code}{lines[0].removeprefix(lead)}"
+    yield from lines[1:]
 
 
 def _note(title: str, text: str, gutter: str, screen: Screen) -> Iterator[str]:
@@ -105,6 +133,17 @@ def _note(title: str, text: str, gutter: str, screen: Screen) -> Iterator[str]:
     sign = screen.paint("=", "blue", "bold")
     yield f"{gutter} {sign} {screen.paint(head, 'bold')}{first}"
     yield from (indent + line for line in rest)
+
+
+def _filled(lead: str, message: str, width: int) -> list[str]:
+    """Wrap a message behind its place and code, later lines indented by two columns."""
+    lines = [lead]
+    for word in message.split(" "):
+        if display_width(f"{lines[-1]} {word}") > width:
+            lines.append(f"  {word}")
+        else:
+            lines[-1] += f" {word}"
+    return lines
 
 
 def _wrapped(line: str, width: int) -> list[str]:

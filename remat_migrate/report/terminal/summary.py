@@ -13,6 +13,9 @@ from .verdicts import proved_summary, verdict_lines
 def summary(report: Report, screen: Screen) -> Iterator[str]:
     """Yield the verdicts, then what was found and fixed in a line or two."""
     yield from verdict_lines(report, screen)
+    if report.fix_only:
+        yield _fixed(report, screen)
+        return
     has_fixed = report.fixed is not None and sum(report.fixed.values()) > 0
     if has_fixed or (report.fixed is not None and (report.findings or report.proved)):
         yield _fixed(report, screen)
@@ -27,6 +30,20 @@ def summary(report: Report, screen: Screen) -> Iterator[str]:
     parts += _advice(report, screen)
     parts[-1] += not_shown(report)
     yield from parts
+
+
+def hints(report: Report) -> Iterator[str]:
+    """Yield what to do next."""
+    safe = count_fixes(report.findings, Safety.SAFE)
+    unsafe = count_fixes(report.findings, Safety.UNSAFE)
+    if report.fixed is not None:
+        if any(report.fixed.values()):
+            yield "To undo the fixes: remat-migrate undo"
+    elif safe or unsafe:
+        number, kind = (safe, "safe") if safe else (unsafe, "unsafe")
+        options = "--fix" if safe else "--fix --unsafe-fixes"
+        fixes = f"{number} {kind} fix{'' if number == 1 else 'es'}"
+        yield f"To apply {fixes}: {options}; to prove them as well: {options} --verify"
 
 
 def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
@@ -47,8 +64,8 @@ def not_shown(report: Report) -> str:
     if report.suppressed:
         parts.append(f"{len(report.suppressed)} suppressed")
     if report.baseline is not None:
-        parts.append(f"{len(report.baseline.known)} known")
-        if report.baseline.stale:
+        parts.append(f"{report.baseline.known_count} known")
+        if report.baseline.stale_count:
             parts.append(f"{report.baseline.stale_count} stale")
     return f"  ({', '.join(parts)})" if parts else ""
 

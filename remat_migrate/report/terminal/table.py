@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..content import Report, Risk, SiteRow
-from .display import Screen, display_width, pluralize, printable, shorten
+from .display import Screen, display_width, pluralize, printable, shorten, truncate
 from .summary import not_shown
 from .verdicts import verdict_lines
 from .weights import operations, size
@@ -15,6 +15,9 @@ _TARGET = _COLUMNS.index("target")
 # Where a target was measured: peak memory, operations, and the verdict.
 _MEASURED = ("saves", "costs", "verdict")
 _MAX_CELL = 48
+# What a narrow terminal leaves out, and what it cuts, in this order; other formats have it all.
+_DROPPED = ("form", "options", "api")
+_CUT = ("target", "place")
 _STYLES: dict[Risk, str] = {"high": "red", "medium": "yellow", "low": "cyan"}
 
 
@@ -28,11 +31,11 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
     columns = (*_COLUMNS, *_MEASURED) if measured else _COLUMNS
     lines = [(row, cells) for row in rows for cells in _cells(row, measured, screen)]
     table = [columns, *(cells for _, cells in lines)]
-    widths = [max(map(display_width, column)) for column in zip(*table, strict=True)]
-    yield screen.paint(_line(columns, widths), "bold")
+    kept, widths = _fitted(table, screen)
+    yield screen.paint(_line([columns[at] for at in kept], widths), "bold")
     for row, cells in lines:
         style = _STYLES.get(row.risk)
-        line = _line(cells, widths)
+        line = _line([cells[at] for at in kept], widths)
         yield screen.paint(line, style) if style else line
     files = pluralize(len({row.site.module.source.path for row in rows}), "file")
     at_risk = sum(row.risk != "none" for row in rows)
@@ -78,13 +81,30 @@ def _cells(row: SiteRow, measured: bool, screen: Screen) -> Iterator[tuple[str, 
             yield (*blank, *own)
 
 
+def _fitted(table: Sequence[Sequence[str]], screen: Screen) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the columns to show, and their widths; on a terminal, what fits."""
+    widths = [max(map(display_width, column)) for column in zip(*table, strict=True)]
+    kept = list(range(len(widths)))
+
+    def total() -> int:
+        return sum(widths[at] for at in kept) + 2 * (len(kept) - 1)
+
+    for name in _DROPPED if screen.is_terminal else ():
+        if total() > screen.width:
+            kept.remove(_COLUMNS.index(name))
+    for name in _CUT if screen.is_terminal else ():
+        at = _COLUMNS.index(name)
+        widths[at] = max(len(name), widths[at] - max(0, total() - screen.width))
+    return kept, [widths[at] for at in kept]
+
+
 def _short(text: str) -> str:
     return shorten(printable(" ".join(text.split())), _MAX_CELL)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     padded = (
-        cell + " " * (width - display_width(cell))
+        (shown := truncate(cell, width)) + " " * (width - display_width(shown))
         for cell, width in zip(cells, widths, strict=True)
     )
     return "  ".join(padded).rstrip()

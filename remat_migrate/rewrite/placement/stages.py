@@ -30,10 +30,7 @@ from .staging import Stage, stages_of
 from .unwrapping import remove_site
 from .wrapping import wrap_call
 
-_ADVICE = (
-    "make each stage a function of its arrays, or choose a `policy=`"
-    " (`remat-migrate measure --policies` compares them)"
-)
+_ADVICE = "make each stage a function of its arrays"
 
 
 def move_to_stages(
@@ -55,9 +52,9 @@ def move_to_stages(
     found = stages_of(project, target)
     chosen = _chosen(found)
     if not found:
-        raise Refused(f"no stage to checkpoint is found: {_ADVICE}", target.module, target.node)
+        raise Refused(f"no separable stage found; {_ADVICE}", target.module, target.node)
     if not chosen and not any(stage.done for stage in found):
-        raise Refused(f"there is only one stage: {_ADVICE}", target.module, target.node)
+        raise Refused(f"there is only one stage; {_ADVICE}", target.module, target.node)
     known = frozenset(p for p in parameters(target.node) if p.arg in differentiated)
     arrays = Arrays(project, known)
     changes: list[Change] = []

@@ -1,0 +1,58 @@
+"""The command group, whose default command is `check`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from .output_control import behind_command
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class DefaultGroup(click.Group):
+    """A command group whose default command is `check`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Insert `check` unless the first argument is a command."""
+        if ctx.resilient_parsing and not args:
+            return super().parse_args(ctx, args)  # completion of the first word
+        args = behind_command(args, [*self.commands])
+        ctx.obj = tuple(args)
+        if not args or args[0] not in {"--help", "-h", "--version", *self.commands}:
+            if args and not args[0].startswith("-") and not os.path.lexists(args[0]):
+                self._suggest_command(ctx, args[0])
+            args = ["check", *args]
+        # As an option with an optional value, `--verify src/` would swallow the path.
+        args = ["--verify-strict" if arg == "--verify=strict" else arg for arg in args]
+        return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands, and what can follow `check`."""
+        check = self.commands["check"]
+        with check.make_context("check", [], parent=ctx, resilient_parsing=True) as own:
+            found = [
+                *super().shell_complete(ctx, incomplete),
+                *check.shell_complete(own, incomplete),
+            ]
+            if not incomplete.startswith("-"):
+                [paths] = [p for p in check.get_params(own) if isinstance(p, click.Argument)]
+                found += paths.shell_complete(own, incomplete)
+        return list({item.value: item for item in found}.values())
+
+    def _suggest_command(self, ctx: click.Context, word: str) -> None:
+        from difflib import get_close_matches
+
+        for command in get_close_matches(word, self.commands, n=1):
+            ctx.fail(f"No file or command {word!r}; did you mean `{command}`?")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Also list the options of `check`."""
+        options = [p for p in self.commands["check"].get_params(ctx) if isinstance(p, click.Option)]
+        rows = [row for option in options if (row := option.get_help_record(ctx))]
+        with formatter.section("Options of check"):
+            formatter.write_dl([row for row in rows if "--help" not in row[0]])
+        super().format_options(ctx, formatter)

@@ -1,0 +1,183 @@
+"""Reading settings: the nearest pyproject.toml, the files that it extends, and `--config`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import SettingsError
+from ..text.regular_files import read_regular
+from .settings import Globs, Options, Settings, with_options
+
+_NAME = "pyproject.toml"
+# Chosen by one layer of settings as a whole.
+_CHOICES = ("select", "extend_select", "ignore")
+
+
+def load_settings(root: Path, start: Path, options: Options | None = None) -> Settings:
+    """Return the settings for a file or folder of the project at `root`.
+
+    They come from the nearest pyproject.toml at or above `start` that has a table
+    `[tool.remat-migrate]`, and are overridden by the options.
+
+    Raises:
+        SettingsError: the TOML is invalid, a key unknown, or a value of the wrong type.
+    """
+    options = options or Options()
+    folders = () if options.config or options.isolated else (start, *start.parents)
+    found = (file for folder in folders if has_settings(file := folder / _NAME))
+    return settings_in(next(found, None), root, options)
+
+
+def settings_in(config: Path | None, root: Path, options: Options) -> Settings:
+    """Return the settings in a file, overridden by the options.
+
+    Raises:
+        SettingsError: see `load_settings`.
+    """
+    settings = Settings(root=root)
+    if options.config:
+        settings = _extended(options.config, root, Path.cwd(), ())
+    elif config:
+        settings = _extended(config, root, config.parent, ())
+    for text in options.overrides:
+        table = _override(text)
+        if "extend" in table:
+            raise SettingsError("--config: extend cannot be overridden")
+        settings = _with_table(settings, table, "--config", Path.cwd())
+    return with_options(settings, options)
+
+
+def _override(text: str) -> dict[str, object]:
+    """Parse a TOML pair KEY=VALUE."""
+    try:
+        return _parsed(text.encode(errors="surrogateescape"), "--config")
+    except SettingsError as error:
+        key, _, value = text.partition("=")
+        if not re.fullmatch(r"\s*[\w.-]+\s*", value):
+            raise
+        quoted = f'{key.strip()}="{value.strip()}"'
+        raise SettingsError(f"{error}; quote strings: --config '{quoted}'") from error
+
+
+def has_settings(config: Path) -> bool:
+    """Return whether a pyproject.toml exists and has a table for this tool.
+
+    Raises:
+        SettingsError: it cannot be read, or is not valid TOML.
+    """
+    return _read_table(config) is not None
+
+
+def _extended(config: Path, root: Path, base: Path, above: tuple[Path, ...]) -> Settings:
+    """Return the settings in a file and the files that it extends."""
+    from .keys import TABLE, Key  # not needed where there are no settings
+
+    if config in above:
+        circle = " extends ".join(map(str, (*above[above.index(config) :], config)))
+        raise SettingsError(f"circular configuration: {circle}")
+    try:
+        table = _read_table(config, is_named=True) or {}
+    except SettingsError as error:
+        if not above:
+            raise
+        raise SettingsError(f"{error} ({above[-1]} extends it)") from error
+    settings = Settings(root=root)
+    if "extend" in table:
+        text = Key(str(config), base, f"{TABLE}.extend").text(table["extend"])
+        named = Path(os.path.normpath(base / Path(text).expanduser()))
+        settings = _extended(named, root, named.parent, (*above, config))
+    return replace(_with_table(settings, table, str(config), base), config=config)
+
+
+def _with_table(
+    settings: Settings, table: Mapping[str, object], origin: str, base: Path
+) -> Settings:
+    """Override settings with a table of them.
+
+    `select` replaces every choice of rules; otherwise `extend-select` and `ignore` add to it.
+    Tables are merged, except for `per-file-ignores`.
+    """
+    from .keys import SETTINGS, TABLE, Key
+
+    Key(origin, base, TABLE).table(table, SETTINGS)
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        parse = SETTINGS[name].parse
+        assert parse is not None
+        values[name.replace("-", "_")] = parse(Key(origin, base, f"{TABLE}.{name}"), value)
+    values.pop("extend", None)
+    if "exclude" in values:
+        values["exclude"] = _globs(base, values["exclude"])
+    if more := values.pop("extend_exclude", ()):
+        values["exclude"] = (*values.get("exclude", settings.exclude), *_globs(base, more))
+    if "select" in values:
+        settings = replace(settings, **dict.fromkeys(_CHOICES, ()))  # type: ignore[arg-type]
+    for name in ("extend_select", "ignore"):
+        if name in values:
+            values[name] = getattr(settings, name) + values[name]
+    for name in ("verify", "measure"):
+        if name in values:
+            values[name] = {**getattr(settings, name), **values[name]}
+    for name in ("wrappers", "scans"):
+        if name in values:
+            values[name] = _merged(values[name], getattr(settings, name))
+    return replace(settings, **values)
+
+
+def _globs(base: Path, patterns: tuple[str, ...]) -> tuple[Globs, ...]:
+    return (Globs(base, patterns),) if patterns else ()
+
+
+def _merged(wrappers: Iterable[Any], others: Iterable[Any]) -> tuple[Any, ...]:
+    """Return wrappers by name, the first of each."""
+    found: dict[str, Any] = {}
+    for one in (*wrappers, *others):
+        found.setdefault(one.name, one)
+    return tuple(found.values())
+
+
+def _read_table(config: Path, *, is_named: bool = False) -> dict[str, object] | None:
+    """Return the settings table of a file; None without file or table.
+
+    Args:
+        config: the file.
+        is_named: whether the user named the file, which must exist, and may consist of the table
+            alone unless it is a pyproject.toml.
+    """
+    try:
+        data = read_regular(config)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if not is_named:
+            return None
+        raise SettingsError(f"{config}: no such file") from error
+    except OSError as error:
+        raise SettingsError(f"{config}: cannot be read: {error.strerror or error}") from error
+    is_bare = is_named and config.name != _NAME
+    # Skip parsing, and errors, in the many files that have no settings for this tool.
+    if not is_bare and b"remat-migrate" not in data:
+        return None
+    document = _parsed(data, str(config))
+    tools = document.get("tool", {})
+    if not isinstance(tools, dict) or "remat-migrate" not in tools:
+        return document if is_bare else None
+    from .keys import TABLE, Key
+
+    return Key(str(config), config.parent, TABLE).table(tools["remat-migrate"])
+
+
+def _parsed(data: bytes, origin: str) -> dict[str, object]:
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode())
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{origin}: is not valid UTF-8: {error}") from error
+    except ValueError as error:  # also of numbers with thousands of digits
+        raise SettingsError(f"{origin}: is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{origin}: is nested too deeply") from error

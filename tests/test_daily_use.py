@@ -1,0 +1,229 @@
+"""Options for daily use, as the program behaves with them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support import cli, read_files, write_files
+
+CODE = """\
+import jax
+from jax.ad_checkpoint import checkpoint  # type: ignore
+
+f = jax.checkpoint(  # noqa: E501
+    abs, concrete=True
+)
+g = jax.checkpoint(abs, concrete=True)
+h = 1; s = (jax.checkpoint(abs, concrete=True),
+    jax.checkpoint(abs, concrete=True), '''
+a''' + str(jax.checkpoint(abs, concrete=True)), 2)
+"""
+SUPPRESSED = """\
+import jax
+from jax.ad_checkpoint import checkpoint  # type: ignore  # noqa: RMT103
+
+f = jax.checkpoint(  # noqa: E501, RMT101
+    abs, concrete=True
+)
+g = jax.checkpoint(abs, concrete=True)  # noqa: RMT101
+h = 1; s = (jax.checkpoint(abs, concrete=True),  # noqa: RMT101
+    jax.checkpoint(abs, concrete=True), '''
+a''' + str(jax.checkpoint(abs, concrete=True)), 2)
+"""
+ADVICE = "import jax\n\ng = jax.grad(jax.checkpoint(lambda x: x.sum()))\n"
+
+
+def notebook(*cells: str) -> str:
+    shared = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    sources = [{**shared, "id": f"c{n}", "source": [cell]} for n, cell in enumerate(cells)]
+    return json.dumps({"cells": sources, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_add_noqa_suppresses_everything_once(tmp_path: Path) -> None:
+    cells = ("import jax\n%matplotlib inline\nf = jax.checkpoint(abs, concrete=True)", "f  # keep")
+    files = {"pyproject.toml": "", "m.py": CODE, "n.ipynb": notebook(*cells)}
+    write_files(tmp_path, files)
+    ran = cli(tmp_path, "--add-noqa")
+    assert (ran.code, ran.out, ran.err) == (0, "", "Added 5 noqa comments.\n")
+    assert (tmp_path / "m.py").read_text() == SUPPRESSED
+    written = json.loads((tmp_path / "n.ipynb").read_text())
+    assert written["cells"][0]["source"] == [cells[0] + "  # noqa: RMT101"]
+    assert written["cells"][1]["source"] == [cells[1]]
+    before = read_files(tmp_path)
+    assert cli(tmp_path, "--add-noqa").err == "Added 0 noqa comments.\n"
+    assert read_files(tmp_path) == before
+    assert cli(tmp_path).code == 0
+    assert cli(tmp_path, "undo").code == 0
+    assert (tmp_path / "m.py").read_text() == CODE
+
+
+def test_add_noqa_says_what_it_cannot_suppress(tmp_path: Path) -> None:
+    write_files(tmp_path, {"pyproject.toml": "", "run.sh": "export JAX_NEW_CHECKPOINT=0\n"})
+    ran = cli(tmp_path, "--add-noqa")
+    assert "warning: run.sh:1:8: RMT102 cannot be suppressed by a comment; use per-file" in ran.err
+    assert "cannot be combined" in cli(tmp_path, "--add-noqa", "--fix").err
+
+
+def test_fix_only_reports_no_leftovers(tmp_path: Path) -> None:
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": CODE + ADVICE})
+    ran = cli(tmp_path, "--fix-only", "--fail-on", "note")
+    assert (ran.code, ran.out) == (0, "Fixed 6: 5 RMT101, 1 RMT103.\n")
+    assert cli(tmp_path, "--fail-on", "note").code == 1
+
+
+def test_unsafe_fixes_alone_changes_nothing_and_says_so(tmp_path: Path) -> None:
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": ADVICE})
+    note = "note: --unsafe-fixes changes no files without --fix or --diff\n"
+    assert cli(tmp_path, "--unsafe-fixes").err == note
+    assert cli(tmp_path, "--unsafe-fixes", "--diff").err != note
+
+
+def test_quiet_prints_findings_only(tmp_path: Path) -> None:
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": CODE, "docs/a.sh": "true\n"})
+    loud = cli(tmp_path, "--output-format", "concise", "m.py", "docs")
+    ran = cli(tmp_path, "-q", "check", "--output-format", "concise", "m.py", "docs")
+    assert ran.code == loud.code == 1
+    assert ran.out.splitlines() == loud.out.splitlines()[:-1]
+    assert loud.err == "warning: no Python files under docs; checked 1 other file\n"
+    assert ran.err == ""
+    assert cli(tmp_path, "-q", "docs").out == ""
+    # Errors are never hidden.
+    assert cli(tmp_path, "-q", "gone.py").err
+
+
+def test_verbose_says_what_is_checked_with_what(tmp_path: Path) -> None:
+    table = '[tool.remat-migrate]\nselect = ["RMT103"]\n'
+    write_files(tmp_path, {"pyproject.toml": table, "m.py": CODE, "a/pyproject.toml": table})
+    (tmp_path / "a/m.py").write_text(CODE)
+    err = cli(tmp_path, "-v", ".").err
+    for folder in (tmp_path, tmp_path / "a"):
+        assert f"debug: settings for {folder}: {folder}/pyproject.toml\n" in err
+    assert "debug: rules: RMT000, RMT103\n" in err
+    assert "cannot be combined" in cli(tmp_path, "-q", "-v").err
+
+
+def test_color_takes_precedence_over_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": CODE})
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in cli(tmp_path, "m.py").out
+    assert "\x1b[31;1mRMT101" in cli(tmp_path, "m.py", "--color", "always").out
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" in cli(tmp_path, "m.py").out
+    assert "\x1b" not in cli(tmp_path, "m.py", "--color", "never").out
+
+
+def test_safe_and_unsafe_fixes_differ_in_color(tmp_path: Path) -> None:
+    loop = (
+        "import jax\n\n\ndef loss(x):\n"
+        "    body = jax.checkpoint(lambda c, _: (c * 2, None))\n"
+        "    return jax.lax.scan(body, x, None, length=5)[0]\n\n\ng = jax.grad(loss)\n"
+    )
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": CODE + loop})
+    out = cli(tmp_path, "--color", "always").out
+    assert "\x1b[32msafe fix\x1b[0m" in out
+    assert "\x1b[33;1munsafe fix\x1b[0m" in out.replace("advice, ", "")
+
+
+def test_fixes_are_shown_as_diffs_on_request(tmp_path: Path) -> None:
+    caller = "from m import block\n\ny = block(1.0, on=True)\n"
+    code = (
+        "import jax\n\n\ndef _block(x, on):\n    return x if on else -x\n\n\n"
+        "block = jax.checkpoint(_block, concrete=True)\n"
+    )
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": code, "n.py": caller})
+    out = cli(tmp_path, "--show-diffs").out
+    assert (
+        "8 - block = jax.checkpoint(_block, concrete=True)\n"
+        "  + block = jax.checkpoint(_block, static_argnums=(1,))\n"
+        "  ::: n.py\n"
+        "3 - y = block(1.0, on=True)\n"
+        "  + y = block(1.0, True)\n"
+    ) in out
+    assert " + " not in cli(tmp_path).out
+
+
+def test_diffs_of_notebooks_stay_within_their_cells(tmp_path: Path) -> None:
+    cells = ("import jax\n%time\nfrom jax.ad_checkpoint import remat\n", "%time\nremat(abs)")
+    write_files(tmp_path, {"pyproject.toml": "", "n.ipynb": notebook(*cells)})
+    out = cli(tmp_path, "--show-diffs").out
+    assert "3 - from jax.ad_checkpoint import remat\n  + from jax import remat\n\n" in out
+    # A new import is a new line of another cell.
+    cells = ("import jax\n%time\n", "f = jax.checkpoint(abs, concrete=True)\n")
+    write_files(tmp_path, {"n.ipynb": notebook(*cells)})
+    out = cli(tmp_path, "--show-diffs").out
+    assert "  + from functools import wraps\n" in out
+    assert "1 - f = jax.checkpoint(abs, concrete=True)\n" in out
+
+
+def test_rules_as_json(tmp_path: Path) -> None:
+    rules = json.loads(cli(tmp_path, "explain", "--all", "--output-format", "json").out)
+    assert rules == json.loads(cli(tmp_path, "rules", "--output-format", "json").out)
+    by_code = {rule["code"]: rule for rule in rules}
+    assert [*by_code] == sorted(by_code)
+    one = json.loads(cli(tmp_path, "explain", "RMT304", "--output-format", "json").out)
+    assert one == by_code["RMT304"]
+    assert (one["name"], one["fix_safety"], one["severity"]) == (
+        "prevent-cse-in-scan",
+        "unsafe",
+        "note",
+    )
+    assert by_code["RMT205"]["fix_safety"] is None
+    assert all(rule["summary"] and "\n" not in rule["summary"] for rule in rules)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["ex"], {"explain"}),
+        (["--fix-o"], {"--fix-only"}),
+        (["check", "--output-format", "s"], {"sarif"}),
+        (["src", "--output-format", "git"], {"github", "gitlab"}),
+        (["--select", "RMT103,RMT10"], {f"RMT103,RMT10{n}" for n in range(1, 5)}),
+        (["explain", "RMT205"], {"RMT205"}),
+    ],
+)
+def test_shells_complete_commands_formats_and_codes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: set[str]
+) -> None:
+    monkeypatch.setenv("_REMAT_MIGRATE_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", " ".join(["remat-migrate", *words]))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    found = dict(line.split(",", 1)[::-1] for line in cli(tmp_path).out.splitlines())
+    assert {value for value, kind in found.items() if kind == "plain"} == expected
+
+
+def test_watch_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    ran = cli(tmp_path, "--watch")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: --watch requires watchfiles; run: pip install 'remat-migrate[watch]'\n",
+    )
+
+
+def test_watch_checks_again_after_a_change(tmp_path: Path) -> None:
+    pytest.importorskip("watchfiles")
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": "x = 1\n"})
+    log = tmp_path / "log"
+    with log.open("w") as stream:
+        command = [sys.executable, "-m", "remat_migrate", "--watch", "--output-format", "concise"]
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=stream, stderr=stream)
+    try:
+        for text, expected in (("", "No findings in 2 files."), (CODE, "Found 6 in 1 file")):
+            end = time.monotonic() + 20
+            while expected not in log.read_text() and time.monotonic() < end:
+                if text:
+                    (tmp_path / "m.py").write_text(text)
+                time.sleep(0.3)
+            assert expected in log.read_text()
+    finally:
+        process.terminate()
+        process.wait()
