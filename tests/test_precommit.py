@@ -232,6 +232,8 @@ def test_file_names_and_types(repository: Repository) -> None:
         "script": f"#!/bin/sh\nexport {flagged}\npython train.py\n",
         "Dockerfile": f'FROM python\nENV {flagged}\nCMD ["python"]\n',
         ".env": f"{flagged}\nA=1\n",
+        ".env.local": f"{flagged}\nA=1\n",
+        "deploy/prod.env": f"{flagged}\nA=1\n",
         ".github/ci.yml": "env:\n  JAX_NEW_CHECKPOINT: 0\n  A: 1\n",
         "notes.txt": flagged,
     }
@@ -240,7 +242,7 @@ def test_file_names_and_types(repository: Repository) -> None:
     (repository.folder / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     git(repository.folder, "add", "--all")
     code, printed = repository.run()
-    assert (code, "Fixed 7: 2 RMT101, 5 RMT102." in printed) == (1, True), printed
+    assert (code, "Fixed 9: 2 RMT101, 7 RMT102." in printed) == (1, True), printed
     for name in files:
         assert (flagged in repository.text(name)) == (name == "notes.txt"), name
         assert "concrete" not in repository.text(name), name

@@ -21,11 +21,14 @@ from ..suppressions import SuppressionRule, suppression
 from ..text import Edit, SourceFile, Span, apply_edits
 from .diagnostics import Abilities, diagnostic
 from .documents import Document
-from .positions import range_of, touches
+from .notebooks import cell_texts
+from .positions import location, range_of, touches
 from .projects import ProjectView
 
 EXPLAIN = "remat-migrate.explain"
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.remat-migrate"
+# What an editor asks for when it saves a notebook.
+NOTEBOOK_FIX_ALL = f"notebook.{FIX_ALL}"
 _QUICK_FIX = types.CodeActionKind.QuickFix
 
 Edits = Mapping[Path, Sequence[Edit]]
@@ -47,31 +50,28 @@ class ActionContext:
     documents: Mapping[Path, Document]
     can: Abilities
 
-    def uri(self, path: Path) -> str:
-        """Return the editor's name for a file."""
-        return uri_at(self.documents, path)
-
-
-def uri_at(documents: Mapping[Path, Document], path: Path) -> str:
-    """Return the editor's name for a file, which for an open file is as the editor wrote it."""
-    return documents[path].uri if path in documents else path.as_uri()
+    def locate(self, source: SourceFile, span: Span) -> types.Location:
+        """Return where the editor shows a span of a file."""
+        return location(self.documents.get(source.path), source, span, self.can.codec)
 
 
 def code_actions(
-    scope: ActionContext, document: Document, context: types.CodeActionContext, place: types.Range
+    scope: ActionContext, document: Document, context: types.CodeActionContext, at: types.Location
 ) -> list[types.CodeAction]:
     """Return the actions at a place in a document, of the kinds that the editor asks for."""
     actions: list[types.CodeAction] = []
     if document.path in scope.view.outdated:
         return actions
     for finding in scope.view.findings(document.path):
-        if touches(range_of(finding.source, finding.span, scope.can.codec), place):
+        if touches(scope.locate(finding.source, finding.span), at):
             if _is_asked_for(_QUICK_FIX, context.only):
                 actions += _quick_fixes(scope, finding)
             if not context.only and finding.code in scope.rules:
                 actions.append(_explain(scope, finding))
-    if _is_asked_for(FIX_ALL, context.only) and _is_fixable(scope, document):
-        actions += _fix_all(scope, document, context)
+    kinds = (FIX_ALL, NOTEBOOK_FIX_ALL) if document.cells else (FIX_ALL,)
+    kind = next((one for one in kinds if _is_asked_for(one, context.only)), None)
+    if kind is not None and _is_fixable(scope, document):
+        actions += _fix_all(scope, document, context, kind)
     return actions
 
 
@@ -90,7 +90,7 @@ def fix_all_edit(scope: ActionContext, document: Document) -> types.WorkspaceEdi
 
 def _quick_fixes(scope: ActionContext, finding: Finding) -> Iterator[types.CodeAction]:
     rule = scope.rules.get(finding.code)
-    shown = [diagnostic(finding, rule, scope.uri, scope.can)]
+    shown = [diagnostic(finding, rule, scope.locate, scope.can)]
     if edit := _fix_edit(scope, finding):
         assert finding.fix is not None
         is_safe = finding.fix.safety is Safety.SAFE
@@ -114,7 +114,7 @@ def _quick_fixes(scope: ActionContext, finding: Finding) -> Iterator[types.CodeA
 
 def _explain(scope: ActionContext, finding: Finding) -> types.CodeAction:
     title = f"Explain {finding.code} ({finding.name})"
-    shown = diagnostic(finding, scope.rules[finding.code], scope.uri, scope.can)
+    shown = diagnostic(finding, scope.rules[finding.code], scope.locate, scope.can)
     command = types.Command(title, EXPLAIN, arguments=[finding.code])
     return types.CodeAction(title, diagnostics=[shown], command=command)
 
@@ -157,12 +157,12 @@ def _is_fixable(scope: ActionContext, document: Document) -> bool:
 
 
 def _fix_all(
-    scope: ActionContext, document: Document, context: types.CodeActionContext
+    scope: ActionContext, document: Document, context: types.CodeActionContext, kind: str
 ) -> Iterator[types.CodeAction]:
     """Yield the action that makes all safe fixes; computing its edit is slow."""
     action = types.CodeAction(
         "remat-migrate: apply all safe fixes",
-        kind=FIX_ALL,
+        kind=kind,
         data={"uri": document.uri, "version": document.version},
     )
     if not scope.can.resolve_edits:
@@ -194,36 +194,49 @@ def _workspace_edit(
     """Return edits of files as an edit of the workspace; None if there are none.
 
     There is none either if a document has changed since the analysis. In a notebook the edits are
-    of the file on disk, which the editor has open.
+    of its cells if the editor shows them, else of the file on disk.
     """
-    edits = {path: _of_file(sources[path], here) for path, here in edits.items()}
-    sources = {path: source.on_disk for path, source in sources.items()}
-    by_path = {path: tuple(here) for path, here in edits.items() if here}
+    by_path = {path: here for path, here in edits.items() if here}
     if not by_path or not all(_is_unchanged(scope, path, sources[path]) for path in by_path):
         return None
     changes = {
-        path: [_text_edit(scope, sources[path], edit) for edit in here]
-        for path, here in by_path.items()
+        uri: (version, [_text_edit(scope, source, edit) for edit in here])
+        for path, edited in by_path.items()
+        for uri, version, source, here in _in_texts(scope, path, sources[path], edited)
+        if here
     }
+    if not changes:
+        return None
     if not scope.can.versioned_edits:
-        return types.WorkspaceEdit({scope.uri(path): here for path, here in changes.items()})
+        return types.WorkspaceEdit({uri: here for uri, (_, here) in changes.items()})
     return types.WorkspaceEdit(
         document_changes=[
             types.TextDocumentEdit(
-                types.OptionalVersionedTextDocumentIdentifier(
-                    scope.uri(path),
-                    scope.documents[path].version if path in scope.documents else None,
-                ),
-                list(here),
+                types.OptionalVersionedTextDocumentIdentifier(uri, version), list(here)
             )
-            for path, here in changes.items()
+            for uri, (version, here) in changes.items()
         ]
     )
 
 
 def _is_unchanged(scope: ActionContext, path: Path, source: SourceFile) -> bool:
     document = scope.documents.get(path)
-    return document is None or document.source.on_disk.text == source.text
+    return document is None or document.source.on_disk.text == source.on_disk.text
+
+
+def _in_texts(
+    scope: ActionContext, path: Path, source: SourceFile, edits: Sequence[Edit]
+) -> Iterator[tuple[str, int | None, SourceFile, Sequence[Edit]]]:
+    """Yield the URI, version, text, and edits of each text that the editor has for a file."""
+    document = scope.documents.get(path)
+    if document is not None and document.cells:
+        after = cell_texts(source.replaced(apply_edits(source.text, edits)))
+        for cell, text in zip(document.cells, after, strict=True):
+            edited = SourceFile(path, text)
+            yield cell.uri, cell.version, cell.source, _line_edits(cell.source, edited)
+        return
+    uri, version = (document.uri, document.version) if document else (path.as_uri(), None)
+    yield uri, version, source.on_disk, _of_file(source, edits)
 
 
 def _of_file(source: SourceFile, edits: Sequence[Edit]) -> Sequence[Edit]:

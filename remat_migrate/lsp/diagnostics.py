@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
@@ -13,7 +12,7 @@ from pygls.workspace import PositionCodec
 
 from ..rule import Finding, Rule, Severity
 from ..suppressions import SuppressionRule
-from .positions import range_of
+from ..text import SourceFile, Span
 
 _SEVERITIES: Mapping[Severity, types.DiagnosticSeverity] = {
     "error": types.DiagnosticSeverity.Error,
@@ -68,7 +67,7 @@ def abilities(client: types.ClientCapabilities, codec: PositionCodec) -> Abiliti
 def diagnostic(
     finding: Finding,
     rule: Rule | None,
-    uri: Callable[[Path], str],
+    locate: Callable[[SourceFile, Span], types.Location],
     can: Abilities,
 ) -> types.Diagnostic:
     """Return a finding as a diagnostic.
@@ -76,23 +75,18 @@ def diagnostic(
     Args:
         finding: the finding.
         rule: its rule, if it is known.
-        uri: returns the editor's name for a file.
+        locate: returns where the editor shows a span of a file.
         can: what the editor supports.
     """
     related = None
     if can.related and finding.related:
         related = [
-            types.DiagnosticRelatedInformation(
-                types.Location(
-                    uri(place.source.path), range_of(place.source, place.span, can.codec)
-                ),
-                place.message,
-            )
+            types.DiagnosticRelatedInformation(locate(place.source, place.span), place.message)
             for place in dict.fromkeys(finding.related)
         ]
     is_unnecessary = can.unnecessary and isinstance(rule, SuppressionRule)
     return types.Diagnostic(
-        range=range_of(finding.source, finding.span, can.codec),
+        range=locate(finding.source, finding.span).range,
         message=_message(finding),
         severity=_SEVERITIES[finding.severity],
         code=finding.code,

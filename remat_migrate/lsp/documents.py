@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,23 @@ from ..errors import SourceError
 from ..text import SourceFile, read_source
 from ..text.source_file import may_be_notebook
 
-# An editor may send lone surrogates, which no encoding can represent.
+# An editor may send them.
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of an open notebook.
+
+    Attributes:
+        uri: the editor's name for it.
+        version: the editor's version.
+        source: the path of the notebook, and the text of the cell.
+    """
+
+    uri: str
+    version: int
+    source: SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +48,7 @@ class Document:
         source: its path and text.
         python: whether it is Python.
         is_settled: whether it was just opened or saved, so that the user is not typing.
+        cells: the cells of a notebook that the editor shows as such.
     """
 
     uri: str
@@ -40,6 +56,14 @@ class Document:
     source: SourceFile
     python: bool
     is_settled: bool
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def versions(self) -> Mapping[str, int | None]:
+        """The versions of its texts by URI: its own, or those of its cells."""
+        if self.cells:
+            return {cell.uri: cell.version for cell in self.cells}
+        return {self.uri: self.version}
 
     @property
     def path(self) -> Path:
@@ -80,7 +104,7 @@ def document(
     path = path_of(uri, folders, language)
     if path is None or _is_installed(path):
         return None
-    text = _SURROGATE.sub("\ufffd", text)
+    text = valid_text(text)
     if may_be_notebook(path):
         source = _notebook(path, text)
         return None if source is None else Document(uri, version, source, True, is_settled)
@@ -89,6 +113,11 @@ def document(
         return None
     python = is_python(path) or language == "python"
     return Document(uri, version, SourceFile(path, text), python, is_settled)
+
+
+def valid_text(text: str) -> str:
+    """Replace lone surrogates, which no encoding can represent."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def _notebook(path: Path, text: str) -> SourceFile | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -22,11 +23,20 @@ from ..report.pages.rule_page import rule_page, rule_summary
 from ..report.terminal.display import Screen
 from ..report.terminal.explain import unmarked
 from ..rule import Rule
-from .actions import EXPLAIN, FIX_ALL, ActionContext, code_actions, fix_all_edit, uri_at
+from ..text import SourceFile, Span
+from .actions import (
+    EXPLAIN,
+    FIX_ALL,
+    NOTEBOOK_FIX_ALL,
+    ActionContext,
+    code_actions,
+    fix_all_edit,
+)
 from .diagnostics import Abilities, abilities, diagnostic
 from .document_scheduler import DocumentScheduler
 from .documents import Document, document, path_of
-from .positions import range_of, touches
+from .notebooks import Notebook
+from .positions import location, touches
 from .projects import ProjectError, ProjectView
 
 _NAME = "remat-migrate"
@@ -70,30 +80,39 @@ class Server(LanguageServer):
         scheduler: the open documents.
         can: what the editor supports.
         rules: all rules by code.
+        notebooks: the open notebooks that the editor shows as cells, by URI.
         was_shut_down: whether the editor sent `shutdown` before `exit`.
     """
 
     def __init__(self) -> None:
         # Full texts: pygls would place partial changes with form feeds as line ends.
-        super().__init__(_NAME, __version__, types.TextDocumentSyncKind.Full)
+        super().__init__(
+            _NAME,
+            __version__,
+            types.TextDocumentSyncKind.Full,
+            # All cells, so that their numbers are those that the user sees.
+            types.NotebookDocumentSyncOptions(
+                [types.NotebookDocumentFilterWithNotebook("jupyter-notebook")], save=True
+            ),
+        )
         self.scheduler = DocumentScheduler(self.show, self.report)
         self.can = Abilities()
         self.rules: dict[str, Rule] = {}
+        self.notebooks: dict[str, Notebook] = {}
         self.was_shut_down = False
         self._reported: set[tuple[Path, str]] = set()
         self._pages: tempfile.TemporaryDirectory[str] | None = None
 
     def show(self, document: Document, view: ProjectView) -> None:
         """Publish the findings in a document."""
-        if view.is_current(document.path):
-            self.publish(
-                document.uri,
-                document.version,
-                [
-                    diagnostic(finding, self.rules.get(finding.code), self.uri, self.can)
-                    for finding in view.findings(document.path)
-                ],
-            )
+        if not view.is_current(document.path):
+            return
+        found: dict[str, list[types.Diagnostic]] = {uri: [] for uri in document.versions}
+        for finding in view.findings(document.path):
+            shown = diagnostic(finding, self.rules.get(finding.code), self.locate, self.can)
+            found[self.locate(finding.source, finding.span).uri].append(shown)
+        for uri, diagnostics in found.items():
+            self.publish(uri, document.versions[uri], diagnostics)
 
     def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
         """Replace the diagnostics of a document."""
@@ -125,9 +144,10 @@ class Server(LanguageServer):
         """Show a message to the user."""
         self.window_show_message(types.ShowMessageParams(kind, text))
 
-    def uri(self, path: Path) -> str:
-        """Return the editor's name for a file."""
-        return uri_at(self.scheduler.documents, path)
+    def locate(self, source: SourceFile, span: Span) -> types.Location:
+        """Return where the editor shows a span of a file."""
+        document = self.scheduler.documents.get(source.path)
+        return location(document, source, span, self.can.codec)
 
     def page(self, rule: Rule) -> Path:
         """Return a file with a rule's documentation, which exists as long as the server."""
@@ -151,9 +171,24 @@ class Server(LanguageServer):
         if one is not None:
             self.scheduler.put(one)
 
+    def update_notebook(self, notebook: Notebook, *, settled: bool) -> None:
+        """Take the newest cells of a notebook."""
+        one = notebook.document(self.scheduler.folders, is_settled=settled)
+        if one is not None:
+            self.scheduler.put(one)
+
     def opened(self, uri: str) -> Document | None:
-        """Return the open document with a URI."""
-        return next((one for one in self.scheduler.documents.values() if one.uri == uri), None)
+        """Return the open document that has a URI, or a cell that has it."""
+        documents = self.scheduler.documents.values()
+        return next((one for one in documents if uri == one.uri or uri in one.versions), None)
+
+    def forget(self, uri: str) -> None:
+        """Close a document and clear its diagnostics."""
+        one = self.opened(uri)
+        if one is not None:
+            self.scheduler.remove(one.path)
+            for text in one.versions:
+                self.publish(text, None, [])
 
     async def action_context(self, uri: str) -> tuple[Document, ActionContext] | None:
         """Return an open document and an analysis of its current text."""
@@ -174,6 +209,8 @@ def serve() -> int:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.stack_size(_STACK_BYTES)
+    # It would log each edit of a notebook cell as unsupported; `Notebook` applies these itself.
+    logging.getLogger("pygls.workspace.text_document").setLevel(logging.CRITICAL)
     server = make_server()
     messages = MessageStream(sys.stdin.buffer)
     server.start_io(messages, out)  # type: ignore[arg-type]  # it calls only these two
@@ -186,6 +223,7 @@ def make_server() -> Server:
     server = Server()
     _register_lifecycle(server)
     _register_documents(server)
+    _register_notebooks(server)
     _register_requests(server)
     return server
 
@@ -240,17 +278,39 @@ def _register_documents(server: Server) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-        one = ls.opened(params.text_document.uri)
-        if one is not None:
-            ls.scheduler.remove(one.path)
-            ls.publish(one.uri, None, [])
+        ls.forget(params.text_document.uri)
+
+
+def _register_notebooks(server: Server) -> None:
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def open_(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
+        notebook = ls.notebooks[params.notebook_document.uri] = Notebook(params)
+        ls.update_notebook(notebook, settled=True)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def change(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
+        notebook = ls.notebooks[params.notebook_document.uri]
+        for uri in notebook.change(params, ls.can.codec):
+            ls.publish(uri, None, [])
+        ls.update_notebook(notebook, settled=False)
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
+    def save(ls: Server, params: types.DidSaveNotebookDocumentParams) -> None:
+        ls.update_notebook(ls.notebooks[params.notebook_document.uri], settled=True)
+        ls.scheduler.analyse_all()
+
+    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def close(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
+        del ls.notebooks[params.notebook_document.uri]
+        ls.forget(params.notebook_document.uri)
 
 
 def _register_requests(server: Server) -> None:
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION,
         types.CodeActionOptions(
-            code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True
+            code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL, NOTEBOOK_FIX_ALL],
+            resolve_provider=True,
         ),
     )
     async def actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction] | None:
@@ -258,9 +318,8 @@ def _register_requests(server: Server) -> None:
         if found is None:
             return None
         one, scope = found
-        return await ls.scheduler.run(
-            lambda: code_actions(scope, one, params.context, params.range)
-        )
+        at = types.Location(params.text_document.uri, params.range)
+        return await ls.scheduler.run(lambda: code_actions(scope, one, params.context, at))
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(ls: Server, action: types.CodeAction) -> types.CodeAction:
@@ -278,13 +337,14 @@ def _register_requests(server: Server) -> None:
         if found is None:
             return None
         one, scope = found
-        codec = ls.can.codec
-        cursor = types.Range(params.position, params.position)
+        cursor = types.Location(
+            params.text_document.uri, types.Range(params.position, params.position)
+        )
         here = [
             finding
             for finding in scope.view.findings(one.path)
             if finding.code in ls.rules
-            and touches(range_of(finding.source, finding.span, codec), cursor)
+            and touches(scope.locate(finding.source, finding.span), cursor)
         ]
         if not here or one.path in scope.view.outdated:
             return None
@@ -292,7 +352,7 @@ def _register_requests(server: Server) -> None:
         text = "\n\n---\n\n".join(rule_summary(ls.rules[code]) for code in codes)
         return types.Hover(
             types.MarkupContent(types.MarkupKind.Markdown, text),
-            range_of(here[0].source, here[0].span, codec),
+            scope.locate(here[0].source, here[0].span).range,
         )
 
     @server.command(EXPLAIN)

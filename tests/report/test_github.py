@@ -68,7 +68,7 @@ def test_annotation() -> None:
     one = found(message="50% of `x::y`,\ngone", fix=fix, reason="because\nso")
     assert list(github.render(Report((one,), 1, FOLDER), Screen())) == [
         "::error title=RMT101 concrete-option,file=src/a%2Cb.py,line=1,endLine=1,col=1,endColumn=5"
-        "::src/a,b.py:1:1: RMT101 50%25 of `x::y`,␊gone%0ASafe fix: use g%0Abecause%0Aso"
+        "::50%25 of `x::y`,␊gone%0ASafe fix: use g%0Abecause%0Aso"
     ]
     [(command, properties, _)] = annotated(
         Report((found(span=Span(5, 9), severity="note"),), 1, FOLDER)
@@ -113,7 +113,7 @@ def test_hostile_text_in_annotations(report: Report) -> None:
         name = finding.path
         inside = name.relative_to(FOLDER) if name.is_relative_to(FOLDER) else name
         assert properties["file"] == printable(inside.as_posix())
-        assert f": {finding.code} {printable(finding.message)}"[:3000] in message
+        assert message.startswith(printable(finding.message)[:3000])
 
 
 def rows(text: str) -> list[list[str]]:

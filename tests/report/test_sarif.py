@@ -172,7 +172,7 @@ def test_rule_descriptors() -> None:
     shown = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in shown] == [rule.code for rule in rules]
     for rule, description in zip(rules, shown, strict=True):
-        assert description["shortDescription"]["text"].endswith("."), rule.code
+        assert description["shortDescription"]["text"].lower() == rule.name.replace("-", " ")
         assert len(description["fullDescription"]["text"]) <= 1024
         assert "## What it does" in description["help"]["markdown"]
         assert rule.wrong[0].before.strip() in description["help"]["markdown"]

@@ -24,7 +24,6 @@ from .shared import (
     file_uri,
     fix_lines,
     on_disk,
-    place,
     portable_path,
     region,
     repository,
@@ -105,9 +104,9 @@ def _annotation(finding: Finding, folder: Path) -> str:
     }
     if at.line == at.end_line:  # GitHub rejects columns of a range of lines
         properties |= {"col": at.column, "endColumn": at.end_column}
-    # The log of the job shows the message alone, so it repeats the place and the code.
-    head = f"{place(finding, folder)}: {finding.code} {printable(finding.message)}"
-    message = shorten("\n".join((head, *fix_lines(finding))), _MAX_MESSAGE)
+    # GitHub shows the place and the title, which has the code, above the message.
+    lines = (printable(finding.message), *fix_lines(finding))
+    message = shorten("\n".join(lines), _MAX_MESSAGE)
     settings = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{_COMMANDS[finding.severity]} {settings}::{_data(message)}"
 

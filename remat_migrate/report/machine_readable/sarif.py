@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from ... import __version__
+from ... import HOMEPAGE, __version__
 from ...engine.analyse import Hidden
 from ...engine.fingerprint import Identity, identities
 from ...engine.rules import UNREADABLE
@@ -108,6 +108,7 @@ class _Run:
                     "tool": {
                         "driver": {
                             "name": "remat-migrate",
+                            "informationUri": HOMEPAGE,
                             "version": __version__,
                             "semanticVersion": __version__,
                             "rules": self.rules,

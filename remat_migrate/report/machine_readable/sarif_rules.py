@@ -37,7 +37,7 @@ def _minimal_descriptor(finding: Finding) -> _Object:
     return {
         "id": finding.code,
         "name": finding.name,
-        "shortDescription": {"text": finding.name},
+        "shortDescription": {"text": _title(finding.name)},
         "defaultConfiguration": {"level": finding.severity},
     }
 
@@ -47,7 +47,7 @@ def _descriptor(rule: Rule, precision: str) -> _Object:
     return {
         "id": rule.code,
         "name": rule.name,
-        "shortDescription": {"text": _first_sentence(what) or rule.name},
+        "shortDescription": {"text": _title(rule.name)},
         "fullDescription": {"text": shorten(f"{what} {why}".strip(), _MAX_DESCRIPTION)},
         "help": {"text": "\n".join(explain(rule, Screen())), "markdown": rule_page(rule)},
         **({"helpUri": rule.url} if rule.url else {}),
@@ -73,7 +73,7 @@ def _section(rule: Rule, title: str) -> str:
     return ""
 
 
-def _first_sentence(text: str) -> str:
-    """Return the first sentence of a text, or what introduces its list."""
-    first = re.split(r"(?<=[.:;])\s+(?=[A-Z(1-9-])", text, maxsplit=1)[0]
-    return shorten(re.sub(r"[:;]$", ".", first), _MAX_DESCRIPTION)
+def _title(name: str) -> str:
+    """Return the name of a rule as the title of an alert: `Prevent CSE in scan`."""
+    words = name.replace("-", " ")
+    return re.sub(r"\bcse\b", "CSE", words[:1].upper() + words[1:])
