@@ -192,4 +192,7 @@ def test_workflows_and_actions_are_secure() -> None:
     run("zizmor", "--offline", "--quiet", "--pedantic", "--no-config", *paths, cwd=ROOT)
     for path in (*(ROOT / ".github" / "workflows").iterdir(), ROOT / "action.yml", *examples):
         for used in re.findall(r"uses: (.*)", path.read_text()):
+            if used.startswith("remat-migrate/"):
+                assert f"@v{__version__} " in used, (path.name, used)
+                continue
             assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used), (path.name, used)
