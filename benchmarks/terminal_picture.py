@@ -7,8 +7,10 @@ Runs the commands in a copy of `fixtures/old_trainer`. `--verify` needs jax, fla
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -43,12 +45,27 @@ def picture() -> str:
 
 
 def _output(command: str, folder: Path) -> str:
-    terminal = {"COLUMNS": str(WIDTH), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    """Return what a command prints on a terminal."""
     words = [sys.executable, "-m", *command.replace("-", "_", 1).split()]
-    run = subprocess.run(
-        words, cwd=folder, env={**os.environ, **terminal}, capture_output=True, text=True
+    variables = {"COLUMNS": str(WIDTH), "TERM": "xterm-256color"}
+    reading, writing = pty.openpty()
+    process = subprocess.Popen(
+        words,
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=writing,
+        stderr=subprocess.DEVNULL,
     )
-    return run.stdout
+    os.close(writing)
+    printed = b""
+    # The terminal ends with EIO when the process does.
+    with contextlib.suppress(OSError):
+        while part := os.read(reading, 1 << 16):
+            printed += part
+    os.close(reading)
+    process.wait()
+    return printed.decode().replace("\r\n", "\n")
 
 
 if __name__ == "__main__":

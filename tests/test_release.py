@@ -50,9 +50,12 @@ def run(*command: str | Path, cwd: Path, **variables: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def tracked() -> list[str]:
-    """The files of the repository."""
-    return git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+def tracked(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The files of the repository, of which this may be a copy without git's own."""
+    empty = tmp_path_factory.mktemp("git")
+    git(empty, "init", "-q")
+    at = f"--git-dir={empty / '.git'}", f"--work-tree={ROOT}"
+    return git(ROOT, *at, "ls-files", "--others", "--exclude-standard").splitlines()
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ def fixes_in_editor(run: Run, analysis: Analysis, finding: Finding) -> list[Text
     opened: Mapping[Path, Document] = {one.path: one}
     scope = ActionContext(view, {}, opened, Abilities())
     context = types.CodeActionContext([], only=[types.CodeActionKind.QuickFix])
-    place = range_of(source, finding.span, scope.can.codec)
+    place = types.Location(uri, range_of(source, finding.span, scope.can.codec))
     assert finding.fix is not None
     found = []
     for action in code_actions(scope, one, context, place):

@@ -34,7 +34,8 @@ def inspect_run(
         return CLEAN
     if not files:
         raise UsageError("no files found under the given paths")
-    write_lines(_resolved(Path(files[0]), about.nearest.of(Path(files[0]))), sys.stdout)
+    first = Path(min(about.targets.python, default=files[0]))
+    write_lines(_resolved(first, about.nearest.of(first)), sys.stdout)
     return CLEAN
 
 

@@ -22,8 +22,8 @@ from typing import Any
 
 from remat_migrate.discovery.discover import discover
 from remat_migrate.discovery.listing import run_git
-from remat_migrate.discovery.roots import find_root
-from remat_migrate.settings import load_settings
+from remat_migrate.discovery.survey import nearest_settings
+from remat_migrate.settings import Options
 
 from .syntax import broken_syntax
 from .table import Place, Record
@@ -139,8 +139,7 @@ class _Trial:
 
     def _compare_elsewhere(self, first: Mapping[str, Any]) -> None:
         """Check the same files in another order, from another folder, with another hash seed."""
-        settings = load_settings(find_root([self.copy]), self.copy)
-        targets = discover([self.copy], settings)
+        targets = discover([self.copy], nearest_settings([self.copy], Options()))
         real = Path(os.path.realpath(self.copy)).parent
         named = [str(path.relative_to(real)) for path in (*targets.python, *targets.texts)]
         if not named:

@@ -326,7 +326,7 @@ def test_no_stage_can_be_seen(tmp_path, inside):
         "def layer(p, x):\n    return x @ p\n\n\n"
         f"@jax.checkpoint\ndef loss(p, x):\n    {inside}\n\n\nf = jax.grad(loss)\n"
     )
-    assert "`remat-migrate measure --policies`" in refusal(tmp_path, text, moved)
+    assert "make each stage a function of its arrays" in refusal(tmp_path, text, moved)
 
 
 FLAX = """\
