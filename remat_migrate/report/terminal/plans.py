@@ -31,12 +31,12 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     how = "traced" if plan.bare_compiled is None else "compiled"
     where = f", {devices(plan.devices)}"
     yield screen.paint(f"{title}{of_budget}, {how} with jax {plan.jax}{where}", "bold")
-    yield f"  without checkpoints  {_need(plan.bare, plan)}"
+    yield f"  without checkpoints  {_need(plan.bare, plan)}{_also(plan.bare_compiled)}"
     if plan.checkpoints:
         now = pluralize(plan.checkpoints, "checkpoint")
         yield f"  current              {_need(plan.now, plan)}, {now}"
     difference = _difference(plan.best.promised, plan.best.measured)
-    yield f"  planned              {_need(plan.best.measured, plan)}"
+    yield f"  planned              {_need(plan.best.measured, plan)}{_also(plan.best.compiled)}"
     yield f"  promised             {_need(plan.best.promised, plan)}; measured {difference}"
     yield ""
     if not plan.is_met:
@@ -184,6 +184,10 @@ def rewritten_lines(plan: Plan, cost: Cost) -> Iterator[str]:
 def _peak(plan: Plan) -> str:
     need, bare = plan.best.peak, plan.bare_compiled or plan.bare.peak_bytes
     return f"{size(need)}, {need / max(bare, 1):.0%} of that without checkpoints"
+
+
+def _also(compiled: int | None) -> str:
+    return "" if compiled is None else f"; compiled {size(compiled)}"
 
 
 def _compiled(compiled: int, traced: Need, plan: Plan, name: str) -> str:
