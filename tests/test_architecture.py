@@ -40,6 +40,7 @@ LAYERS = (
     "measure",
     "plan",
     "report",
+    "sweep",
     "cache",
     "lsp",
     "cli",

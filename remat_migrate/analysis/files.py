@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -35,6 +35,7 @@ class Files:
     default, those of the project's environment.
 
     Attributes:
+        linked: the files in which uses of a name are searched: all, or those of a part.
         beyond: what was looked at besides targets and context, and whether the file exists.
         searches: the searches for words, see `searched`.
         looks: the first looks at files, see `looked_at`.
@@ -52,10 +53,12 @@ class Files:
         refused: Mapping[Path, SourceError] | None = None,
         limit: Callable[[Path], int] = lambda path: MAX_BYTES,
         previous: Files | None = None,
+        part: Collection[Path] | None = None,
     ) -> None:
         self.root = root
         self.targets = tuple(dict.fromkeys(targets))
         self.all = tuple(dict.fromkeys((*targets, *context)))
+        self.linked = self.all if part is None else tuple(p for p in self.all if p in part)
         self._search_path = tuple(search_path)
         self._limit = limit
         self._kept: dict[Path, bytes] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,7 +14,7 @@ from ..engine.analyse import Analysis
 from ..engine.check import check_run, fix_in_memory
 from ..engine.run import Run
 from ..report.output import say, screen_of, write_diff, write_lines
-from ..rule import Finding
+from ..rule import Finding, Safety
 from .exit_codes import CLEAN, FINDINGS, SIGNALLED
 from .progress_bar import is_interactive, progress_bar
 from .results import Result, exit_code, report_of
@@ -92,15 +93,27 @@ def show_diff(
     return exit_code(run, result, exit_zero=True) or (FINDINGS if would_change else CLEAN)
 
 
-def check_with_verdicts(run: Run, verify: VerifyOptions) -> Result:
-    """Check the files and verify the fixes without writing them.
+def check_with_fixes(
+    run: Run, verify: VerifyOptions | None, *, unsafe: bool = False
+) -> tuple[Result, bytes]:
+    """Check the files and fix them in memory; return the result, and the fixes as a patch.
+
+    With `verify`, the fixes are verified, and those that change results are not in the patch.
 
     Raises:
         VerificationError: the code cannot be run.
     """
-    outcome, proved, _ = _fixed(run, False, verify)
+    analysis = check_run(run)
+    safeties = {Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}
+    if verify is None and not any(f.fix and f.fix.safety in safeties for f in analysis.findings):
+        return Result(analysis), b""
+    outcome, proved, _ = _fixed(run, unsafe, verify)
     failed = _warn_of_skipped_fixes(run, outcome)
-    return Result(check_run(run), failed=failed, proved=proved)
+    patch = io.BytesIO()
+    stream = io.TextIOWrapper(patch)
+    for change in outcome.changes:
+        write_diff(change.before, change.after, stream)
+    return Result(analysis, failed=failed, proved=proved), patch.getvalue()
 
 
 def _fixed(

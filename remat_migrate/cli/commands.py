@@ -18,14 +18,15 @@ import click
 from .. import __version__
 from ..console import debug, is_verbose
 from ..errors import RematMigrateError, UsageError
-from ..report.outputs import needs_rules, shows_placements
+from ..report.outputs import needs_rules, shows_placements, write_file
 from .default_group import DefaultGroup
 from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, SIGNALLED
 from .jax_commands import measure_command, measure_configured, plan_command, verify_command
-from .options import analysis_options, verify_options
+from .options import analysis_options, check_output, verify_options
 from .output_control import output_control
 from .rule_commands import explain_command, rules_command
 from .run_setup import clean_up_before, set_up_run, verification, with_progress
+from .sweep_command import sweep_command
 
 if TYPE_CHECKING:
     from ..engine.baseline import BaselineChoice
@@ -232,6 +233,15 @@ def _report_nothing(
     is_flag=True,
     help="Do not measure the targets in the settings, which runs the project's code.",
 )
+@click.option(
+    "--patch",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Also write what --fix would change to FILE, as a patch; with --verify, without the fixes"
+    " that change results.",
+)
+@click.option("--unsafe-fixes", is_flag=True, help="With --patch, include unsafe fixes.")
+@click.option("--part", type=click.Path(path_type=Path, exists=True), hidden=True)
 @verify_options
 @output_control
 def report(
@@ -243,6 +253,9 @@ def report(
     exit_zero: bool,
     verify: bool,
     no_measure: bool,
+    patch: Path | None,
+    unsafe_fixes: bool,
+    part: Path | None,
     **how: Any,
 ) -> int:
     """List every checkpoint with its risk.
@@ -251,8 +264,11 @@ def report(
     """
     from ..cache.run_cache import RunCache, run_cache
 
+    check_output(patch)
+    if unsafe_fixes and not patch:
+        raise UsageError("--unsafe-fixes requires --patch")
     cache = RunCache()
-    if not (no_cache or verify):
+    if not (no_cache or verify or patch or part):
         given = click.get_current_context().params
         cache = run_cache(
             "report", given, paths, options, baseline, outputs, measures=not no_measure
@@ -263,7 +279,7 @@ def report(
     from ..analysis import sites_of
     from ..engine.check import check_run
     from ..report.site_rows import site_rows
-    from .check import check_with_verdicts
+    from .check import check_with_fixes
     from .results import (
         Result,
         exit_code,
@@ -275,10 +291,16 @@ def report(
 
     with cache.recording():
         run = set_up_run(paths, None, options, baseline, cache.about)
+    if part:
+        from ..sweep.parts import only_part
+
+        run = only_part(run, part)
     how_to_verify = verification(run.settings, verify, **how)
     with with_progress(run, "Checking") as run:
-        if how_to_verify:
-            result = check_with_verdicts(run, how_to_verify)
+        if how_to_verify or patch:
+            result, diff = check_with_fixes(run, how_to_verify, unsafe=unsafe_fixes)
+            if patch:
+                write_file(patch, diff)
         else:
             result = Result(check_run(run))
     if baseline.write:
@@ -300,6 +322,7 @@ def report(
 cli.add_command(verify_command, "verify")
 cli.add_command(measure_command, "measure")
 cli.add_command(plan_command, "plan")
+cli.add_command(sweep_command, "sweep")
 
 
 @cli.command()

@@ -122,8 +122,8 @@ def _output_file(what: str) -> _Decorator:
     )
 
 
-_analysis = _options(
-    click.argument("paths", nargs=-1, metavar="[PATHS]...", type=_FILE),
+# What an analysis looks for, and where.
+_selection = _options(
     _codes_option("--select", "Enable only these rules: comma-separated codes or prefixes."),
     _codes_option("--ignore", "Disable these rules."),
     _codes_option("--extend-select", "Also enable these rules, even if they are off by default."),
@@ -146,6 +146,16 @@ _analysis = _options(
         help="Override a setting, or read the settings from FILE.",
     ),
     click.option(
+        "--fail-on",
+        type=click.Choice(SEVERITIES),
+        help="The lowest severity that fails the run.  [default: warning]",
+    ),
+)
+
+_analysis = _options(
+    click.argument("paths", nargs=-1, metavar="[PATHS]...", type=_FILE),
+    _selection,
+    click.option(
         "--no-cache", is_flag=True, envvar="REMAT_MIGRATE_NO_CACHE", help="Disable the cache."
     ),
     click.option(
@@ -159,11 +169,6 @@ _analysis = _options(
         " reports.  [default: full]",
     ),
     _output_file("report"),
-    click.option(
-        "--fail-on",
-        type=click.Choice(SEVERITIES),
-        help="The lowest severity that fails the run.  [default: warning]",
-    ),
     click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings."),
     click.option(
         "--baseline", type=_FILE, metavar="FILE", help="Hide the findings that FILE lists."
@@ -187,16 +192,35 @@ def analysis_options(command: _Command) -> _Command:
 
     @wraps(command)
     def bundled(
-        select: tuple[str, ...],
-        extend_select: tuple[str, ...],
-        ignore: tuple[str, ...],
-        jax_version: str | None,
-        fail_on: Severity | None,
         outputs: tuple[Output, ...],
         output_file: Path | None,
         baseline: Path | None,
         no_baseline: bool,
         write_baseline: Path | None,
+        **more: Any,
+    ) -> Any:
+        placed = destinations(outputs, output_file)
+        check_output(*(output.file for output in placed))
+        choice = BaselineChoice(baseline, no_baseline, write_baseline)
+        choice.check()
+        return command(outputs=placed, baseline=choice, **more)
+
+    return _analysis(_with_options(bundled))
+
+
+def selection_options(command: _Command) -> _Command:
+    """Add the options for what to look for; the command receives them as `options`."""
+    return _selection(_with_options(command))
+
+
+def _with_options(command: _Command) -> _Command:
+    @wraps(command)
+    def bundled(
+        select: tuple[str, ...],
+        extend_select: tuple[str, ...],
+        ignore: tuple[str, ...],
+        jax_version: str | None,
+        fail_on: Severity | None,
         exclude: tuple[str, ...],
         extend_exclude: tuple[str, ...],
         isolated: bool,
@@ -204,10 +228,6 @@ def analysis_options(command: _Command) -> _Command:
         force_exclude: bool = False,
         **more: Any,
     ) -> Any:
-        placed = destinations(outputs, output_file)
-        check_output(*(output.file for output in placed))
-        choice = BaselineChoice(baseline, no_baseline, write_baseline)
-        choice.check()
         options = Options(
             select,
             extend_select,
@@ -220,9 +240,9 @@ def analysis_options(command: _Command) -> _Command:
             *config,
             isolated,
         )
-        return command(options=options, outputs=placed, baseline=choice, **more)
+        return command(options=options, **more)
 
-    return _analysis(bundled)
+    return bundled
 
 
 def check_output(*files: Path | None) -> None:

@@ -277,7 +277,7 @@ class Prefilter:
         """
         seen, left = {path}, [path]
         while left:
-            for file in self._imported_files(left.pop()):
+            for file in self.imported_files(left.pop()):
                 if file in goals or known.get(file):
                     known[path] = True
                     return True
@@ -287,7 +287,7 @@ class Prefilter:
         known.update(dict.fromkeys(seen, False))
         return False
 
-    def _imported_files(self, path: Path) -> list[Path]:
+    def imported_files(self, path: Path) -> list[Path]:
         """Return the files of the project that the imports of a file name."""
         if path not in self._imported:
             names: dict[str, None] = {}

@@ -62,14 +62,14 @@ def destinations(outputs: Sequence[Output], file: Path | None) -> tuple[Output, 
     return placed
 
 
-def write_file(file: Path, text: str) -> None:
+def write_file(file: Path, text: str | bytes) -> None:
     """Write a report to a file.
 
     Raises:
         UsageError: the file cannot be written.
     """
     try:
-        write_named(file, text.encode())
+        write_named(file, text if isinstance(text, bytes) else text.encode())
     except OSError as error:
         raise UsageError(f"--output-file: {file}: {error.strerror or error}") from error
 

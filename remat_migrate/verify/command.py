@@ -9,26 +9,20 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import VerificationError
-from .processes import ProcessTree
+from .processes import ended, tail_of, wait_for_end
 from .scratch import MARK
 from .session import Side
 
 _SITE = Path(__file__).parent / "worker" / "sitecustomize"
-_TAIL = 16_384
-_MOST_OUTPUT = 64 << 20
-_FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.2
-_GRACE = 2.0
 
 _SETS_PATH = re.compile(r"\bPYTHONPATH=")
 
@@ -105,13 +99,13 @@ def run_command(
         except (OSError, ValueError) as error:
             raise VerificationError(f"the command `{command}` cannot be run: {error}") from error
         started = time.monotonic()
-        with _ended(process) as tree:
-            cause = _wait(process, tree, output.fileno(), started + timeout, memory, stop)
+        with ended(process) as tree:
+            cause = wait_for_end(process, tree, output.fileno(), started + timeout, memory, stop)
         return CommandRun(
             process.returncode if cause is None else None,
             cause == "time",
             cause == "memory",
-            _tail(output.fileno()),
+            tail_of(output.fileno()),
             time.monotonic() - started,
             _count(record),
         )
@@ -161,59 +155,6 @@ def _moved(text: str, side: Side) -> str:
         return moved if os.path.exists(moved) else found.group()
 
     return path.sub(move, text)
-
-
-@contextmanager
-def _ended(process: subprocess.Popen[bytes]) -> Iterator[ProcessTree]:
-    """Yield the processes that a command has started, and end them afterwards."""
-    tree = ProcessTree(process.pid)
-    try:
-        yield tree
-    finally:
-        tree.look()
-        tree.signal(signal.SIGTERM)
-        deadline = time.monotonic() + _GRACE
-        while tree.alive() and time.monotonic() < deadline:
-            process.poll()
-            time.sleep(_FIRST_WAIT)
-        tree.look()
-        tree.signal(signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE)
-
-
-def _wait(
-    process: subprocess.Popen[bytes],
-    tree: ProcessTree,
-    output: int,
-    deadline: float,
-    memory: int,
-    stop: threading.Event,
-) -> str | None:
-    """Wait for the end. Return the reason to stop the command: "time", "memory", "stop" or None."""
-    pause = _FIRST_WAIT
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return "time"
-        if stop.is_set():
-            return "stop"
-        try:
-            process.wait(min(pause, left))
-            return None
-        except subprocess.TimeoutExpired:
-            pause = min(pause * 1.5, _LONGEST_WAIT)
-        tree.look()
-        if tree.resident() > memory:
-            return "memory"
-        if os.fstat(output).st_size > _MOST_OUTPUT:
-            os.ftruncate(output, 0)  # opened for appending: the next write starts at 0
-
-
-def _tail(output: int) -> str:
-    size = os.fstat(output).st_size
-    data = os.pread(output, _TAIL, max(0, size - _TAIL))
-    return data.decode(errors="replace")
 
 
 def _count(record: Path) -> int:

@@ -119,7 +119,7 @@ def verify_options(settings: Settings) -> VerifyOptions:
                     raise SettingsError(f"{name}: expected true or false, got {value!r}")
                 values[key] = value
             case "memory":
-                values[key] = _size(value, name)
+                values[key] = parse_size(value, name)
             case "tolerance":
                 values[key] = _tolerance(value, name)
     named = {key.replace("-", "_"): value for key, value in values.items()}
@@ -196,7 +196,12 @@ def _positive(value: object, name: str) -> float:
     return float(value)
 
 
-def _size(value: object, name: str) -> int:
+def parse_size(value: object, name: str) -> int:
+    """Return a number of bytes, such as "8GiB".
+
+    Raises:
+        SettingsError: it is none; `name` says what has this value.
+    """
     if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
         value = float(match[1]) * _UNITS[match[2].upper()]
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**63:

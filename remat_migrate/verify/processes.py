@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import threading
+import time
 from collections import defaultdict
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import psutil
+
+_TAIL = 16_384
+_MOST_OUTPUT = 64 << 20
+_FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.2
+_GRACE = 2.0
 
 
 class ProcessTree:
@@ -70,3 +80,73 @@ def _runs(process: psutil.Process) -> bool:
     with suppress(psutil.Error):
         return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     return False
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[ProcessTree]:
+    """Yield the processes that a command has started, and end them afterwards."""
+    tree = ProcessTree(process.pid)
+    try:
+        yield tree
+    finally:
+        tree.look()
+        tree.signal(signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE
+        while tree.alive() and time.monotonic() < deadline:
+            process.poll()
+            time.sleep(_FIRST_WAIT)
+        tree.look()
+        tree.signal(signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+
+
+def wait_for_end(
+    process: subprocess.Popen[bytes],
+    tree: ProcessTree,
+    output: int,
+    deadline: float,
+    memory: int,
+    stop: threading.Event | None = None,
+    is_beyond: Callable[[], bool] = lambda: False,
+) -> str | None:
+    """Wait for the end of a command, which has to be stopped if it does not end by itself.
+
+    Args:
+        process: the command.
+        tree: its processes.
+        output: the file that it prints to, which is emptied when it becomes large.
+        deadline: when to stop it, in the time of `time.monotonic`.
+        memory: bytes that all its processes together may use.
+        stop: set from another thread to stop it.
+        is_beyond: returns whether it is beyond another limit.
+
+    Returns:
+        The reason to stop it: "time", "memory", "limit", or "stop"; None if it has ended.
+    """
+    pause = _FIRST_WAIT
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return "time"
+        if stop is not None and stop.is_set():
+            return "stop"
+        try:
+            process.wait(min(pause, left))
+            return None
+        except subprocess.TimeoutExpired:
+            pause = min(pause * 1.5, _LONGEST_WAIT)
+        tree.look()
+        if tree.resident() > memory:
+            return "memory"
+        if is_beyond():
+            return "limit"
+        if os.fstat(output).st_size > _MOST_OUTPUT:
+            os.ftruncate(output, 0)  # opened for appending: the next write starts at 0
+
+
+def tail_of(output: int) -> str:
+    """Return the end of what was written to a file."""
+    size = os.fstat(output).st_size
+    data = os.pread(output, _TAIL, max(0, size - _TAIL))
+    return data.decode(errors="replace")

@@ -60,6 +60,23 @@ def render_measurements(found: Sequence[Measurement], screen: Screen) -> str:
     return _render(_environment(plain), "measure.html", targets=found, texts=texts)
 
 
+def render_sweep(totals: object, rules: Sequence[object], most: int) -> str:
+    """Return the page of a sweep.
+
+    Args:
+        totals: what was found, see `sweep.totals`.
+        rules: the code and the counts of each rule, the most frequent first.
+        most: the number of repositories that a list has at most.
+
+    Raises:
+        UsageError: jinja2 is not installed.
+    """
+    environment = _environment(Screen(0, False, Path()))
+    return _render(
+        environment, "sweep.html", totals=totals, rules=rules, risks=RISKS, most=most
+    )
+
+
 def _render(environment: Environment, template: str, **content: object) -> str:
     """Render a page with its style and scripts, and a policy that lets nothing else run."""
     from markupsafe import Markup

@@ -125,6 +125,6 @@ def terminal_width(stream: TextIO, default: int) -> int:
         return default
 
 
-def pluralize(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str, plural: str = "") -> str:
     """Return `1 file`, `2 files`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"

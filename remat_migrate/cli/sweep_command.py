@@ -1,0 +1,238 @@
+"""The command `sweep`: many repositories, checked by the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from ..console import is_quiet
+from ..errors import UsageError
+from ..sweep.sources import Source
+from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
+from .options import selection_options
+from .output_control import output_control
+from .progress_bar import ProgressBar, is_interactive, progress_bar
+
+if TYPE_CHECKING:
+    from ..settings import Options
+    from ..sweep.job import Plan
+    from ..sweep.record import Brief
+    from ..sweep.totals import Totals
+
+_SECONDS_BETWEEN_LINES = 10.0
+_MOST_FAILURES = 20
+
+
+def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
+    """Parse a number of bytes."""
+    from ..verify.options import parse_size
+
+    return parse_size(int(value) if value.isdecimal() else value, parameter.opts[0])
+
+
+@click.command()
+@click.argument("sources", nargs=-1, required=True)
+@click.option(
+    "--out",
+    required=True,
+    metavar="DIR",
+    help="Where the results go: a folder, or an address that fsspec knows. A sweep into the same"
+    " folder checks only what has changed.",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Address of a running Dask scheduler.  [default: a cluster on this machine]",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Worker processes on this machine.  [default: one per core]",
+)
+@click.option("--unsafe-fixes", is_flag=True, help="Include unsafe fixes in the patches.")
+@click.option(
+    "--verify",
+    is_flag=True,
+    help="Run the code before and after its fixes, in the environment that the settings of a"
+    " repository name, and leave out fixes that change results.",
+)
+@click.option(
+    "--python", metavar="PATH", help="With --verify: the interpreter, on every worker."
+)
+@click.option(
+    "--measure", is_flag=True, help="Measure the targets that the settings of a repository name."
+)
+@click.option(
+    "--open-branches",
+    is_flag=True,
+    help="Commit each patch on a branch in a clone below DIR. Nothing is pushed.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    metavar="SECONDS",
+    help="Time for the checkout of a repository, and for each step after it.  [default: 600]",
+)
+@click.option(
+    "--memory",
+    callback=_size,
+    default="8GiB",
+    metavar="BYTES",
+    help="Memory that a repository may use.  [default: 8GiB]",
+)
+@click.option(
+    "--max-size",
+    callback=_size,
+    default="4GiB",
+    metavar="BYTES",
+    help="Size of a repository, and of the files of a revision.  [default: 4GiB]",
+)
+@click.option(
+    "--split-at",
+    type=click.IntRange(min=1),
+    default=10_000,
+    metavar="FILES",
+    help="Check larger repositories in parts, on all workers.  [default: 10000]",
+)
+@click.option("--no-cache", is_flag=True, help="Also check what has not changed.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
+@selection_options
+@output_control
+def sweep_command(
+    sources: tuple[str, ...],
+    out: str,
+    scheduler: str | None,
+    workers: int | None,
+    options: Options,
+    unsafe_fixes: bool,
+    verify: bool,
+    python: str | None,
+    measure: bool,
+    open_branches: bool,
+    timeout: float,
+    memory: int,
+    max_size: int,
+    split_at: int,
+    no_cache: bool,
+    exit_zero: bool,
+) -> int:
+    """Check many repositories on a Dask cluster.
+
+    SOURCES are folders, addresses of git repositories with an optional @REVISION, and files that
+    list them, one per line. A folder is checked as it is, and git repositories are checked out.
+    Requires `pip install 'remat-migrate[sweep]'`.
+
+    A repository that cannot be checked gets a record with the reason. If the sweep is stopped, the
+    same command goes on where it was. Exits with 1 if findings or unchecked repositories remain,
+    and with 3 if a verification failed.
+    """
+    from ..report.output import say
+    from ..sweep.driver import connected, dashboard_of, run_sweep
+    from ..sweep.job import Plan
+    from ..sweep.limited import Limits
+    from ..sweep.results import write_results
+    from ..sweep.sources import parse_sources
+    from ..sweep.store import Store
+
+    if workers and scheduler:
+        raise UsageError("--workers cannot be combined with --scheduler")
+    if python and not verify:
+        raise UsageError("--python requires --verify")
+    wanted = parse_sources(sources)
+    store = Store(out)
+    plan = Plan(
+        store.checked_url,
+        options,
+        Limits(timeout, memory, max_size),
+        unsafe=unsafe_fixes,
+        verify=(("--python", python) if python else ()) if verify else None,
+        measure=measure,
+        branches=open_branches,
+        again=no_cache,
+        split_at=split_at,
+    )
+    if open_branches and not store.is_local:
+        raise UsageError("--open-branches requires a folder for --out")
+    with connected(scheduler, workers) as client:
+        if (address := dashboard_of(client)) and not is_quiet():
+            say(f"Dashboard: {address}")
+        with progress_bar("Sweeping") as bar:
+            progress = _Progress(len(wanted), bar)
+            run_sweep(client, wanted, plan, progress.decided)
+    totals = write_results(wanted, plan.store)
+    for line in _summary(totals, progress.kept, plan):
+        print(line)
+    if VERIFICATION_FAILED in totals.exit_codes:
+        return VERIFICATION_FAILED
+    remain = totals.failed or FINDINGS in totals.exit_codes
+    return FINDINGS if remain and not exit_zero else CLEAN
+
+
+class _Progress:
+    """Shows how many sources are done, and how fast: in a bar, or else in lines on stderr.
+
+    Attributes:
+        kept: the number of sources that have not changed since the last sweep.
+    """
+
+    def __init__(self, total: int, bar: ProgressBar) -> None:
+        self.kept = 0
+        self._total = total
+        self._bar = bar
+        self._done = self._failed = 0
+        self._started = self._told = time.monotonic()
+        bar("", 0, total)
+
+    def decided(self, brief: Brief) -> None:
+        """Count a source."""
+        from ..report.output import say
+
+        self._done += 1
+        self.kept += brief.kept
+        self._failed += brief.status != "checked"
+        now = time.monotonic()
+        rate = self._done / max(now - self._started, 1e-3)
+        self._bar(f"{rate:.1f}/s {brief.source}", self._done, self._total)
+        is_due = now - self._told >= _SECONDS_BETWEEN_LINES
+        if is_due and not (is_quiet() or is_interactive(sys.stderr)):
+            self._told = now
+            say(
+                f"{self._done:,} of {self._total:,} repositories, {rate:.1f} per second;"
+                f" {self._failed:,} not checked"
+            )
+
+
+def _summary(totals: Totals, kept: int, plan: Plan) -> Iterator[str]:
+    """Yield what was found, and where the results are."""
+    from ..report.terminal.display import pluralize, printable
+    from ..sweep.results import PAGE
+
+    checked = totals.statuses["checked"]
+    unchanged = f" ({kept:,} of them unchanged since the last sweep)" if kept else ""
+    yield f"Checked {checked:,} of {pluralize(totals.sources, 'source')}{unchanged}."
+    for record in totals.failed[:_MOST_FAILURES]:
+        source = Source(record["source"], record["revision"])
+        yield printable(f"{record['status']}: {source}: {record['reason']}")
+    if len(totals.failed) > _MOST_FAILURES:
+        yield f"... and {len(totals.failed) - _MOST_FAILURES:,} more, see the page."
+    severities = totals.findings
+    yield (
+        f"{pluralize(severities['error'], 'error')}, {pluralize(severities['warning'], 'warning')},"
+        f" and {severities['note']:,} pieces of advice in {totals.with_findings:,} sources;"
+        f" {totals.fixes['safe']:,} with a safe fix, {totals.fixes['unsafe']:,} with an unsafe one."
+    )
+    if totals.verdicts:
+        found = totals.verdicts
+        yield (
+            f"Verified: {found['equal']:,} equal, {found['wrong']:,} wrong,"
+            f" {found['not_exercised']:,} not exercised."
+        )
+    branches = f", {pluralize(totals.branches, 'branch', 'branches')}" if totals.branches else ""
+    yield f"{pluralize(totals.patches, 'patch', 'patches')}{branches}."
+    yield f"Results: {plan.store.path(PAGE)}"

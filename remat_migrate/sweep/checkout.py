@@ -1,0 +1,223 @@
+"""Check out a revision of a git repository: no hooks, filters, or submodules, within limits."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .limited import Ended, Limits, SourceFailed, Status, run_limited
+from .sources import Source
+
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+# Nothing that a repository, or the user's configuration of hooks and filters, would execute.
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "filter.lfs.smudge=",
+    "filter.lfs.process=",
+    "filter.lfs.required=false",
+    "fetch.recurseSubmodules=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "advice.detachedHead=false",
+)
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+    "LC_ALL": "C",
+}
+# Local repositories refuse to send commits without a name unless they are asked like this.
+_SENDER = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
+_NOT_THERE = re.compile(
+    r"not found|does not exist|not appear to be a git|unable to access|could not read"
+    r"|couldn't find remote ref|not our ref|unknown revision|resolve host|Connection|denied",
+    re.IGNORECASE,
+)
+
+
+class Git:
+    """Runs git for one source.
+
+    Attributes:
+        scratch: the temporary folder of the run.
+        limits: what each command may use.
+    """
+
+    def __init__(self, scratch: Path, limits: Limits) -> None:
+        self.scratch = scratch
+        self.limits = limits
+
+    def run(self, folder: Path, *arguments: str, growing: Path | None = None) -> Ended:
+        """Run a git command in a folder; `growing` is a folder whose size is limited.
+
+        Raises:
+            SourceFailed: it reached a limit, or git is not installed.
+        """
+        options = [part for setting in _SETTINGS for part in ("-c", setting)]
+        return run_limited(
+            ("git", *options, *arguments),
+            folder,
+            self.scratch,
+            self.limits,
+            environment=_ENVIRONMENT,
+            is_beyond=lambda: growing is not None and size_of(growing) > self.limits.size,
+        )
+
+    def output(self, folder: Path, *arguments: str, growing: Path | None = None) -> str:
+        """Return the output of a git command.
+
+        Raises:
+            SourceFailed: it failed.
+        """
+        done = self.run(folder, *arguments, growing=growing)
+        if done.code:
+            lines = [line for line in done.messages.splitlines() if line.strip()]
+            fatal = [line for line in lines if line.startswith(("fatal:", "error:"))]
+            reason = (fatal or lines or [f"git {arguments[0]} ended with {done.code}"])[0]
+            is_missing = _NOT_THERE.search(done.messages)
+            raise SourceFailed(Status.MISSING if is_missing else Status.FAILED, reason)
+        return done.output.decode(errors="surrogateescape")
+
+
+def is_repository(source: Source, git: Git) -> bool:
+    """Return whether a revision has to be checked out; else a folder is checked as it is.
+
+    Raises:
+        SourceFailed: there is no such folder.
+    """
+    if not source.is_folder:
+        return True
+    folder = Path(source.address)
+    if not folder.is_dir():
+        raise SourceFailed(Status.MISSING, "no such folder")
+    return bool(source.revision) or _is_bare(folder)
+
+
+def _is_bare(folder: Path) -> bool:
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+
+
+def find_commit(source: Source, git: Git) -> str:
+    """Return the hash of the commit that a source names.
+
+    Raises:
+        SourceFailed: there is no such repository or revision.
+    """
+    revision = source.revision or "HEAD"
+    if _HASH.fullmatch(revision):
+        return revision
+    refs = dict(_refs(git.output(git.scratch, "ls-remote", "--", source.address)))
+    for name in (revision, f"refs/tags/{revision}^{{}}", f"refs/tags/{revision}"):
+        if name in refs:
+            return refs[name]
+    if commit := refs.get(f"refs/heads/{revision}"):
+        return commit
+    if re.fullmatch("[0-9a-f]{4,39}", revision):
+        fetched = {commit for commit in refs.values() if commit.startswith(revision)}
+        if len(fetched) == 1:
+            return fetched.pop()
+        return _commit_by_prefix(source, revision, git)
+    raise SourceFailed(Status.MISSING, f"the repository has no branch or tag {revision}")
+
+
+def _refs(listing: str) -> Iterator[tuple[str, str]]:
+    for line in listing.splitlines():
+        commit, _, name = line.partition("\t")
+        if name:
+            yield name, commit
+
+
+def _commit_by_prefix(source: Source, prefix: str, git: Git) -> str:
+    """Return the commit whose hash starts with some digits, which takes the whole history."""
+    folder = git.scratch / "history"
+    git.output(git.scratch, "init", "--quiet", "--bare", "--template=", str(folder))
+    history = ("fetch", "--quiet", "--filter=blob:none", "--", source.address)
+    git.output(folder, *history, "+refs/*:refs/*", growing=folder)
+    found = git.run(folder, "rev-parse", "--verify", "--quiet", f"{prefix}^{{commit}}")
+    if found.code:
+        raise SourceFailed(Status.MISSING, f"the repository has no commit {prefix}")
+    return found.output.decode().strip()
+
+
+def check_out(
+    source: Source, commit: str, folder: Path, git: Git, *, shares: bool = False
+) -> Sequence[str]:
+    """Check a commit out into a new folder, which becomes a clone without history.
+
+    Args:
+        source: the repository.
+        commit: the hash of the commit.
+        folder: the folder to create.
+        git: runs git.
+        shares: whether to read from the objects of a repository on this machine, not to copy them.
+
+    Returns:
+        Notes about files that the repository does not have.
+
+    Raises:
+        SourceFailed: the commit cannot be fetched, or is too large.
+    """
+    git.output(git.scratch, "init", "--quiet", "--template=", str(folder))
+    git.output(folder, "remote", "add", "origin", source.address)
+    if shares and source.is_folder:
+        where = git.output(git.scratch, "-C", source.address, "rev-parse", "--git-common-dir")
+        objects = Path(source.address, where.strip(), "objects")
+        alternates = folder / ".git" / "objects" / "info" / "alternates"
+        alternates.parent.mkdir(exist_ok=True)
+        alternates.write_text(f"{objects}\n")
+    else:
+        _fetch(source, commit, folder, git)
+    size = _tree_size(git.output(folder, "ls-tree", "-r", "-l", "-z", commit))
+    if size > git.limits.size:
+        reason = f"{size >> 20:,} MiB of files, more than {git.limits.size >> 20:,}"
+        raise SourceFailed(Status.TOO_LARGE, reason)
+    git.output(folder, "update-ref", "--no-deref", "HEAD", commit)
+    git.output(folder, "read-tree", commit)
+    done = git.run(folder, "checkout-index", "--all", "--force", "--quiet")
+    absent = done.messages.count("unable to read")
+    if done.code and not absent:
+        raise SourceFailed(Status.FAILED, done.messages.strip().rpartition("\n")[2])
+    return [f"the repository lacks the contents of {absent} files"] if absent else []
+
+
+def _fetch(source: Source, commit: str, folder: Path, git: Git) -> None:
+    sender = ("--upload-pack", _SENDER) if source.is_folder else ()
+    shallow = ("fetch", "--quiet", "--depth=1", "--no-tags", *sender, "origin")
+    done = git.run(folder, *shallow, commit, growing=folder)
+    if done.code:
+        # Some servers send only commits that have a name.
+        git.output(folder, "fetch", "--quiet", *sender, "origin", growing=folder)
+
+
+def _tree_size(listing: str) -> int:
+    """Return the bytes of all files that `git ls-tree -l` lists."""
+    sizes = (entry.partition("\t")[0].split()[-1] for entry in listing.split("\0") if entry)
+    return sum(int(size) for size in sizes if size.isdecimal())
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of all files below a folder that exist now."""
+    total, waiting = 0, [str(folder)]
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError:
+            continue  # removed meanwhile
+        for entry in entries:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    total += entry.stat(follow_symlinks=False).st_size
+            except OSError:
+                continue
+    return total

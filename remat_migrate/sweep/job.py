@@ -1,0 +1,286 @@
+"""What a worker does with one source: check out, check, verify, and write the results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..discovery.listing import list_files
+from ..errors import RematMigrateError
+from ..settings import Options
+from ..verify.scratch import remove_folder, scratch_folder
+from .branches import commit_patch
+from .checkout import Git, check_out, find_commit, is_repository
+from .limited import Ended, Limits, SourceFailed, Status, own_command, run_limited
+from .record import DONE, PATCH, RECORD, REPORT, SARIF, Brief, Outcome, folder_of
+from .sources import Source
+from .store import Store
+
+_ERROR = 2
+# Where large sources are checked out, and their parts are kept until all are checked.
+WORK = "work"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How every source is checked.
+
+    Attributes:
+        out: where the results go, for `Store`.
+        options: the options of the analysis.
+        limits: what a source may use.
+        unsafe: whether patches include unsafe fixes.
+        verify: the options of verification; None without it.
+        measure: whether to measure the targets that the settings of a source name.
+        branches: whether to commit each patch on a branch in a clone.
+        again: whether to check sources that have not changed since the last sweep.
+        split_at: the number of Python files from which on a source is checked in parts.
+        version: the version of the tool that the client runs.
+    """
+
+    out: str
+    options: Options
+    limits: Limits
+    unsafe: bool = False
+    verify: tuple[str, ...] | None = None
+    measure: bool = False
+    branches: bool = False
+    again: bool = False
+    split_at: int = 10_000
+    version: str = __version__
+
+    @property
+    def store(self) -> Store:
+        """Where the results go."""
+        return Store(self.out)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of `remat-migrate report` for every source."""
+        given = ["report", ".", "--no-cache", *option_arguments(self.options)]
+        given += [] if self.measure else ["--no-measure"]
+        given += ["--unsafe-fixes"] if self.unsafe else []
+        given += ["--verify", *self.verify] if self.verify is not None else []
+        return tuple(given)
+
+    def digest(self, state: str) -> str:
+        """Identify how and in which state a source is checked."""
+        told = [self.version, *self.arguments, str(self.branches), state]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def option_arguments(options: Options) -> list[str]:
+    """Return options of the analysis as arguments of the command line."""
+    lists = {
+        "--select": options.select,
+        "--extend-select": options.extend_select,
+        "--ignore": options.ignore,
+        "--exclude": options.exclude,
+        "--extend-exclude": options.extend_exclude,
+    }
+    found = [part for name, values in lists.items() if values for part in (name, ",".join(values))]
+    for name, value in (("--jax-version", options.jax_version), ("--fail-on", options.fail_on)):
+        found += [name, value] if value else []
+    for override in (*((str(options.config),) if options.config else ()), *options.overrides):
+        found += ["--config", override]
+    return [*found, "--isolated"] if options.isolated else found
+
+
+def sweep_source(source: Source, plan: Plan) -> Brief:
+    """Check a source and write its results, unless an earlier sweep has.
+
+    A source that cannot be checked gets a record that says why; this raises no exception.
+    """
+    if plan.version != __version__:
+        reason = f"this worker has remat-migrate {__version__}, not {plan.version}"
+        return Brief(source, Status.FAILED, reason)
+    with scratch_folder() as scratch:
+        git = Git(scratch, plan.limits)
+        try:
+            commit = find_commit(source, git) if is_repository(source, git) else ""
+            digest = plan.digest(commit or folder_state(Path(source.address)))
+            done = None if plan.again else plan.store.read_json(f"{folder_of(source)}/{DONE}")
+            if done == {"digest": digest}:
+                return Brief(source, Status.CHECKED, kept=True)
+            root = Path(source.address)
+            notes: Sequence[str] = ()
+            if commit:
+                root = scratch / "source"
+                notes = check_out(source, commit, root, git, shares=not plan.branches)
+            brief = Brief(source, Status.CHECKED, commit=commit, digest=digest)
+            if _is_large(root, plan):
+                return replace(brief, large=True, root=str(_shared(root, source, plan)))
+            outcome = check(source, commit, root, git, plan)
+            outcome = replace(outcome, notes=(*notes, *outcome.notes))
+        except (RematMigrateError, OSError) as error:
+            return write_failure(source, plan, error)
+        return write_outcome(outcome, brief, plan)
+
+
+def _is_large(root: Path, plan: Plan) -> bool:
+    if not plan.store.is_local:  # the workers may share no folder
+        return False
+    return sum(1 for _ in list_files(root, lambda name: name.endswith(".py"))) > plan.split_at
+
+
+def _shared(root: Path, source: Source, plan: Plan) -> Path:
+    """Return the folder of a large source, moved to where all workers see it."""
+    if str(root) == source.address:
+        return root
+    to = Path(plan.store.path(f"{WORK}/{source.name}/source"))
+    if to.exists():
+        remove_folder(to)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(root, to)
+    return to
+
+
+def folder_state(folder: Path) -> str:
+    """Return what changes with the files of a folder: their names, sizes, and times."""
+    state = hashlib.sha256()
+    for path in sorted(list_files(folder, lambda name: True)):
+        try:
+            found = os.lstat(path)
+        except OSError:
+            continue  # removed meanwhile
+        if stat.S_ISREG(found.st_mode):
+            told = f"{path}\0{found.st_size}\0{found.st_mtime_ns}\0"
+            state.update(told.encode(errors="surrogateescape"))
+    return state.hexdigest()
+
+
+def check(source: Source, commit: str, root: Path, git: Git, plan: Plan) -> Outcome:
+    """Check a source as a whole.
+
+    Raises:
+        SourceFailed: it reached a limit, or the tool failed.
+    """
+    notes: list[str] = []
+    try:
+        written = run_report(root, git.scratch, plan)
+    except SourceFailed as error:
+        if plan.verify is None:
+            raise
+        # Without JAX, or with code that eats memory, there are still findings.
+        notes.append(f"not verified: {error}")
+        written = run_report(root, git.scratch, replace(plan, verify=None))
+    outcome = replace(outcome_of(source, commit, root, written), notes=tuple(notes))
+    return with_branch(outcome, root, git, plan)
+
+
+def with_branch(outcome: Outcome, root: Path, git: Git, plan: Plan) -> Outcome:
+    """Commit the patch of a source on a branch, if that is asked for."""
+    if not (plan.branches and outcome.patch):
+        return outcome
+    try:
+        branch = commit_patch(outcome, root, git, plan.store)
+    except SourceFailed as error:
+        return replace(outcome, notes=(*outcome.notes, f"no branch: {error}"))
+    return replace(outcome, branch=branch)
+
+
+def run_report(
+    root: Path, scratch: Path, plan: Plan, *more: str
+) -> tuple[int, dict[str, bytes]]:
+    """Run `remat-migrate report` in a process of its own.
+
+    Returns:
+        Its exit code, and the files that it wrote.
+
+    Raises:
+        SourceFailed: it reached a limit, or the tool failed.
+    """
+    folder = scratch / "results"
+    folder.mkdir(exist_ok=True)
+    outputs = [
+        *("--output-format", f"json={folder / REPORT}"),
+        *("--output-format", f"sarif={folder / SARIF}"),
+        *("--patch", str(folder / PATCH)),
+    ]
+    done = run_limited(own_command(*plan.arguments, *outputs, *more), root, scratch, plan.limits)
+    if done.code < 0:
+        raise SourceFailed(Status.MEMORY, f"ended by signal {-done.code}, often for want of memory")
+    if done.code >= _ERROR and not (folder / SARIF).exists():
+        raise SourceFailed(Status.FAILED, _without(_reason(done), root))
+    return done.code, {name: (folder / name).read_bytes() for name in (REPORT, SARIF, PATCH)}
+
+
+def _reason(done: Ended) -> str:
+    """Return why a run failed: its error, or the exception behind it."""
+    lines = [line for line in done.messages.splitlines() if line and not line[0].isspace()]
+    errors = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    return (raised or errors or [f"exit code {done.code}"])[-1]
+
+
+def outcome_of(
+    source: Source, commit: str, root: Path, written: tuple[int, dict[str, bytes]]
+) -> Outcome:
+    """Return the outcome of a check from what `remat-migrate report` wrote."""
+    code, files = written
+    report = json.loads(_without(files[REPORT].decode(), root))
+    sarif = json.loads(_without(files[SARIF].decode(), root))
+    return Outcome(
+        source,
+        Status.FAILED if code == _ERROR else Status.CHECKED,
+        "a rule failed; see the notifications in the SARIF file" if code == _ERROR else "",
+        commit,
+        report,
+        code,
+        files[PATCH],
+        encode_sarif(sarif, source, commit),
+    )
+
+
+def encode_sarif(log: dict[str, Any], source: Source, commit: str) -> bytes:
+    """Return a SARIF log that names the source instead of the folder where it was checked."""
+    for run in log["runs"]:
+        for base in run["originalUriBaseIds"].values():
+            base.pop("uri", None)
+        if commit and not source.is_folder:
+            where = {"repositoryUri": source.address, "revisionId": commit}
+            run["versionControlProvenance"] = [where]
+    return (json.dumps(log, indent=1) + "\n").encode()
+
+
+def _without(text: str, root: Path) -> str:
+    """Return a text in which files of a source have no folder."""
+    return re.sub(rf"{re.escape(str(root))}(?:/|\b)", "", text)
+
+
+def write_outcome(outcome: Outcome, brief: Brief, plan: Plan) -> Brief:
+    """Write the results of a source; the file that marks them as complete comes last."""
+    store, folder = plan.store, folder_of(outcome.source)
+    try:
+        store.remove(f"{folder}/{DONE}")
+        store.write_json(f"{folder}/{REPORT}", outcome.report)
+        store.write(f"{folder}/{SARIF}", outcome.sarif)
+        if outcome.patch:
+            store.write(f"{folder}/{PATCH}", outcome.patch)
+        else:
+            store.remove(f"{folder}/{PATCH}")
+        store.write_json(f"{folder}/{RECORD}", outcome.record())
+        store.write_json(f"{folder}/{DONE}", {"digest": brief.digest})
+    except OSError as error:
+        return replace(brief, status=Status.FAILED, reason=f"{plan.out}: {error}")
+    return replace(brief, status=outcome.status, reason=outcome.reason, large=False)
+
+
+def write_failure(source: Source, plan: Plan, error: Exception) -> Brief:
+    """Write the record of a source that cannot be checked; the next sweep tries it again."""
+    status = error.status if isinstance(error, SourceFailed) else Status.FAILED
+    reason = " ".join(str(error).split()) or type(error).__name__
+    store, folder = plan.store, folder_of(source)
+    for name in (DONE, REPORT, SARIF, PATCH):
+        store.remove(f"{folder}/{name}")
+    store.write_json(f"{folder}/{RECORD}", Outcome(source, status, reason).record())
+    return Brief(source, status, reason)

@@ -1,0 +1,122 @@
+"""Where a sweep writes: a folder or an object store, through fsspec."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..errors import UsageError
+
+_BATCH = 500
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of a sweep's results.
+
+    Attributes:
+        url: a folder, or an address that fsspec knows, such as `s3://bucket/sweep`.
+    """
+
+    url: str
+
+    @cached_property
+    def _opened(self) -> tuple[Any, str]:
+        import fsspec
+
+        try:
+            filesystem, path = fsspec.core.url_to_fs(self.url)
+        except (ImportError, ValueError) as error:
+            raise UsageError(f"--out {self.url}: {error}") from error
+        return filesystem, path
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder, which other programs can use."""
+        return "file" in _protocols(self._opened[0])
+
+    @property
+    def checked_url(self) -> str:
+        """The address for other processes, which may have another current folder.
+
+        Raises:
+            UsageError: nothing can be written there.
+        """
+        try:
+            self._opened[0].makedirs(self._opened[1], exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--out {self.url}: {error.strerror or error}") from error
+        return self._opened[1] if self.is_local else self.url
+
+    def path(self, name: str) -> str:
+        """Return the full name of a file or folder."""
+        return posixpath.join(self._opened[1], name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file as a whole: readers see the old one, or the new one.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        filesystem, path = self._opened[0], self.path(name)
+        if not self.is_local:
+            filesystem.pipe_file(path, data)  # object stores replace objects atomically
+            return
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        temporary = f"{path}.{uuid.uuid4().hex}.part"
+        try:
+            with open(temporary, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+            raise
+
+    def write_json(self, name: str, value: object) -> None:
+        """Write a value as JSON."""
+        self.write(name, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; None if there is none."""
+        try:
+            found: bytes = self._opened[0].cat_file(self.path(name))
+        except FileNotFoundError:
+            return None
+        return found
+
+    def read_json(self, name: str) -> Any:
+        """Return the value in a JSON file; None if there is none, or if it is not JSON."""
+        data = self.read(name)
+        try:
+            return None if data is None else json.loads(data)
+        except ValueError:
+            return None
+
+    def read_all(self, names: Iterable[str]) -> Iterator[bytes]:
+        """Yield the contents of many files in their order; of an object store, many at a time."""
+        waiting = list(names)
+        for start in range(0, len(waiting), _BATCH):
+            batch = [self.path(name) for name in waiting[start : start + _BATCH]]
+            found: Mapping[str, bytes] = self._opened[0].cat(batch, on_error="raise")
+            if isinstance(found, bytes):  # of one file
+                found = {batch[0]: found}
+            yield from (found[path] for path in batch)
+
+    def remove(self, name: str) -> None:
+        """Remove a file or a folder, if there is one."""
+        if self._opened[0].exists(self.path(name)):
+            self._opened[0].rm(self.path(name), recursive=True)
+
+
+def _protocols(filesystem: Any) -> tuple[str, ...]:
+    protocol = filesystem.protocol
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
