@@ -16,6 +16,7 @@ from remat_migrate.measure.devices import DEVICES
 from remat_migrate.report.outputs import FORMATS
 from remat_migrate.report.pages.rule_page import pages
 from remat_migrate.settings.keys import MEASURE, SETTINGS, VERIFY, Setting
+from remat_migrate.sweep.tables import COLUMNS
 
 RULES = {f"reference/rules/{name}": text for name, text in pages(load_rules()).items()}
 
@@ -72,6 +73,12 @@ TABLES = {
     "settings": _settings(SETTINGS),
     "verify settings": _settings(VERIFY),
     "measure settings": _settings(MEASURE),
+    **{
+        f"sweep {name}": _table(
+            ("column", "type"), ((f"`{column}`", kind) for column, kind in columns.items())
+        )
+        for name, columns in COLUMNS.items()
+    },
     "devices": _table(
         ("device", "memory, GB", "16 bits, TFLOP/s", "float32, TFLOP/s", "bandwidth, GB/s"),
         (

@@ -166,6 +166,7 @@ def test_click_only_in_the_command_line():
         Path("remat_migrate/cli/options.py"),
         Path("remat_migrate/cli/output_control.py"),
         Path("remat_migrate/cli/rule_commands.py"),
+        Path("remat_migrate/cli/sweep_command.py"),
     ]
 
 

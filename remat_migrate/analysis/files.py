@@ -77,9 +77,6 @@ class Files:
         self._text: dict[Path, SourceFile | SourceError] = {**(refused or {})}
         self._packages: dict[Path, bool] = {}
         self._named: dict[tuple[str, Path], Path | None] = {}
-        self._mentioning: dict[str, list[int]] = {}
-        self._searches = 0
-        self._index: WordIndex | None = None
 
     def data(self, path: Path) -> bytes:
         """Return the bytes of a file.
@@ -297,13 +294,43 @@ class Files:
         """Return the files of the project whose bytes contain one of `words`, except unreadable
         ones.
         """
-        asked = set(words)
-        if new := sorted(asked - self._mentioning.keys()):
-            self._mentioning |= self._mention(new)
-        found: set[int] = set().union(*(self._mentioning[word] for word in asked))
-        return [self.all[i] for i in sorted(found)]
+        return self._mentions.find(set(words))
 
-    def _mention(self, words: Sequence[str]) -> dict[str, list[int]]:
+    def linked_mentioning(self, words: Iterable[str], also: set[Path]) -> list[Path]:
+        """Return the same of the files in `linked`, and of some others."""
+        asked = set(words)
+        others = also.difference(self.linked)
+        found = [path for path in self.mentioning(asked) if path in others] if others else []
+        return self._linked_mentions.find(asked) + found
+
+    @cached_property
+    def _mentions(self) -> _Mentions:
+        return _Mentions(self, self.all)
+
+    @cached_property
+    def _linked_mentions(self) -> _Mentions:
+        is_whole = len(self.linked) == len(self.all)
+        return self._mentions if is_whole else _Mentions(self, self.linked)
+
+
+class _Mentions:
+    """Searches files for words, and keeps what it finds."""
+
+    def __init__(self, files: Files, paths: Sequence[Path]) -> None:
+        self._files = files
+        self._paths = paths
+        self._found: dict[str, list[int]] = {}
+        self._searches = 0
+        self._index: WordIndex | None = None
+
+    def find(self, words: set[str]) -> list[Path]:
+        """Return the readable files that contain one of some words."""
+        if new := sorted(words - self._found.keys()):
+            self._found |= self._search(new)
+        found: set[int] = set().union(*(self._found[word] for word in words))
+        return [self._paths[number] for number in sorted(found)]
+
+    def _search(self, words: Sequence[str]) -> dict[str, list[int]]:
         """Return the numbers of the files that contain each of some words."""
         # A module whose file name is not UTF-8 has surrogates in its name.
         needles = {word: word.encode(errors="surrogateescape") for word in words}
@@ -315,14 +342,15 @@ class Files:
             index = self._index
             indexed = {word: index.find(needle) for word, needle in needles.items()}
             if None not in indexed.values():
-                self.searches.add(search)
+                self._files.searches.add(search)
                 known = {word: numbers for word, numbers in indexed.items() if numbers is not None}
-                self.used.update(self.all[at] for numbers in known.values() for at in numbers)
+                used = {number for numbers in known.values() for number in numbers}
+                self._files.used.update(self._paths[number] for number in used)
                 return known
         found: dict[bytes, list[int]] = {needle: [] for needle in needles.values()}
-        for number, path in enumerate(self.all):
+        for number, path in enumerate(self._paths):
             try:
-                _, places = self.searched(path, search)
+                _, places = self._files.searched(path, search)
             except SourceError:
                 continue  # reported where it is a target
             for needle in places:
@@ -331,8 +359,8 @@ class Files:
 
     def _each(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number and the bytes of each file that can be read, to index their words."""
-        for number, path in enumerate(self.all):
+        for number, path in enumerate(self._paths):
             try:
-                yield number, self._bytes(path)
+                yield number, self._files._bytes(path)
             except SourceError:
                 continue  # reported where it is a target

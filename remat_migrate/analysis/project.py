@@ -135,15 +135,13 @@ class Project:
         found = map(self.module, self.files.mentioning(words))
         return [module for module in found if module is not None]
 
-    def unreadable(self, words: Sequence[str]) -> list[Path]:
-        """Return the files of the project that contain one of `words` and are not readable as
-        Python.
-        """
+    def unreadable(self, paths: Iterable[Path], words: Sequence[str]) -> list[Path]:
+        """Return those of some files that contain one of `words` and are not readable as Python."""
         encoded = (word.encode(errors="surrogateescape") for word in words)
         each = re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, encoded)))
         return [
             path
-            for path in self.files.mentioning(words)
+            for path in paths
             if self.module(path) is None
             and not may_be_notebook(path)
             and each.search(self.files.data(path))

@@ -107,7 +107,7 @@ def check_with_fixes(
     safeties = {Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}
     if verify is None and not any(f.fix and f.fix.safety in safeties for f in analysis.findings):
         return Result(analysis), b""
-    outcome, proved, _ = _fixed(run, unsafe, verify)
+    outcome, proved, _ = _fixed(run, unsafe, verify, previous=analysis)
     failed = _warn_of_skipped_fixes(run, outcome)
     patch = io.BytesIO()
     stream = io.TextIOWrapper(patch)
@@ -117,11 +117,16 @@ def check_with_fixes(
 
 
 def _fixed(
-    run: Run, unsafe: bool, verify: VerifyOptions | None, *, is_written: bool = False
+    run: Run,
+    unsafe: bool,
+    verify: VerifyOptions | None,
+    *,
+    is_written: bool = False,
+    previous: Analysis | None = None,
 ) -> tuple[FixOutcome[Analysis], Proved | None, FixEffects | None]:
     """Apply fixes in memory, without those that measurement or verification rejects.
 
-    `is_written` says that they will be written.
+    `is_written` says that they will be written; `previous` is an analysis without fixes.
     """
     effects = _effects(run) if unsafe else None
     refused = effects.refused if effects else {}
@@ -142,6 +147,7 @@ def _fixed(
             unsafe=unsafe,
             withheld=lambda finding: withheld(finding) or is_refused(finding),
             learned=learned,
+            previous=previous,
         )
 
     if verify is None:

@@ -11,7 +11,6 @@ import click
 
 from ..console import is_quiet
 from ..errors import UsageError
-from ..sweep.sources import Source
 from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
 from .options import selection_options
 from .output_control import output_control
@@ -61,9 +60,7 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     help="Run the code before and after its fixes, in the environment that the settings of a"
     " repository name, and leave out fixes that change results.",
 )
-@click.option(
-    "--python", metavar="PATH", help="With --verify: the interpreter, on every worker."
-)
+@click.option("--python", metavar="PATH", help="With --verify: the interpreter, on every worker.")
 @click.option(
     "--measure", is_flag=True, help="Measure the targets that the settings of a repository name."
 )
@@ -100,6 +97,7 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     metavar="FILES",
     help="Check larger repositories in parts, on all workers.  [default: 10000]",
 )
+@click.option("--part-files", type=click.IntRange(min=1), default=400, hidden=True)
 @click.option("--no-cache", is_flag=True, help="Also check what has not changed.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @selection_options
@@ -119,6 +117,7 @@ def sweep_command(
     memory: int,
     max_size: int,
     split_at: int,
+    part_files: int,
     no_cache: bool,
     exit_zero: bool,
 ) -> int:
@@ -156,6 +155,7 @@ def sweep_command(
         branches=open_branches,
         again=no_cache,
         split_at=split_at,
+        part_files=part_files,
     )
     if open_branches and not store.is_local:
         raise UsageError("--open-branches requires a folder for --out")
@@ -212,6 +212,7 @@ def _summary(totals: Totals, kept: int, plan: Plan) -> Iterator[str]:
     """Yield what was found, and where the results are."""
     from ..report.terminal.display import pluralize, printable
     from ..sweep.results import PAGE
+    from ..sweep.sources import Source
 
     checked = totals.statuses["checked"]
     unchanged = f" ({kept:,} of them unchanged since the last sweep)" if kept else ""

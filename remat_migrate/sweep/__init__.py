@@ -1,1 +1,1 @@
-"""Sweeps: many repositories, or one of millions of lines, checked by the workers of a Dask cluster."""
+"""Sweeps: many repositories, or a very large one, checked by the workers of a Dask cluster."""

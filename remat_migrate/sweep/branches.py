@@ -60,4 +60,6 @@ def commit_patch(outcome: Outcome, root: Path, git: Git, store: Store) -> str:
 def _message(outcome: Outcome) -> str:
     findings = outcome.report["findings"]
     codes = sorted({row["code"] for row in findings if row["fix"]})
-    return f"Migrate jax.checkpoint to current JAX\n\nFixes {', '.join(codes)}, with remat-migrate.\n"
+    return (
+        f"Migrate jax.checkpoint to current JAX\n\nFixes {', '.join(codes)}, with remat-migrate.\n"
+    )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..report.terminal.display import pluralize
 from .limited import Ended, Limits, SourceFailed, Status, run_limited
 from .sources import Source
 
@@ -182,11 +183,11 @@ def check_out(
         raise SourceFailed(Status.TOO_LARGE, reason)
     git.output(folder, "update-ref", "--no-deref", "HEAD", commit)
     git.output(folder, "read-tree", commit)
-    done = git.run(folder, "checkout-index", "--all", "--force", "--quiet")
+    done = git.run(folder, "checkout-index", "--all", "--force", "--index", "--quiet")
     absent = done.messages.count("unable to read")
     if done.code and not absent:
         raise SourceFailed(Status.FAILED, done.messages.strip().rpartition("\n")[2])
-    return [f"the repository lacks the contents of {absent} files"] if absent else []
+    return [f"the repository lacks the contents of {pluralize(absent, 'file')}"] if absent else []
 
 
 def _fetch(source: Source, commit: str, folder: Path, git: Git) -> None:

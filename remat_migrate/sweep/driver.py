@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -30,7 +30,6 @@ from .limited import SourceFailed, Status
 from .linking import Linking
 from .parts import (
     CHUNK_FILES,
-    PART_FILES,
     Split,
     count_files,
     find_candidates,
@@ -143,7 +142,7 @@ def _results(
     """
     from distributed import as_completed
 
-    names: dict[str, Any] = {}
+    names: dict[Any, Any] = {}
     waiting = iter(calls)
 
     def submit(count: int) -> list[Any]:
@@ -170,7 +169,8 @@ def _results(
 
 def _most_ahead(client: Client) -> int:
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return max(_FEWEST, _AHEAD * sum(worker["nthreads"] for worker in workers))
+    threads: int = sum(worker["nthreads"] for worker in workers)
+    return max(_FEWEST, _AHEAD * threads)
 
 
 def _explained(error: Exception, client: Client) -> Exception:
@@ -213,22 +213,24 @@ def _in_parts(client: Client, brief: Brief, plan: Plan) -> Brief:
     source, root = brief.source, Path(brief.root)
     split, folder = Split(brief.root, plan.options), f"{WORK}/{source.name}"
     try:
-        parts = list(_parts(client, split))
+        parts = list(_parts(client, split, plan.part_files))
         call = functools.partial(_check_part, split=split, plan=plan, folder=folder)
         codes = list(_without_errors(_results(client, call, ((one, (one,)) for one in parts))))
         written = _merged(max(codes), len(parts), plan.store, folder)
-        outcome = outcome_of(source, brief.commit, root, written)
+        outcome = replace(outcome_of(source, brief.commit, root, written), notes=tuple(brief.notes))
         with scratch_folder() as scratch:
             outcome = with_branch(outcome, root, Git(scratch, plan.limits), plan)
         return write_outcome(outcome, brief, plan)
-    except (SourceFailed, OSError) as error:
+    except (RematMigrateError, OSError) as error:
+        if isinstance(error, SweepStopped):
+            raise
         return write_failure(source, plan, error)
     finally:
         if Path(plan.store.path(folder)).exists():
             remove_folder(Path(plan.store.path(folder)))
 
 
-def _parts(client: Client, split: Split) -> Iterator[Part]:
+def _parts(client: Client, split: Split, size: int) -> Iterator[Part]:
     """Find the parts of a source, searching its files on all workers."""
     count = client.submit(count_files, split, pure=False).result()
     ranges = [(start, start + CHUNK_FILES) for start in range(0, count, CHUNK_FILES)]
@@ -237,19 +239,22 @@ def _parts(client: Client, split: Split) -> Iterator[Part]:
     linking = Linking(itertools.chain.from_iterable(found))
     while linking.searched:
         searched = sorted(linking.searched)
-        searches = ((one, (split, *one, searched)) for one in ranges)
-        for imports in list(_without_errors(_results(client, find_imports, searches))):
+        rounds = ((one, (split, *one, searched)) for one in ranges)
+        for imports in list(_without_errors(_results(client, find_imports, rounds))):
             linking.add_imports(imports)
         linking.advance()
-    for number, files in enumerate(linking.parts(PART_FILES)):
+    for number, files in enumerate(linking.parts(size)):
         names = client.submit(name_files, split, files, pure=False).result()
         yield Part(number, json.dumps({"files": names, "first": number == 0}))
 
 
 def _without_errors(results: Iterable[tuple[Any, Any, Exception | None]]) -> Iterator[Any]:
     for _, result, error in results:
-        if error is not None:
+        if isinstance(error, RematMigrateError):
             raise error
+        if error is not None:
+            reason = f"{type(error).__name__}: {error}"
+            raise SourceFailed(Status.FAILED, reason) from error
         yield result
 
 

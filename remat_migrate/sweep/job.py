@@ -44,6 +44,7 @@ class Plan:
         branches: whether to commit each patch on a branch in a clone.
         again: whether to check sources that have not changed since the last sweep.
         split_at: the number of Python files from which on a source is checked in parts.
+        part_files: about how many files that may matter are in a part.
         version: the version of the tool that the client runs.
     """
 
@@ -56,6 +57,7 @@ class Plan:
     branches: bool = False
     again: bool = False
     split_at: int = 10_000
+    part_files: int = 400
     version: str = __version__
 
     @property
@@ -118,7 +120,8 @@ def sweep_source(source: Source, plan: Plan) -> Brief:
                 notes = check_out(source, commit, root, git, shares=not plan.branches)
             brief = Brief(source, Status.CHECKED, commit=commit, digest=digest)
             if _is_large(root, plan):
-                return replace(brief, large=True, root=str(_shared(root, source, plan)))
+                shared = str(_shared(root, source, plan))
+                return replace(brief, large=True, root=shared, notes=notes)
             outcome = check(source, commit, root, git, plan)
             outcome = replace(outcome, notes=(*notes, *outcome.notes))
         except (RematMigrateError, OSError) as error:
@@ -188,9 +191,7 @@ def with_branch(outcome: Outcome, root: Path, git: Git, plan: Plan) -> Outcome:
     return replace(outcome, branch=branch)
 
 
-def run_report(
-    root: Path, scratch: Path, plan: Plan, *more: str
-) -> tuple[int, dict[str, bytes]]:
+def run_report(root: Path, scratch: Path, plan: Plan, *more: str) -> tuple[int, dict[str, bytes]]:
     """Run `remat-migrate report` in a process of its own.
 
     Returns:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 
@@ -77,7 +77,7 @@ class Tree:
             return True  # to be reported
 
     def imports(
-        self, start: int, stop: int, stems: Collection[bytes], packages: Collection[Path]
+        self, start: int, stop: int, stems: Set[bytes], packages: Set[Path]
     ) -> dict[int, list[int]]:
         """Return, for files in a range, the files that they import.
 
@@ -104,7 +104,7 @@ class Tree:
         return found
 
     def stems(self, numbers: Iterable[int]) -> tuple[set[bytes], set[Path]]:
-        """Return the words by which files are imported, and the folders of those that are packages."""
+        """Return the words by which files are imported, and the folders of the packages."""
         stems, packages = set(), set()
         for number in numbers:
             path = self.files.all[number]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from ..discovery.survey import survey
@@ -16,8 +16,7 @@ from ..engine.run import Run
 from ..settings import Options
 from .linking import Edges, Tree
 
-# Linked files in a part, and files in which a task searches for words.
-PART_FILES = 400
+# Files in which a task searches for words.
 CHUNK_FILES = 4_000
 
 
@@ -84,16 +83,24 @@ def merged_reports(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the JSON report of a run from those of its parts, the first of which has all files."""
     first, *_ = parts
     merged = {**first, "summary": _merged_summary([part["summary"] for part in parts])}
-    for key in ("findings", "sites", "verdicts"):
+    # In the order of a whole run: findings by name, everything else by folder.
+    for key, order in (("findings", _by_name), ("sites", _by_folder), ("verdicts", _by_folder)):
         if key in first:
-            rows = [row for part in parts for row in part[key]]
-            merged[key] = sorted(rows, key=_place)
+            merged[key] = sorted((row for part in parts for row in part[key]), key=order)
     return merged
+
+
+def _by_name(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return row["path"], *_place(row)
+
+
+def _by_folder(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return PurePath(row["path"]), *_place(row)
 
 
 def _place(row: Mapping[str, Any]) -> tuple[object, ...]:
     end = (row.get("end_line", 0), row.get("end_column", 0))
-    return row["path"], row["line"], row.get("column", 0), *end, row.get("code", "")
+    return row["line"], row.get("column", 0), *end, row.get("code", "")
 
 
 def _merged_summary(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -122,7 +129,7 @@ def _merged_rules(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         found = merged.setdefault(row["code"], {**row, **dict.fromkeys(_numbers(row), 0)})
         for key in _numbers(row):
             found[key] += row[key]
-    return [merged[code] for code in sorted(merged)]
+    return sorted(merged.values(), key=lambda row: (-row["findings"], row["code"]))
 
 
 def _numbers(row: Mapping[str, Any]) -> list[str]:
@@ -136,7 +143,9 @@ def merged_sarif(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     rules = {rule["id"]: rule for run in runs for rule in run["tool"]["driver"]["rules"]}
     index = {code: number for number, code in enumerate(rules)}
     results = [
-        {**result, "ruleIndex": index[result["ruleId"]]} for run in runs for result in run["results"]
+        {**result, "ruleIndex": index[result["ruleId"]]}
+        for run in runs
+        for result in run["results"]
     ]
     levels = ("error", "warning", "note")
     results.sort(key=lambda one: (levels.index(one["level"]), -one["rank"], _sarif_place(one)))
@@ -179,5 +188,6 @@ def merged_patches(parts: Sequence[bytes]) -> bytes:
             if patch[patch.find(b"\n", at + 1) + 1 :].startswith(b"+++ "):
                 starts.append(at + 1)
             at = patch.find(b"\n--- ", at + 1)
-        files += [patch[s:e] for s, e in zip(starts, [*starts[1:], len(patch)], strict=True)]
+        ends = [*starts[1:], len(patch)]
+        files += [patch[start:end] for start, end in zip(starts, ends, strict=bool(starts))]
     return b"".join(sorted(files))

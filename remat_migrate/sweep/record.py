@@ -39,6 +39,7 @@ class Brief:
         kept: whether an earlier sweep checked the same code in the same way.
         large: whether it has to be checked in parts, see `root`.
         root: the folder where a large source is checked out.
+        notes: what could not be checked out.
         commit: its commit.
         digest: identifies what was checked, and how.
     """
@@ -49,6 +50,7 @@ class Brief:
     kept: bool = False
     large: bool = False
     root: str = ""
+    notes: Sequence[str] = ()
     commit: str = ""
     digest: str = ""
 

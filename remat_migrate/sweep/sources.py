@@ -1,4 +1,4 @@
-"""What to sweep: folders and git repositories, from the command line or from files that list them."""
+"""What to sweep: folders and git repositories, by name or in files that list them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def _source(text: str, base: Path) -> Source:
         # `git@host:name` and `https://user@host/name` have no revision: a path precedes one.
         url = _URL.match(text)
         before = text[url.end() : at] if url else text[:at]
-        if "/" in before or (url is None and ":" in before):
+        is_folder = url is None and (base / before).is_dir()
+        if "/" in before or is_folder or (url is None and ":" in before):
             address, revision = text[:at], _checked(text[at + 1 :], text)
             break
     if _URL.match(address) or (_SCP.fullmatch(address) and not os.path.exists(base / address)):

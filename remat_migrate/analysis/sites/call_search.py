@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
@@ -158,24 +158,29 @@ class _Search:
         return list(found)
 
     def _modules_mentioning(self, words: set[str]) -> Iterator[Module]:
-        """Return the modules that mention one of some words and may see what it denotes.
+        """Yield the modules that mention one of some words and may see what it denotes."""
+        for path in self._files_mentioning(sorted(self._search_words(words))):
+            module = self.project.module(path)
+            if module and not _is_another_notebook(module, self.target.module):
+                yield module
+
+    def _files_mentioning(self, wanted: Sequence[str]) -> Iterator[Path]:
+        """Yield the files that mention one of some words and may see what it denotes.
 
         They import a module where the value is known to be, directly or through others, or hold a
         base class of one of its classes; or they mention a method by its own name, which may be
         called on any object.
         """
-        wanted = sorted(self._search_words(words))
+        files = self.project.files
         goals = {module.source.path for module in self.modules}
         reached: dict[Path, bool] = {}
         visible = {base.source.path for module in self.modules for base in self._bases_of(module)}
         if self.target.is_method:
             own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
-            visible.update(self.project.files.mentioning(own))
-        for path in self.project.files.mentioning(wanted) if wanted else ():
+            visible.update(files.mentioning(own))
+        for path in files.linked_mentioning(wanted, visible):
             if path in visible or self.project.prefilter.imports_any(path, goals, reached):
-                module = self.project.module(path)
-                if module and not _is_another_notebook(module, self.target.module):
-                    yield module
+                yield path
 
     def _bases_of(self, module: Module) -> set[Module]:
         """Return the modules that hold base classes of a module's classes."""
@@ -194,11 +199,9 @@ class _Search:
         return wanted
 
     def _note_unreadable(self, words: set[str]) -> None:
-        """Note files that may call it and cannot be parsed: newer Python than ours, or too deeply
-        nested.
-        """
-        wanted = self._search_words(words)
-        if wanted and (unreadable := self.project.unreadable(sorted(wanted))):
+        """Note files that may call it and cannot be parsed, such as those of newer Python."""
+        wanted = sorted(self._search_words(words))
+        if unreadable := self.project.unreadable(self._files_mentioning(wanted), wanted):
             reason = f"`{unreadable[0].name}` mentions it and cannot be read"
             self._escape(self.target.module, self.target.place, reason)
 

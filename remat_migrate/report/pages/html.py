@@ -72,9 +72,7 @@ def render_sweep(totals: object, rules: Sequence[object], most: int) -> str:
         UsageError: jinja2 is not installed.
     """
     environment = _environment(Screen(0, False, Path()))
-    return _render(
-        environment, "sweep.html", totals=totals, rules=rules, risks=RISKS, most=most
-    )
+    return _render(environment, "sweep.html", totals=totals, rules=rules, risks=RISKS, most=most)
 
 
 def _render(environment: Environment, template: str, **content: object) -> str:

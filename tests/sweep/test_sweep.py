@@ -1,0 +1,355 @@
+"""Sweeps on a real cluster of two worker processes, over git repositories and folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from benchmarks.speed.generated import tree, write
+from remat_migrate.settings import Options
+from remat_migrate.sweep.driver import connected, run_sweep
+from remat_migrate.sweep.job import Plan, sweep_source
+from remat_migrate.sweep.limited import Limits
+from remat_migrate.sweep.results import write_results
+from remat_migrate.sweep.sources import Source
+
+ROOT = Path(__file__).parents[2]
+LIMITS = Limits(120, 4 << 30, 1 << 30)
+RESULTS = ("record.json", "report.json", "findings.sarif", "changes.patch")
+
+OLD = """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.checkpoint
+def block(x):
+    return jnp.sin(x)
+
+
+def loss(x, train):
+    return jnp.sum(jax.checkpoint(stage, concrete=True)(x, train))
+
+
+def stage(x, train):
+    return jnp.sin(x) if train else x
+"""
+
+
+def git(folder, *arguments):
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+    command = ("git", *identity, "-C", str(folder), *arguments)
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "change")
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with connected(None, 2) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """Folders and repositories to sweep."""
+    base = tmp_path_factory.mktemp("sources")
+    git(base, "init", "--quiet", "--initial-branch=main", "models")
+    models = base / "models"
+    commit(models, {"pyproject.toml": "", "models/net.py": OLD, "models/__init__.py": ""})
+    git(models, "tag", "v1")
+    commit(models, {"models/net.py": OLD.replace(", concrete=True", ", static_argnums=(1,)")})
+    shutil.copytree(ROOT / "fixtures/old_trainer", base / "trainer")
+    (base / "empty").mkdir()
+    return base
+
+
+@pytest.fixture(scope="module")
+def sources(places):
+    models = (places / "models").as_uri()
+    return (
+        Source(models),
+        Source(models, "v1"),
+        Source(models, git(places / "models", "rev-parse", "--short=12", "v1")),
+        Source(str(places / "models" / ".git"), "v1"),
+        Source(str(places / "trainer")),
+        Source(str(places / "empty")),
+        Source(str(places / "absent")),
+        Source(models, "v9"),
+        Source((places / "absent").as_uri()),
+    )
+
+
+def plan_for(out, **more):
+    return Plan(str(out), Options(), more.pop("limits", LIMITS), **more)
+
+
+def swept(client, sources, plan, **more):
+    briefs = {}
+    run_sweep(client, sources, plan, lambda brief: briefs.update({brief.source: brief}), **more)
+    assert briefs.keys() == set(sources)
+    return briefs
+
+
+@pytest.fixture(scope="module")
+def first(client, sources, tmp_path_factory):
+    """The folder of a sweep, and what it said."""
+    out = tmp_path_factory.mktemp("out")
+    briefs = swept(client, sources, plan_for(out))
+    return out, briefs, write_results(sorted(sources), plan_for(out).store)
+
+
+def results(out, source):
+    folder = out / "repositories" / source.name
+    return {name: p.read_bytes() for name in RESULTS if (p := folder / name).exists()}
+
+
+def record(out, source):
+    return json.loads(results(out, source)["record.json"])
+
+
+def run_alone(folder):
+    command = (sys.executable, "-P", "-m", "remat_migrate")
+    options = ("--no-cache", "--no-measure", "--output-format", "json")
+    report = subprocess.run((*command, "report", ".", *options), cwd=folder, capture_output=True)
+    patch = subprocess.run((*command, "--diff", "--no-cache"), cwd=folder, capture_output=True)
+    return report.returncode, json.loads(report.stdout), patch.stdout
+
+
+def test_same_as_single_runs(first, sources, places, tmp_path):
+    out, briefs, _ = first
+    head, tag, short, bare, trainer, empty, *_ = sources
+    git(tmp_path, "clone", "--quiet", str(places / "models"), "head")
+    git(tmp_path, "clone", "--quiet", "--branch=v1", str(places / "models"), "v1")
+    for source, folder in {
+        head: tmp_path / "head",
+        tag: tmp_path / "v1",
+        short: tmp_path / "v1",
+        bare: tmp_path / "v1",
+        trainer: places / "trainer",
+        empty: places / "empty",
+    }.items():
+        assert briefs[source].status == "checked", briefs[source].reason
+        code, report, patch = run_alone(folder)
+        found = results(out, source)
+        assert json.loads(found["report.json"]) == report
+        assert found.get("changes.patch", b"") == patch
+        assert record(out, source)["exit_code"] == code
+    assert record(out, tag)["commit"] == git(places / "models", "rev-parse", "v1")
+    assert {f["code"] for f in record(out, tag)["findings"]} >= {"RMT101"}
+
+
+def test_what_cannot_be_checked(first, sources):
+    _, briefs, totals = first
+    *_, absent, unknown, nowhere = sources
+    assert {briefs[one].status for one in (absent, unknown, nowhere)} == {"missing"}
+    assert "no branch or tag v9" in briefs[unknown].reason
+    assert [row["source"] for row in totals.failed] == sorted(
+        one.address for one in (absent, unknown, nowhere)
+    )
+
+
+def test_page_and_links(first):
+    out, _, totals = first
+    page = (out / "index.html").read_text()
+    links = re.findall(r'href="([^"#][^"]*)"', page)
+    assert len([link for link in links if link.endswith(".patch")]) == totals.patches == 4
+    assert all((out / link).is_file() for link in links)
+    assert "no branch or tag v9" in page
+
+
+def test_queries_of_the_documentation(first, monkeypatch):
+    out, _, totals = first
+    monkeypatch.chdir(out)
+    page = (ROOT / "docs/how-to/sweep.md").read_text()
+    queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    breaks, _, proved, checkpoints, unchecked = [duckdb.sql(one).fetchall() for one in queries]
+    assert sum(row[2] for row in breaks) == totals.findings["error"]
+    assert len(proved) == totals.sources
+    assert sum(row[2] for row in checkpoints) == totals.risks.total()
+    assert sum(row[2] for row in unchecked) == len(totals.failed)
+
+
+def test_other_order_and_one_worker(first, sources, tmp_path):
+    out, *_ = first
+    with connected(None, 1) as other:
+        swept(other, tuple(reversed(sources)), plan_for(tmp_path))
+    for source in sources:
+        assert results(tmp_path, source) == results(out, source)
+
+
+def test_repeated(client, places, tmp_path):
+    models = tmp_path / "models"
+    git(tmp_path, "clone", "--quiet", str(places / "models"), "models")
+    folder = tmp_path / "folder"
+    shutil.copytree(places / "trainer", folder)
+    sources = (Source(models.as_uri()), Source(models.as_uri(), "v1"), Source(str(folder)))
+    plan = plan_for(tmp_path / "out")
+    assert not any(brief.kept for brief in swept(client, sources, plan).values())
+    before = {source: results(tmp_path / "out", source) for source in sources}
+    assert all(brief.kept for brief in swept(client, sources, plan).values())
+    commit(models, {"new.py": OLD})
+    with (folder / "trainer" / "blocks.py").open("a") as file:
+        file.write("\n# changed\n")
+    kept = [brief.kept for brief in swept(client, sources, plan).values()]
+    assert [kept.count(True), kept.count(False)] == [1, 2]
+    assert results(tmp_path / "out", sources[1]) == before[sources[1]]
+    assert record(tmp_path / "out", sources[0])["commit"] != before[sources[0]]
+    other = replace(plan, options=Options(select=("RMT2",)))
+    assert not any(brief.kept for brief in swept(client, sources, other).values())
+
+
+@pytest.mark.parametrize(
+    ("limits", "status"),
+    [
+        (replace(LIMITS, seconds=0.01), "timeout"),
+        (replace(LIMITS, memory=1 << 20), "memory"),
+        (replace(LIMITS, size=100), "too-large"),
+    ],
+)
+def test_limits(client, sources, tmp_path, limits, status):
+    brief = swept(client, sources[:1], plan_for(tmp_path, limits=limits))[sources[0]]
+    assert (brief.status, record(tmp_path, sources[0])["status"]) == (status, status)
+    # The next sweep tries it again.
+    assert swept(client, sources[:1], plan_for(tmp_path))[sources[0]].status == "checked"
+
+
+def test_worker_that_dies(client, sources, tmp_path):
+    deadly = sources[1]
+
+    def dying(source, plan):
+        if source == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return sweep_source(source, plan)
+
+    briefs = swept(client, sources[:3], plan_for(tmp_path), task=dying)
+    assert [briefs[source].status for source in sources[:3]] == ["checked", "lost", "checked"]
+    assert "its worker died" in record(tmp_path, deadly)["reason"]
+
+
+def test_parts_give_the_same(client, places, tmp_path):
+    write(tree(200), tmp_path / "tree")
+    sources = (Source(str(tmp_path / "tree")), Source(str(places / "trainer")))
+    swept(client, sources, plan_for(tmp_path / "whole"))
+    swept(client, sources, plan_for(tmp_path / "parts", split_at=1, part_files=1))
+    for source in sources:
+        whole = results(tmp_path / "whole", source)
+        assert json.loads(whole["report.json"])["findings"]
+        assert results(tmp_path / "parts", source) == whole
+    assert not list((tmp_path / "parts" / "work").iterdir())
+
+
+def test_branches(client, places, sources, tmp_path):
+    head, tag, *_ = sources
+    folder = tmp_path / "folder"
+    git(tmp_path, "clone", "--quiet", "--branch=v1", str(places / "models"), "folder")
+    inside = Source(str(folder))
+    plain = Source(str(places / "trainer"))
+    plan = plan_for(tmp_path / "out", branches=True)
+    swept(client, (head, tag, inside, plain), plan)
+    assert not (tmp_path / "out/clones" / head.name).exists()
+    for source in (tag, inside):
+        clone = tmp_path / "out/clones" / source.name
+        assert record(tmp_path / "out", source)["branch"] == "remat-migrate/fixes"
+        assert git(clone, "branch", "--show-current") == "remat-migrate/fixes"
+        assert git(clone, "status", "--porcelain") == ""
+        assert "concrete" not in (clone / "models/net.py").read_text()
+        assert "RMT101" in git(clone, "log", "-1", "--format=%B")
+        git(clone, "fsck")
+    assert git(folder, "status", "--porcelain") == ""
+    assert git(folder, "branch", "--list", "remat-migrate/fixes") == ""
+    assert "not a git repository" in record(tmp_path / "out", plain)["notes"][0]
+
+
+def test_nothing_of_a_repository_is_executed(client, tmp_path):
+    hostile = tmp_path / "hostile"
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", "hostile")
+    commit(hostile, {"net.py": OLD, ".gitattributes": "*.py filter=mark\n"})
+    mark = tmp_path / "mark"
+    for hook in ("post-checkout", "pre-commit", "post-commit", "post-index-change"):
+        path = hostile / ".git/hooks" / hook
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\ntouch {mark}\n")
+        path.chmod(0o755)
+    git(hostile, "config", "filter.mark.smudge", f"touch {mark}")
+    git(hostile, "config", "core.fsmonitor", f"touch {mark}")
+    source = Source(str(hostile / ".git"))
+    for branches in (False, True):
+        plan = plan_for(tmp_path / f"out{branches}", branches=branches)
+        assert swept(client, (source,), plan)[source].status == "checked"
+    assert not mark.exists()
+
+
+def test_command(places, tmp_path):
+    listing = tmp_path / "sources.txt"
+    listing.write_text(f"{(places / 'models').as_uri()} v1\n{places / 'trainer'}\n")
+    command = (sys.executable, "-P", "-m", "remat_migrate", "sweep")
+
+    def sweep(*arguments):
+        done = subprocess.run(
+            (*command, *arguments, "--workers=1"), cwd=tmp_path, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = sweep("sources.txt", "--out=out")
+    assert code == 1, said
+    assert "Checked 2 of 2 sources." in said
+    assert "out/index.html" in said
+    code, said = sweep("sources.txt", "--out=out", "--exit-zero")
+    assert code == 0
+    assert "2 of them unchanged" in said
+    assert sweep("sources.txt", "--out=out", "--select=RMT9")[0] == 1
+    code, said = sweep("absent.txt", "--out=out")
+    assert code == 2
+    assert "no such file or folder" in said
+
+
+@pytest.mark.slow
+def test_killed_and_started_again(places, sources, tmp_path):
+    """The client, and with it the scheduler, is killed; the same command goes on."""
+    listing = tmp_path / "sources.txt"
+    lines = [f"{source.address} {source.revision}" for source in sources[:6]]
+    for number in range(12):
+        shutil.copytree(places / "trainer", tmp_path / f"copy{number}")
+        lines.append(str(tmp_path / f"copy{number}"))
+    listing.write_text("\n".join(lines))
+    command = (sys.executable, "-P", "-m", "remat_migrate", "sweep", str(listing), "--workers=2")
+    process = subprocess.Popen((*command, "--out", str(tmp_path / "killed")))
+    deadline = time.monotonic() + 60
+    while len(list((tmp_path / "killed").glob("repositories/*/done.json"))) < 5:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    done = subprocess.run((*command, "--out", str(tmp_path / "killed")), capture_output=True)
+    assert re.search(rb"\(\d+ of them unchanged", done.stdout), done.stderr
+    subprocess.run((*command, "--out", str(tmp_path / "whole")), check=False)
+    names = {path.name for path in (tmp_path / "whole/repositories").iterdir()}
+    assert names == {path.name for path in (tmp_path / "killed/repositories").iterdir()}
+    for name in names:
+        for file in RESULTS:
+            one, other = (
+                tmp_path / out / "repositories" / name / file for out in ("whole", "killed")
+            )
+            assert one.exists() == other.exists()
+            assert not one.exists() or one.read_bytes() == other.read_bytes()
+    assert not list((tmp_path / "killed").rglob("*.part"))
