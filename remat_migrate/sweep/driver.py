@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 # scheduler knows hundreds of tasks, not hundreds of thousands.
 _AHEAD = 3
 _FEWEST = 16
+_SECONDS_KNOWN = 5.0
 
 Decided = Callable[[Brief], None]
 
@@ -153,7 +155,8 @@ def _results(
             futures.append(future)
         return futures
 
-    completed = as_completed(submit(_most_ahead(client)), loop=client.loop, raise_errors=False)
+    ahead = _Ahead(client)
+    completed = as_completed(submit(ahead.most()), loop=client.loop, raise_errors=False)
     for future in completed:
         name = names.pop(future.key)
         try:
@@ -163,14 +166,24 @@ def _results(
         except CancelledError as error:
             raise _stopped(client) from error
         future.release()
-        for more in submit(max(1, _most_ahead(client) - len(names))):
+        for more in submit(max(1, ahead.most() - len(names))):
             completed.add(more)
 
 
-def _most_ahead(client: Client) -> int:
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    threads: int = sum(worker["nthreads"] for worker in workers)
-    return max(_FEWEST, _AHEAD * threads)
+class _Ahead:
+    """How many tasks the scheduler gets at a time; workers may join and leave."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known, self._until = 0, 0.0
+
+    def most(self) -> int:
+        """Return the number of tasks that are waiting or running at most."""
+        if time.monotonic() >= self._until:  # the scheduler describes every worker
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            self._known = sum(worker["nthreads"] for worker in workers)
+            self._until = time.monotonic() + _SECONDS_KNOWN
+        return max(_FEWEST, _AHEAD * self._known)
 
 
 def _explained(error: Exception, client: Client) -> Exception:
