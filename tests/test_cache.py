@@ -433,8 +433,9 @@ class TestStale:
     def test_every_variable_that_is_read_is_in_the_key(self) -> None:
         """The cache key covers every environment variable that affects output."""
         package = Path(remat_migrate.__file__).parent
-        # Those run the project's code, or serve an editor: of such runs nothing is kept.
-        others = {"verify", "measure", "plan", "lsp", "cache"}
+        # Those run the project's code or other processes, or serve an editor: of such runs nothing
+        # is kept.
+        others = {"verify", "measure", "plan", "sweep", "lsp", "cache"}
         # A progress bar is not kept; nothing is beside a job's summary; each run lists its files.
         others |= {"progress_bar.py", "github.py", "listing.py"}
         read = set()

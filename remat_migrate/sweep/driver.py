@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -73,6 +74,8 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[Client]:
     import dask
     from distributed import Client, LocalCluster
 
+    # A lost connection is reported as `SweepStopped`, not with a traceback of Dask's.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     if scheduler is not None:
         try:
             client = Client(scheduler, timeout="10s", set_as_default=False)

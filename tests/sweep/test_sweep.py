@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -16,7 +17,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from benchmarks.speed.generated import tree, write
 from remat_migrate.settings import Options
 from remat_migrate.sweep.driver import connected, run_sweep
 from remat_migrate.sweep.job import Plan, sweep_source
@@ -246,8 +246,10 @@ def test_worker_that_dies(client, sources, tmp_path):
     assert "its worker died" in record(tmp_path, deadly)["reason"]
 
 
-def test_parts_give_the_same(client, places, tmp_path):
-    write(tree(200), tmp_path / "tree")
+def test_parts_give_the_same(client, places, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    generated = importlib.import_module("benchmarks.speed.generated")
+    generated.write(generated.tree(200), tmp_path / "tree")
     sources = (Source(str(tmp_path / "tree")), Source(str(places / "trainer")))
     swept(client, sources, plan_for(tmp_path / "whole"))
     swept(client, sources, plan_for(tmp_path / "parts", split_at=1, part_files=1))
