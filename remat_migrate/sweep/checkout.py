@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..discovery.listing import git_program
 from ..report.terminal.display import pluralize
 from .limited import Ended, Limits, SourceFailed, Status, run_limited
 from .sources import Source
@@ -63,9 +64,12 @@ class Git:
         Raises:
             SourceFailed: it reached a limit, or git is not installed.
         """
+        program = git_program()
+        if program is None:
+            raise SourceFailed(Status.FAILED, "git is not installed")
         options = [part for setting in _SETTINGS for part in ("-c", setting)]
         return run_limited(
-            ("git", *options, *arguments),
+            (program, *options, *arguments),
             folder,
             self.scratch,
             self.limits,
