@@ -124,8 +124,18 @@ def run_sweep(
         SweepStopped: the scheduler is gone.
     """
     large: list[Brief] = []
-    calls = ((source, (source, plan)) for source in sources)
-    for source, brief, error in _results(client, task, calls):
+    suspects: list[Source] = []
+
+    def alone() -> Iterator[tuple[Source, Brief | None, Exception | None]]:
+        for source in suspects:
+            yield from _results(client, task, [(source, (source, plan))])
+
+    together = _results(client, task, ((source, (source, plan)) for source in sources))
+    for source, brief, error in itertools.chain(together, alone()):
+        if _is_lost(error) and source not in suspects:
+            # Dask blames all tasks of a worker that dies: try each again with nothing beside it.
+            suspects.append(source)
+            continue
         if error is not None:
             brief = write_failure(source, plan, error)
         assert brief is not None
@@ -187,6 +197,10 @@ class _Ahead:
             self._known = sum(worker["nthreads"] for worker in workers)
             self._until = time.monotonic() + _SECONDS_KNOWN
         return max(_FEWEST, _AHEAD * self._known)
+
+
+def _is_lost(error: Exception | None) -> bool:
+    return isinstance(error, SourceFailed) and error.status is Status.LOST
 
 
 def _explained(error: Exception, client: Client) -> Exception:

@@ -233,6 +233,7 @@ def test_limits(client, sources, tmp_path, limits, status):
     assert swept(client, sources[:1], plan_for(tmp_path))[sources[0]].status == "checked"
 
 
+@pytest.mark.slow
 def test_worker_that_dies(client, sources, tmp_path):
     deadly = sources[1]
 
