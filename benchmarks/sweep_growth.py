@@ -26,7 +26,8 @@ import psutil
 from distributed import Client, Worker
 
 from remat_migrate.settings import Options
-from remat_migrate.sweep.driver import connected, run_sweep
+from remat_migrate.sweep.cluster import connected
+from remat_migrate.sweep.driver import run_sweep
 from remat_migrate.sweep.job import Plan
 from remat_migrate.sweep.limited import Limits, Status
 from remat_migrate.sweep.record import Brief

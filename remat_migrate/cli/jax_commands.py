@@ -15,6 +15,7 @@ from ..errors import UsageError
 from .exit_codes import CLEAN, ERROR, FINDINGS, SIGNALLED, VERIFICATION_FAILED
 from .options import (
     check_output,
+    cluster_options,
     entry_options,
     measure_options,
     output_options,
@@ -26,6 +27,7 @@ from .progress_bar import is_interactive, progress_bar
 
 if TYPE_CHECKING:
     from ..measure.options import MeasureOptions
+    from ..measure.workers import Workers
     from ..plan.budget import Budget
     from ..report.content import Weighed
     from ..settings import Settings
@@ -93,11 +95,17 @@ def verify_command(
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @measure_options
+@cluster_options("measure variants, with --policies")
 @running_options
 @output_options(["full", "json", "html"], "measurement")
 @output_control
 def measure_command(
-    targets: tuple[str, ...], output_format: str, output_file: Path | None, **how: Any
+    targets: tuple[str, ...],
+    output_format: str,
+    output_file: Path | None,
+    scheduler: str | None,
+    workers: int | None,
+    **how: Any,
 ) -> int:
     """Measure what each checkpoint saves and costs.
 
@@ -106,14 +114,18 @@ def measure_command(
     """
     from ..measure.options import options_of_targets
     from ..report.output import say, write_measurements
+    from ..sweep.cluster import variant_workers
 
     check_output(output_file)
     if how["batch"] == "auto":
         raise UsageError("--batch auto: only `plan` finds the largest batch")
     names, options, base = _measurement(targets, how)
+    if (scheduler or workers) and not options.policies:
+        raise UsageError("--scheduler and --workers require --policies")
     if not names:
         raise UsageError("missing TARGET: module:function or path/to/file.py:function")
-    weighed = _weighed(names, options, base)
+    with variant_workers(scheduler, workers) as cluster:
+        weighed = _weighed(names, options, base, cluster)
     if weighed.found:
         to = output_file or sys.stdout
         write_measurements(weighed.found, output_format, to, weighed.failed)
@@ -146,6 +158,7 @@ def measure_command(
 )
 @click.option("--apply", "is_applied", is_flag=True, help="Write the plan into the source.")
 @entry_options
+@cluster_options("trace and compile placements, where that is faster")
 @running_options
 @output_options(["full", "json"], "plan")
 @output_control
@@ -157,6 +170,8 @@ def plan_command(
     is_applied: bool,
     output_format: str,
     output_file: Path | None,
+    scheduler: str | None,
+    workers: int | None,
     **how: Any,
 ) -> int:
     """Plan checkpoints within a memory budget.
@@ -174,6 +189,7 @@ def plan_command(
     from ..plan.budget import parse_budget
     from ..plan.planning import plan
     from ..report.output import write_plan
+    from ..sweep.cluster import variant_workers
     from .plan_writing import Writing
 
     check_output(output_file)
@@ -186,7 +202,7 @@ def plan_command(
         raise UsageError("missing TARGET: one module:function or path/to/file.py:function")
     [options] = options_of_targets(options, names)
     function = parse_target(names[0], base)
-    with progress_bar("Planning") as progress:
+    with progress_bar("Planning") as progress, variant_workers(scheduler, workers) as cluster:
         progress(names[0], 0, 1)
         is_text = output_format == "full" and output_file is None
         patches = sys.stdout if is_text else sys.stderr
@@ -201,6 +217,7 @@ def plan_command(
             offload=offload,
             open_source=writing.open_source if is_applied else None,
             find_switches=writing.find_switches,
+            workers=cluster,
         )
     write_plan(found, output_format, output_file or sys.stdout)
     if not is_applied:
@@ -288,7 +305,9 @@ def measure_configured(settings: Settings, *, policies: bool = False) -> Weighed
     return weighed
 
 
-def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Weighed:
+def _weighed(
+    targets: Sequence[str], options: MeasureOptions, base: Path, workers: Workers | None = None
+) -> Weighed:
     """Measure each target, whether or not others fail."""
     from ..errors import VerificationError
     from ..measure.options import options_of_targets
@@ -303,7 +322,7 @@ def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Wei
         ):
             progress(target, number, len(targets))
             try:
-                found.append(measure(parse_target(target, base), how, base))
+                found.append(measure(parse_target(target, base), how, base, workers))
             except VerificationError as error:
                 failed[target] = f"{error}{_migration_hint(target, base)}"
             except UsageError as error:

@@ -12,7 +12,7 @@ import click
 from ..console import is_quiet
 from ..errors import UsageError
 from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
-from .options import selection_options
+from .options import cluster_options, selection_options
 from .output_control import output_control
 from .progress_bar import ProgressBar, is_interactive, progress_bar
 
@@ -42,17 +42,7 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     help="Where the results go: a folder, or an address that fsspec knows. A sweep into the same"
     " folder checks only what has changed.",
 )
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Address of a running Dask scheduler.  [default: a cluster on this machine]",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Worker processes on this machine.  [default: one per core]",
-)
+@cluster_options("check the repositories", "  [default: one per core]")
 @click.option("--unsafe-fixes", is_flag=True, help="Include unsafe fixes in the patches.")
 @click.option(
     "--verify",
@@ -132,17 +122,17 @@ def sweep_command(
     and with 3 if a verification failed.
     """
     from ..report.output import say
-    from ..sweep.driver import connected, dashboard_of, run_sweep
+    from ..sweep.cluster import connected, dashboard_of, require
+    from ..sweep.driver import run_sweep
     from ..sweep.job import Plan
     from ..sweep.limited import Limits
     from ..sweep.results import write_results
     from ..sweep.sources import parse_sources
     from ..sweep.store import Store
 
-    if workers and scheduler:
-        raise UsageError("--workers cannot be combined with --scheduler")
     if python and not verify:
         raise UsageError("--python requires --verify")
+    require("distributed", "fsspec", "pyarrow")
     wanted = parse_sources(sources)
     store = Store(out)
     plan = Plan(

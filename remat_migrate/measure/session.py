@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from ..verify.scratch import scratch_folder
 from ..verify.session import Side, Worker, WorkerEnded
 from .devices import parse_device
 from .failure import failure_message
-from .measurement import Measurement
+from .measurement import Measurement, pareto_marked
 from .options import MeasureOptions
 from .target import Target, parse_target
 from .worker.records import (
@@ -27,18 +29,35 @@ from .worker.records import (
     SiteVerdict,
     Work,
 )
+from .workers import Workers
+
+# The name of a request, and its fields.
+Request = tuple[str, Mapping[str, Any]]
 
 START = Path(__file__).parent / "worker" / "start.py"
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A measured target, and the process that answers further requests about it."""
+    """A measured target, and the process that answers further requests about it.
+
+    Attributes:
+        measurement: the target as it is.
+        target: the target.
+        worker: the process.
+        options: how it is measured.
+        folder: the folder that relative names in the options refer to.
+        seconds: how long it took to start the process and to measure the target.
+        prepared: the requests that bring another process into the same state.
+    """
 
     measurement: Measurement
     target: Target
     worker: Worker
     options: MeasureOptions
+    folder: Path
+    seconds: float
+    prepared: tuple[Request, ...] = ()
 
     def ask(self, request: str, **fields: object) -> Mapping[str, Any]:
         """Return the reply to a request.
@@ -58,16 +77,44 @@ class Session:
         """
         reply = self.ask(request, **fields)
         found = _measurement(self.worker, self.target, self.options, reply)
-        return replace(self, measurement=found)
+        return replace(self, measurement=found, prepared=((request, fields),))
+
+    def ask_on(self, workers: Workers, requests: Sequence[Request]) -> list[Mapping[str, Any]]:
+        """Return the replies to requests; each worker answers a share, in a session of its own.
+
+        Raises:
+            VerificationError: a request failed, or a process has ended.
+        """
+        count = min(workers.count, len(requests))
+        shares = [tuple(requests[number::count]) for number in range(count)]
+        same = self.target, self.options, self.folder, self.prepared
+        found = workers.call(_answers, [(*same, share) for share in shares])
+        return [found[number % count][number // count] for number in range(len(requests))]
 
 
-def measure(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
+def _answers(
+    target: Target,
+    options: MeasureOptions,
+    folder: Path,
+    prepared: Sequence[Request],
+    requests: Sequence[Request],
+) -> list[Mapping[str, Any]]:
+    """Return the replies to requests about a target in a state."""
+    with measuring(target, options, folder) as session:
+        replies = [session.ask(name, **fields) for name, fields in (*prepared, *requests)]
+    return replies[len(prepared) :]
+
+
+def measure(
+    target: Target, options: MeasureOptions, folder: Path, workers: Workers | None = None
+) -> Measurement:
     """Measure a function.
 
     Args:
         target: function to measure.
         options: how to measure it.
         folder: folder that relative names in the options refer to.
+        workers: measure the alternatives; None for the process that measures the function.
 
     Raises:
         VerificationError: the function cannot be measured; the message says why.
@@ -75,7 +122,7 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
     with measuring(target, options, folder) as session:
         found = _add_passes(session, options, session.measurement)
         if options.policies or not found.sites:
-            found = _add_alternatives(session, options, found)
+            found = _add_alternatives(session, options, found, workers)
         elif reply := session.ask("cheaper")["cheaper"]:
             found = replace(found, cheaper=_alternative(reply))
         return _add_compiled(session, with_shardings(options, found), found)
@@ -99,10 +146,12 @@ def measuring(target: Target, options: MeasureOptions, folder: Path) -> Iterator
     if options.device:
         parse_device(options.device)
     args = parse_target(options.args, folder) if options.args else None
+    started = time.monotonic()
     with scratch_folder() as scratch:
         worker = _worker(target, args, options, scratch)
         with closing(worker):
-            yield Session(_measured(worker, target, args, options), target, worker, options)
+            found = _measured(worker, target, args, options)
+            yield Session(found, target, worker, options, folder, time.monotonic() - started)
 
 
 def _worker(target: Target, args: Target | None, options: MeasureOptions, scratch: Path) -> Worker:
@@ -178,14 +227,25 @@ def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -
     return found
 
 
-def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
+def _add_alternatives(
+    session: Session, options: MeasureOptions, found: Measurement, workers: Workers | None
+) -> Measurement:
+    which = {"compile": bool(options.compile), "only_stages": not options.policies}
+    count = workers.count if workers else 1
+    shares: list[Request] = [
+        ("alternatives", {**which, "first": number, "step": count}) for number in range(count)
+    ]
     try:
-        reply = session.ask(
-            "alternatives", compile=bool(options.compile), only_stages=not options.policies
-        )
+        if workers:
+            replies = session.ask_on(workers, shares)
+        else:
+            replies = [session.ask(name, **fields) for name, fields in shares]
     except VerificationError as error:
         return replace(found, notes=(*found.notes, f"no alternatives: {error}"))
-    return replace(found, alternatives=tuple(map(_alternative, reply["alternatives"])))
+    # The first of each share, then the second of each.
+    rows = itertools.zip_longest(*(reply["alternatives"] for reply in replies))
+    alternatives = [_alternative(one) for row in rows for one in row if one is not None]
+    return replace(found, alternatives=tuple(pareto_marked(alternatives)))
 
 
 def _add_compiled(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:

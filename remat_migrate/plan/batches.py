@@ -10,6 +10,7 @@ from ..errors import UsageError, VerificationError
 from ..measure.options import MeasureOptions
 from ..measure.session import Session, measuring
 from ..measure.target import Target
+from ..measure.workers import Workers
 from .budget import Budget
 from .plan import BatchPlan, Plan
 from .planning import FindSwitches, OpenSource, planned
@@ -31,6 +32,7 @@ def plan_largest_batch(
     offload: bool = False,
     open_source: OpenSource | None = None,
     find_switches: FindSwitches | None = None,
+    workers: Workers | None = None,
 ) -> Plan:
     """Return the plan for the largest batch that fits, with the front of batch and recomputation.
 
@@ -46,6 +48,7 @@ def plan_largest_batch(
         offload: whether policies may offload values to host memory.
         open_source: opens the source.
         find_switches: finds the model's own switches.
+        workers: trace and compile placements at the same time, where that is faster.
 
     Raises:
         UsageError: the budget is a share.
@@ -77,6 +80,7 @@ def plan_largest_batch(
                     offload=offload,
                     open_source=open_source,
                     find_switches=find_switches,
+                    workers=workers,
                 )
             return found[batch]
 

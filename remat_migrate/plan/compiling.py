@@ -41,7 +41,9 @@ def compiled_candidates(
 
     switches = [one for one in tried if one.settings]
     obvious = _not_dominated_first(list(_front_first(_named(tried), aim, len(tried))))
-    for one in (*_front_first(tried, aim, _SOLVED), *switches, *obvious[:_OBVIOUS]):
+    first = (*_front_first(tried, aim, _SOLVED), *switches, *obvious[:_OBVIOUS])
+    gradient.compile_ahead(one.runs for one in first)
+    for one in first:
         if gradient.can_compile(1):
             add(one)
     if not found:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..measure.worker.records import Chain, Need
@@ -31,6 +32,25 @@ _POINTS = 16
 _Ask = Callable[..., Mapping[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Helpers:
+    """Further processes that trace and compile placements.
+
+    Attributes:
+        ask: returns the replies to a request for each of several placements.
+        count: how many they are.
+        seconds: how long they take to start.
+    """
+
+    ask: Callable[[str, Sequence[tuple[Run, ...]]], Sequence[Mapping[str, Any]]]
+    count: int
+    seconds: float
+
+    def pay(self, variants: int, each: float) -> bool:
+        """Return whether they are faster than one process, if a variant takes some seconds."""
+        return self.seconds + math.ceil(variants / self.count) * each < variants * each
+
+
 class Gradient:
     """The gradient computation of the target, traced and compiled once for each placement.
 
@@ -38,14 +58,22 @@ class Gradient:
         bare: its cost without checkpoints.
     """
 
-    def __init__(self, bare: Need, asked: _Ask, seconds: float = math.inf) -> None:
+    def __init__(
+        self,
+        bare: Need,
+        asked: _Ask,
+        seconds: float = math.inf,
+        helpers: Helpers | None = None,
+    ) -> None:
         """Remember how to ask the measuring process, and the time that compiling may take."""
         self.bare = bare
         self._asked = asked
+        self._helpers = helpers
         self._traced: dict[tuple[Run, ...], Need] = {(): bare}
         self._compiled: dict[tuple[Run, ...], int] = {}
         self._seconds = seconds
         self._longest = 0.0
+        self._longest_trace = 0.0
 
     def can_compile(self, count: int) -> bool:
         """Return whether there is time to compile some more placements."""
@@ -68,8 +96,15 @@ class Gradient:
     def traced(self, runs: tuple[Run, ...]) -> Need:
         """Return the cost with checkpoints on runs of equations."""
         if runs not in self._traced:
+            start = time.monotonic()
             self._traced[runs] = Need(*self._asked("trace", runs=runs)["need"])
+            self._longest_trace = max(self._longest_trace, time.monotonic() - start)
         return self._traced[runs]
+
+    def trace_ahead(self, placements: Iterable[tuple[Run, ...]]) -> None:
+        """Let helpers trace placements that are needed later, if there are any and they pay."""
+        replies = self._asked_ahead("trace", placements, self._traced, self._longest_trace)
+        self._traced.update((runs, Need(*reply["need"])) for runs, reply in replies)
 
     def compiled(self, runs: tuple[Run, ...]) -> int:
         """Return the bytes of the compiled program besides its inputs."""
@@ -80,6 +115,25 @@ class Gradient:
             self._longest = max(self._longest, took)
             self._seconds -= took
         return self._compiled[runs]
+
+    def compile_ahead(self, placements: Iterable[tuple[Run, ...]]) -> None:
+        """Let helpers compile placements that are needed later, if there are any and they pay."""
+        start = time.monotonic()
+        replies = self._asked_ahead("compile_runs", placements, self._compiled, self._longest)
+        self._compiled.update((runs, reply["bytes"]) for runs, reply in replies)
+        self._seconds -= time.monotonic() - start
+
+    def _asked_ahead(
+        self,
+        request: str,
+        placements: Iterable[tuple[Run, ...]],
+        known: Collection[tuple[Run, ...]],
+        longest: float,
+    ) -> Sequence[tuple[tuple[Run, ...], Mapping[str, Any]]]:
+        unknown = [runs for runs in dict.fromkeys(placements) if runs not in known]
+        if self._helpers is None or not self._helpers.pay(len(unknown), longest):
+            return ()
+        return list(zip(unknown, self._helpers.ask(request, unknown), strict=True))
 
 
 class Planner:
@@ -114,7 +168,7 @@ class Planner:
             path = self._frugal(path)
             known = path in seen
             seen.add(path)
-            placement = self._placement(path)
+            placement = self.placement(path)
             tried.append(placement)
             needed = placement.measured.peak_bytes
             if needed > limit:
@@ -147,8 +201,8 @@ class Planner:
             path = lower
         return path
 
-    def front(self) -> list[Placement]:
-        """Return placements for budgets from the lowest possible to that without checkpoints."""
+    def front(self) -> list[tuple[str, tuple[Arc, ...]]]:
+        """Return paths for budgets from the lowest possible to that without checkpoints."""
         lowest = self._solver.lowest()
         low, high = promise(lowest).peak_bytes, self._gradient.bare.peak_bytes
         paths = [lowest]
@@ -157,18 +211,22 @@ class Planner:
             path = self._solver.solve(int(low * (max(high, low) / low) ** (number / _POINTS)))
             if path is not None:
                 paths.append(path)
-        return [self._placement(path) for path in dict.fromkeys(paths)]
+        return [("", path) for path in dict.fromkeys(paths)]
 
-    def obvious(self, is_wanted: Callable[[Need], bool]) -> Iterator[Placement]:
-        """Yield the obvious placements whose expected cost is wanted."""
-        for name, path in obvious_paths(self._chain, self._solver.arcs, self._source):
-            if is_wanted(self._promise(path)):
-                yield self._placement(path, name)
+    def obvious(self, is_wanted: Callable[[Need], bool]) -> list[tuple[str, tuple[Arc, ...]]]:
+        """Return the obvious placements whose expected cost is wanted: their names and paths."""
+        every = obvious_paths(self._chain, self._solver.arcs, self._source)
+        return [(name, path) for name, path in every if is_wanted(self._promise(path))]
+
+    def runs(self, path: tuple[Arc, ...]) -> tuple[Run, ...]:
+        """Return the runs of equations under a checkpoint."""
+        return runs_of(self._chain, path)
 
     def _promise(self, path: tuple[Arc, ...]) -> Need:
         return promise(path, self._gradient.bare.flops)
 
-    def _placement(self, path: tuple[Arc, ...], name: str = "") -> Placement:
-        runs = runs_of(self._chain, path)
+    def placement(self, path: tuple[Arc, ...], name: str = "") -> Placement:
+        """Return the traced placement of a path."""
+        runs = self.runs(path)
         measured = self._gradient.traced(runs)
         return Placement(decisions(self._chain, path), self._promise(path), measured, runs, name)

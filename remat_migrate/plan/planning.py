@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import VerificationError
 from ..measure.devices import Device
@@ -17,11 +18,12 @@ from ..measure.options import MeasureOptions
 from ..measure.session import Session, measuring, with_shardings
 from ..measure.target import Target
 from ..measure.worker.records import NamedValue, Need, Work
+from ..measure.workers import Workers
 from .budget import Budget
-from .chain import Place, chain_from
+from .chain import Arc, Place, Run, chain_from
 from .compiling import compiled_candidates
 from .plan import Obstacle, Placement, Plan, Unset
-from .planner import EQUAL, Gradient, Planner
+from .planner import EQUAL, Gradient, Helpers, Planner
 from .switching import same_placement, switched_placements
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ def plan(
     offload: bool = False,
     open_source: OpenSource | None = None,
     find_switches: FindSwitches | None = None,
+    workers: Workers | None = None,
 ) -> Plan:
     """Return the cheapest placement of checkpoints within a budget.
 
@@ -67,6 +70,7 @@ def plan(
         open_source: opens the source, given the files and lines of its current checkpoints, and
             the files of all stages. The placement is then one that can be written into it.
         find_switches: finds the model's own switches, given the files of all stages.
+        workers: trace and compile placements at the same time, where that is faster.
 
     Raises:
         VerificationError: the target cannot be measured, or has no stages to checkpoint.
@@ -80,6 +84,7 @@ def plan(
             offload=offload,
             open_source=open_source,
             find_switches=find_switches,
+            workers=workers,
         )
 
 
@@ -92,6 +97,7 @@ def planned(
     offload: bool = False,
     open_source: OpenSource | None = None,
     find_switches: FindSwitches | None = None,
+    workers: Workers | None = None,
 ) -> Plan:
     """Return the cheapest placement for a measured target, see `plan`."""
     found = session.measurement
@@ -105,7 +111,12 @@ def planned(
         )
     bare, now = Need(*reply["bare"]), Need(found.cost.peak_bytes, found.cost.flops)
     values = [NamedValue(name, Path(path), *more) for name, path, *more in reply["values"]]
-    gradient = Gradient(bare, session.ask, math.inf if options.compile else _SECONDS)
+    gradient = Gradient(
+        bare,
+        session.ask,
+        math.inf if options.compile else _SECONDS,
+        _helpers(session, workers) if workers else None,
+    )
     compiles = options.compile
     if compiles is None:
         compiles = reply["equations"] * _SECONDS_PER_EQUATION * _LEAST <= _SECONDS
@@ -132,7 +143,8 @@ def planned(
     ) -> tuple[list[Placement], tuple[Placement, ...]]:
         """Return the traced placements, with `others`, and the compiled ones among them."""
         tried = _solved(planners, aim)
-        tried += _obvious(planners, tried, aim, switched, every=pareto or bool(compiles))
+        every = pareto or bool(compiles)
+        tried += _obvious(gradient, planners, tried, aim, switched, every=every)
         tried += (*switched, *others)
         if not compiles:
             return tried, ()
@@ -165,7 +177,8 @@ def planned(
         others = _next_best(candidates or tried, best, limit)
     front: tuple[Placement, ...] = ()
     if pareto:
-        front = _front([*tried, *(one for each in planners for one in each.front())])
+        paths = [(each, *one) for each in planners for one in each.front()]
+        front = _front([*tried, *_traced(gradient, paths)])
     return Plan(
         target=target.text,
         jax=found.jax,
@@ -264,6 +277,7 @@ def _solved(planners: Sequence[Planner], limit: int) -> list[Placement]:
 
 
 def _obvious(
+    gradient: Gradient,
     planners: Sequence[Planner],
     tried: Sequence[Placement],
     limit: int,
@@ -286,7 +300,26 @@ def _obvious(
             for one in switched
         )
 
-    return [one for planner in planners for one in planner.obvious(is_wanted)]
+    paths = [(each, *one) for each in planners for one in each.obvious(is_wanted)]
+    return _traced(gradient, paths)
+
+
+def _traced(
+    gradient: Gradient, paths: Sequence[tuple[Planner, str, tuple[Arc, ...]]]
+) -> list[Placement]:
+    """Return the traced placements of named paths."""
+    gradient.trace_ahead(planner.runs(path) for planner, _, path in paths)
+    return [planner.placement(path, name) for planner, name, path in paths]
+
+
+def _helpers(session: Session, workers: Workers) -> Helpers:
+    """Return workers as helpers of a session."""
+    staged = replace(session, prepared=(*session.prepared, ("stages", {})))
+
+    def ask(request: str, placements: Sequence[tuple[Run, ...]]) -> Sequence[Mapping[str, Any]]:
+        return staged.ask_on(workers, [(request, {"runs": runs}) for runs in placements])
+
+    return Helpers(ask, workers.count, session.seconds)
 
 
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:

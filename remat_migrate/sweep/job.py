@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,28 @@ from ..verify.scratch import remove_folder, scratch_folder
 from .branches import commit_patch
 from .checkout import Git, check_out, find_commit, is_repository
 from .limited import Ended, Limits, SourceFailed, Status, own_command, run_limited
-from .record import DONE, PATCH, RECORD, REPORT, SARIF, Brief, Outcome, folder_of
+from .record import DONE, PATCH, RECORD, REPORT, SARIF, Brief, Large, Outcome, folder_of
 from .sources import Source
 from .store import Store
 
 _ERROR = 2
 # Where large sources are checked out, and their parts are kept until all are checked.
 WORK = "work"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What `remat-migrate report` wrote for a source or a part of it.
+
+    Attributes:
+        code: its exit code.
+        files: the report, the SARIF log, and the patch.
+        notes: what could not be done.
+    """
+
+    code: int
+    files: Mapping[str, bytes]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +60,6 @@ class Plan:
         again: whether to check sources that have not changed since the last sweep.
         split_at: the number of Python files from which on a source is checked in parts.
         part_files: about how many files that may matter are in a part.
-        version: the version of the tool that the client runs.
     """
 
     out: str
@@ -58,7 +72,6 @@ class Plan:
     again: bool = False
     split_at: int = 10_000
     part_files: int = 400
-    version: str = __version__
 
     @property
     def store(self) -> Store:
@@ -76,7 +89,7 @@ class Plan:
 
     def digest(self, state: str) -> str:
         """Identify how and in which state a source is checked."""
-        told = [self.version, *self.arguments, str(self.branches), state]
+        told = [__version__, *self.arguments, str(self.branches), state]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
@@ -102,9 +115,6 @@ def sweep_source(source: Source, plan: Plan) -> Brief:
 
     A source that cannot be checked gets a record that says why; this raises no exception.
     """
-    if plan.version != __version__:
-        reason = f"this worker has remat-migrate {__version__}, not {plan.version}"
-        return Brief(source, Status.FAILED, reason)
     with scratch_folder() as scratch:
         git = Git(scratch, plan.limits)
         try:
@@ -118,15 +128,15 @@ def sweep_source(source: Source, plan: Plan) -> Brief:
             if commit:
                 root = scratch / "source"
                 notes = check_out(source, commit, root, git, shares=not plan.branches)
-            brief = Brief(source, Status.CHECKED, commit=commit, digest=digest)
             if _is_large(root, plan):
-                shared = str(_shared(root, source, plan))
-                return replace(brief, large=True, root=shared, notes=notes)
-            outcome = check(source, commit, root, git, plan)
-            outcome = replace(outcome, notes=(*notes, *outcome.notes))
+                large = Large(source, str(_shared(root, source, plan)), commit, digest, notes)
+                return Brief(source, Status.CHECKED, large=large)
+            written = run_report(root, scratch, plan)
+            outcome = outcome_of(source, commit, root, written, notes)
+            outcome = with_branch(outcome, root, git, plan)
         except (RematMigrateError, OSError) as error:
             return write_failure(source, plan, error)
-        return write_outcome(outcome, brief, plan)
+        return write_outcome(outcome, digest, plan)
 
 
 def _is_large(root: Path, plan: Plan) -> bool:
@@ -161,25 +171,6 @@ def folder_state(folder: Path) -> str:
     return state.hexdigest()
 
 
-def check(source: Source, commit: str, root: Path, git: Git, plan: Plan) -> Outcome:
-    """Check a source as a whole.
-
-    Raises:
-        SourceFailed: it reached a limit, or the tool failed.
-    """
-    notes: list[str] = []
-    try:
-        written = run_report(root, git.scratch, plan)
-    except SourceFailed as error:
-        if plan.verify is None:
-            raise
-        # Without JAX, or with code that eats memory, there are still findings.
-        notes.append(f"not verified: {error}")
-        written = run_report(root, git.scratch, replace(plan, verify=None))
-    outcome = replace(outcome_of(source, commit, root, written), notes=tuple(notes))
-    return with_branch(outcome, root, git, plan)
-
-
 def with_branch(outcome: Outcome, root: Path, git: Git, plan: Plan) -> Outcome:
     """Commit the patch of a source on a branch, if that is asked for."""
     if not (plan.branches and outcome.patch):
@@ -191,15 +182,23 @@ def with_branch(outcome: Outcome, root: Path, git: Git, plan: Plan) -> Outcome:
     return replace(outcome, branch=branch)
 
 
-def run_report(root: Path, scratch: Path, plan: Plan, *more: str) -> tuple[int, dict[str, bytes]]:
-    """Run `remat-migrate report` in a process of its own.
-
-    Returns:
-        Its exit code, and the files that it wrote.
+def run_report(root: Path, scratch: Path, plan: Plan, *more: str) -> Written:
+    """Run `remat-migrate report` in a process of its own; if verifying fails, without it.
 
     Raises:
         SourceFailed: it reached a limit, or the tool failed.
     """
+    try:
+        return _run_report(root, scratch, plan, *more)
+    except SourceFailed as error:
+        if plan.verify is None:
+            raise
+        # Without JAX, or with code that eats memory, there are still findings.
+        written = _run_report(root, scratch, replace(plan, verify=None), *more)
+        return replace(written, notes=(f"not verified: {error}",))
+
+
+def _run_report(root: Path, scratch: Path, plan: Plan, *more: str) -> Written:
     folder = scratch / "results"
     folder.mkdir(exist_ok=True)
     outputs = [
@@ -212,7 +211,8 @@ def run_report(root: Path, scratch: Path, plan: Plan, *more: str) -> tuple[int, 
         raise SourceFailed(Status.MEMORY, f"ended by signal {-done.code}, often for want of memory")
     if done.code >= _ERROR and not (folder / SARIF).exists():
         raise SourceFailed(Status.FAILED, _without(_reason(done), root))
-    return done.code, {name: (folder / name).read_bytes() for name in (REPORT, SARIF, PATCH)}
+    files = {name: (folder / name).read_bytes() for name in (REPORT, SARIF, PATCH)}
+    return Written(done.code, files)
 
 
 def _reason(done: Ended) -> str:
@@ -224,21 +224,22 @@ def _reason(done: Ended) -> str:
 
 
 def outcome_of(
-    source: Source, commit: str, root: Path, written: tuple[int, dict[str, bytes]]
+    source: Source, commit: str, root: Path, written: Written, notes: Sequence[str]
 ) -> Outcome:
     """Return the outcome of a check from what `remat-migrate report` wrote."""
-    code, files = written
-    report = json.loads(_without(files[REPORT].decode(), root))
-    sarif = json.loads(_without(files[SARIF].decode(), root))
+    report = json.loads(_without(written.files[REPORT].decode(), root))
+    sarif = json.loads(_without(written.files[SARIF].decode(), root))
+    is_failed = written.code == _ERROR
     return Outcome(
         source,
-        Status.FAILED if code == _ERROR else Status.CHECKED,
-        "a rule failed; see the notifications in the SARIF file" if code == _ERROR else "",
+        Status.FAILED if is_failed else Status.CHECKED,
+        "a rule failed; see the notifications in the SARIF file" if is_failed else "",
         commit,
         report,
-        code,
-        files[PATCH],
+        written.code,
+        written.files[PATCH],
         encode_sarif(sarif, source, commit),
+        (*notes, *written.notes),
     )
 
 
@@ -258,7 +259,7 @@ def _without(text: str, root: Path) -> str:
     return re.sub(rf"{re.escape(str(root))}(?:/|\b)", "", text)
 
 
-def write_outcome(outcome: Outcome, brief: Brief, plan: Plan) -> Brief:
+def write_outcome(outcome: Outcome, digest: str, plan: Plan) -> Brief:
     """Write the results of a source; the file that marks them as complete comes last."""
     store, folder = plan.store, folder_of(outcome.source)
     try:
@@ -270,10 +271,10 @@ def write_outcome(outcome: Outcome, brief: Brief, plan: Plan) -> Brief:
         else:
             store.remove(f"{folder}/{PATCH}")
         store.write_json(f"{folder}/{RECORD}", outcome.record())
-        store.write_json(f"{folder}/{DONE}", {"digest": brief.digest})
+        store.write_json(f"{folder}/{DONE}", {"digest": digest})
     except OSError as error:
-        return replace(brief, status=Status.FAILED, reason=f"{plan.out}: {error}")
-    return replace(brief, status=outcome.status, reason=outcome.reason, large=False)
+        return Brief(outcome.source, Status.FAILED, f"{plan.out}: {error}")
+    return Brief(outcome.source, outcome.status, outcome.reason)
 
 
 def write_failure(source: Source, plan: Plan, error: Exception) -> Brief:

@@ -29,30 +29,41 @@ def folder_of(source: Source) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Large:
+    """A source that is checked in parts.
+
+    Attributes:
+        source: the source.
+        root: its folder, which all workers see.
+        commit: the commit that is checked out; empty for a folder.
+        digest: identifies what is checked, and how.
+        notes: what could not be checked out.
+    """
+
+    source: Source
+    root: str
+    commit: str
+    digest: str
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Brief:
-    """What a worker sends back of a source: its record is in the store.
+    """What a worker sends back of a source, whose record is in the store.
 
     Attributes:
         source: the source.
         status: how it ended.
         reason: why, if it was not checked.
         kept: whether an earlier sweep checked the same code in the same way.
-        large: whether it has to be checked in parts, see `root`.
-        root: the folder where a large source is checked out.
-        notes: what could not be checked out.
-        commit: its commit.
-        digest: identifies what was checked, and how.
+        large: set if it still has to be checked, in parts.
     """
 
     source: Source
     status: Status
     reason: str = ""
     kept: bool = False
-    large: bool = False
-    root: str = ""
-    notes: Sequence[str] = ()
-    commit: str = ""
-    digest: str = ""
+    large: Large | None = None
 
 
 @dataclass(frozen=True, slots=True)

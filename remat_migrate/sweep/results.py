@@ -13,7 +13,6 @@ from .tables import Record, write_tables
 from .totals import MOST_ROWS, Totals
 
 PAGE = "index.html"
-TABLES = ("repositories", "findings", "sites", "verdicts")
 
 
 def write_results(sources: Sequence[Source], store: Store) -> Totals:

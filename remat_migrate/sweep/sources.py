@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,8 +130,3 @@ def _checked(text: str, whole: str) -> str:
     if text.startswith("-") or not text:
         raise UsageError(f"{whole.strip()}: {text!r} is neither an address nor a revision")
     return text
-
-
-def names(sources: Iterable[Source]) -> dict[str, Source]:
-    """Return sources by their names."""
-    return {source.name: source for source in sources}

@@ -20,13 +20,11 @@ Row = dict[str, object]
 
 # Rows of one table that are kept in memory before they are written.
 _ROWS = 20_000
-_SAFETIES = ("safe", "unsafe", "manual")
+_SOURCE = {"source": "string", "revision": "string", "commit": "string"}
 # The columns of each table and their types, as the documentation lists them.
 COLUMNS: Mapping[str, Mapping[str, str]] = {
     "repositories": {
-        "source": "string",
-        "revision": "string",
-        "commit": "string",
+        **_SOURCE,
         "status": "string",
         "reason": "string",
         "exit_code": "int64",
@@ -48,9 +46,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "notes": "list<string>",
     },
     "findings": {
-        "source": "string",
-        "revision": "string",
-        "commit": "string",
+        **_SOURCE,
         "path": "string",
         "line": "int64",
         "column": "int64",
@@ -66,9 +62,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "url": "string",
     },
     "sites": {
-        "source": "string",
-        "revision": "string",
-        "commit": "string",
+        **_SOURCE,
         "path": "string",
         "line": "int64",
         "column": "int64",
@@ -81,9 +75,7 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "codes": "list<string>",
     },
     "verdicts": {
-        "source": "string",
-        "revision": "string",
-        "commit": "string",
+        **_SOURCE,
         "path": "string",
         "line": "int64",
         "unit": "string",
@@ -177,7 +169,7 @@ def write_tables(records: Iterable[Record], store: Store) -> None:
         waiting[name].clear()
 
     for record in records:
-        head = {key: record[key] for key in ("source", "revision", "commit")}
+        head = {key: record[key] for key in _SOURCE}
         for name, rows_of in _ROWS_OF.items():
             waiting[name] += ({**row, **head} for row in rows_of(record))
             if len(waiting[name]) >= _ROWS:

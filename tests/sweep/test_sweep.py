@@ -18,7 +18,8 @@ import duckdb
 import pytest
 
 from remat_migrate.settings import Options
-from remat_migrate.sweep.driver import connected, run_sweep
+from remat_migrate.sweep.cluster import connected
+from remat_migrate.sweep.driver import run_sweep
 from remat_migrate.sweep.job import Plan, sweep_source
 from remat_migrate.sweep.limited import Limits
 from remat_migrate.sweep.results import write_results

@@ -5,9 +5,11 @@ Each alternative traces the whole function again, differentiated in the same way
 
 from __future__ import annotations
 
+import itertools
 import os
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import interception
 from .entry import Entry
@@ -27,30 +29,37 @@ _GROUPS = (2, 4)
 # A policy is worth mentioning if it keeps this share of the savings for this share of the work.
 _MOST, _LITTLE = 0.9, 0.5
 
-Program = Callable[..., Any]
-_Lines = Tuple[Tuple[Path, int], ...]
+
+class _Variant(NamedTuple):
+    """An alternative: a program, and how its checkpoints are applied while it is traced."""
+
+    name: str
+    program: Callable[..., Any]
+    decision: Optional[Decision] = None
+    lines: Tuple[Tuple[Path, int], ...] = ()
 
 
 def alternatives(
-    entry: Entry, has_sites: bool, compiling: bool, only_stages: bool = False
+    entry: Entry, has_sites: bool, compiling: bool, only_stages: bool, first: int, step: int
 ) -> List[Alternative]:
-    """Measure all alternatives, and sort them by peak.
+    """Measure alternatives.
 
     Args:
         entry: the function.
         has_sites: whether it applies checkpoints.
         compiling: whether to compile each alternative.
         only_stages: whether to leave out unusual placements, for a function without checkpoints.
+        first: the first alternative to measure; others are measured by other processes.
+        step: the number of processes.
     """
-    found: List[Alternative] = []
     flat = flat_loss(entry)
     usable = [policy for policy in POLICIES if can_differentiate(flat.jaxpr, policy)]
-    for name, decision in _of_sites(has_sites, [] if only_stages else usable):
-        with interception.plan({}, decision):
-            found.append(_measure(name, entry.differentiated, entry, compiling, ()))
-    for name, program, lines in _of_stages(entry, flat, usable, only_stages):
-        found.append(_measure(name, program, entry, compiling, lines))
-    return pareto_marked(found)
+    variants = itertools.chain(
+        _of_sites(entry, has_sites, [] if only_stages else usable),
+        _of_stages(entry, flat, usable, only_stages),
+    )
+    own = itertools.islice(variants, first, None, step)
+    return [_measure(variant, entry, compiling) for variant in own]
 
 
 def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Optional[Alternative]:
@@ -69,8 +78,8 @@ def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Optional[Alternative
     for policy in reversed(DOTS_POLICIES):
         if not can_differentiate(jaxpr, policy):
             continue
-        with interception.plan({}, Decision(True, tuple(_options(policy).items()))):
-            found.append(_measure(policy, entry.differentiated, entry, False, ()))
+        variant = _Variant(policy, entry.differentiated, _with_policy(policy))
+        found.append(_measure(variant, entry, False))
     keeping = [
         one
         for one in found
@@ -80,41 +89,35 @@ def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Optional[Alternative
     return min(keeping, key=lambda one: one.flops, default=None)
 
 
-def pareto_marked(found: List[Alternative]) -> List[Alternative]:
-    """Sort alternatives by peak, and mark the Pareto front; the first of equal ones is on it."""
-    least: Optional[int] = None
-    marked = []
-    for one in sorted(found, key=lambda one: (one.peak_bytes, one.flops)):
-        best = least is None or one.flops < least
-        marked.append(one._replace(pareto=best))
-        least = one.flops if best else least
-    return marked
+def _measure(variant: _Variant, entry: Entry, compiling: bool) -> Alternative:
+    program = variant.program
+    with interception.plan({}, variant.decision) if variant.decision else nullcontext():
+        jaxpr = entry.traced(program)
+        compiled = temporary_bytes(entry, program) if compiling else None
+    return Alternative(variant.name, entry.peak(jaxpr), flops(jaxpr), compiled, lines=variant.lines)
 
 
-def _measure(
-    name: str, program: Program, entry: Entry, compiling: bool, lines: _Lines
-) -> Alternative:
-    jaxpr = entry.traced(program)
-    compiled = temporary_bytes(entry, program) if compiling else None
-    return Alternative(name, entry.peak(jaxpr), flops(jaxpr), compiled, lines=lines)
-
-
-def _of_sites(has_sites: bool, policies: Sequence[str]) -> Iterator[Tuple[str, Decision]]:
-    yield "as it is" if has_sites else "no checkpoint", KEEP
+def _of_sites(entry: Entry, has_sites: bool, policies: Sequence[str]) -> Iterator[_Variant]:
+    program = entry.differentiated
+    yield _Variant("as it is" if has_sites else "no checkpoint", program, KEEP)
     if not has_sites:
         return
-    yield "no checkpoint", LEAVE_OUT
+    yield _Variant("no checkpoint", program, LEAVE_OUT)
     for policy in policies:
-        yield "its checkpoints with " + policy, Decision(True, tuple(_options(policy).items()))
+        yield _Variant("its checkpoints with " + policy, program, _with_policy(policy))
+
+
+def _with_policy(policy: str) -> Decision:
+    return Decision(True, tuple(_options(policy).items()))
 
 
 def _of_stages(
     entry: Entry, flat: Flat, policies: Sequence[str], only_stages: bool
-) -> Iterator[Tuple[str, Program, _Lines]]:
+) -> Iterator[_Variant]:
     on_stages = [policy for policy in policies if policy in _STAGE_POLICIES]
     for policy in () if only_stages else policies:
         whole = {(0, len(flat.jaxpr.eqns)): _options(policy)}
-        yield "whole function with " + policy, gradient(entry, flat, whole, {}), ()
+        yield _Variant("whole function with " + policy, gradient(entry, flat, whole, {}))
     for chain in flat.chains():
         where = "%s:%s in %s" % (
             os.path.basename(chain.path),
@@ -127,7 +130,7 @@ def _of_stages(
             for name, runs in _placements(chain, only_stages):
                 program = gradient(entry, flat, {run: _options(policy) for run in runs}, {})
                 label = "%s of %s%s" % (name, where, _suffix(policy))
-                yield label, program, lines
+                yield _Variant(label, program, lines=lines)
     for number in flat.scans():
         if not flat.frames[number]:
             continue
@@ -135,7 +138,7 @@ def _of_stages(
         for policy in on_stages:
             program = gradient(entry, flat, {}, {number: _options(policy)})
             label = "body of the scan at %s:%d" % (os.path.basename(path), line)
-            yield label + _suffix(policy), program, ((Path(path), line),)
+            yield _Variant(label + _suffix(policy), program, lines=((Path(path), line),))
 
 
 def _suffix(policy: str) -> str:

@@ -54,10 +54,16 @@ def chains(entry: Entry, flat: Flat, *, offloading: bool = False) -> List[Chain]
         Exception: any error that JAX raises while it traces a stage.
     """
     known: Dict[Any, Any] = {}
-    found = [_Links(entry, flat, heavy, known, offloading) for heavy in combinations(flat)]
-    if found:
-        flat.cut(min((links.runs for links in found), key=len))
+    found = [_Links(entry, flat, stages, known, offloading) for stages in cut(flat)]
     return [Chain(tuple(links.links())) for links in found]
+
+
+def cut(flat: Flat) -> List[List[PlacedStage]]:
+    """Return the stages of each chain of a program, which is cut into those of the shortest."""
+    found = [list(_without_gaps(flat, heavy)) for heavy in combinations(flat)]
+    if found:
+        flat.cut([(stage.start, stage.stop) for stage in min(found, key=len)])
+    return found
 
 
 def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Need:
@@ -104,7 +110,7 @@ class _Links:
         self,
         entry: Entry,
         flat: Flat,
-        heavy: Sequence[PlacedStage],
+        stages: Sequence[PlacedStage],
         known: Dict[Any, Any],
         offloading: bool,
     ) -> None:
@@ -113,7 +119,7 @@ class _Links:
         # Of the whole program, as a group of stages has one policy.
         policies = [*DOTS_POLICIES, *([_OFFLOADING] if offloading else ())]
         self._policies = [one for one in policies if can_differentiate(flat.jaxpr, one)]
-        self._stages = list(_without_gaps(flat, heavy))
+        self._stages = stages
         self._loops = set(flat.scans())
         self._segments = [flat.segment(stage.start, stage.stop) for stage in self._stages]
         self._maker: Dict[Any, int] = {}
@@ -125,11 +131,6 @@ class _Links:
         self._active = _active(flat)
         self._known = known
         self._signatures: Dict[int, Any] = {}
-
-    @property
-    def runs(self) -> List[Tuple[int, int]]:
-        """The equations of each stage."""
-        return [(stage.start, stage.stop) for stage in self._stages]
 
     def links(self) -> List[Link]:
         kept = [

@@ -192,8 +192,14 @@ def _compile(request: Reply) -> Reply:
 def _alternatives(request: Reply) -> Reply:
     from .alternatives import alternatives
 
-    has_sites = bool(_Session.measured.sites)
-    found = alternatives(_Session.entry, has_sites, request["compile"], request["only_stages"])
+    found = alternatives(
+        _Session.entry,
+        bool(_Session.measured.sites),
+        request["compile"],
+        request["only_stages"],
+        request["first"],
+        request["step"],
+    )
     return {"alternatives": found}
 
 
@@ -227,6 +233,16 @@ def _chains(request: Reply) -> Reply:
         "values": list(flat.values.values()),
         "chains": chains,
     }
+
+
+def _stages(request: Reply) -> Reply:
+    """Find the stages of the function, without their costs."""
+    from . import plan_costs
+    from .training.gradients import flat_loss
+
+    _Session.flat = flat_loss(_Session.entry)
+    plan_costs.cut(_Session.flat)
+    return {}
 
 
 def _trace(request: Reply) -> Reply:
@@ -307,6 +323,7 @@ _ANSWERS = {
     "alternatives": _alternatives,
     "cheaper": _cheaper,
     "chains": _chains,
+    "stages": _stages,
     "trace": _trace,
     "settings_read": _settings_read,
     "compile_runs": _compile_runs,
