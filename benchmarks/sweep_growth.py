@@ -34,8 +34,11 @@ from remat_migrate.sweep.record import Brief
 from remat_migrate.sweep.sources import Source, parse_sources
 
 _PROCESSES = 4
-# Threads that watch the memory of each worker would be most of the load.
+# What watches the memory, the stacks, and the event loop of each worker would be most of the load.
 _SETTINGS = {
+    "distributed.admin.system-monitor.interval": "60s",
+    "distributed.admin.tick.interval": "10s",
+    "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.target": False,

@@ -226,4 +226,4 @@ def _summary(totals: Totals, kept: int, plan: Plan) -> Iterator[str]:
         )
     branches = f", {pluralize(totals.branches, 'branch', 'branches')}" if totals.branches else ""
     yield f"{pluralize(totals.patches, 'patch', 'patches')}{branches}."
-    yield f"Results: {plan.store.path(PAGE)}"
+    yield f"Results: {plan.store.address(PAGE)}"

@@ -113,7 +113,10 @@ def option_arguments(options: Options) -> list[str]:
 def sweep_source(source: Source, plan: Plan) -> Brief:
     """Check a source and write its results, unless an earlier sweep has.
 
-    A source that cannot be checked gets a record that says why; this raises no exception.
+    A source that cannot be checked gets a record that says why.
+
+    Raises:
+        StoreFailed: that cannot be written.
     """
     with scratch_folder() as scratch:
         git = Git(scratch, plan.limits)
@@ -133,10 +136,9 @@ def sweep_source(source: Source, plan: Plan) -> Brief:
                 return Brief(source, Status.CHECKED, large=large)
             written = run_report(root, scratch, plan)
             outcome = outcome_of(source, commit, root, written, notes)
-            outcome = with_branch(outcome, root, git, plan)
+            return write_outcome(with_branch(outcome, root, git, plan), digest, plan)
         except (RematMigrateError, OSError) as error:
             return write_failure(source, plan, error)
-        return write_outcome(outcome, digest, plan)
 
 
 def _is_large(root: Path, plan: Plan) -> bool:
@@ -260,25 +262,30 @@ def _without(text: str, root: Path) -> str:
 
 
 def write_outcome(outcome: Outcome, digest: str, plan: Plan) -> Brief:
-    """Write the results of a source; the file that marks them as complete comes last."""
+    """Write the results of a source; the file that marks them as complete comes last.
+
+    Raises:
+        StoreFailed: they cannot be written.
+    """
     store, folder = plan.store, folder_of(outcome.source)
-    try:
-        store.remove(f"{folder}/{DONE}")
-        store.write_json(f"{folder}/{REPORT}", outcome.report)
-        store.write(f"{folder}/{SARIF}", outcome.sarif)
-        if outcome.patch:
-            store.write(f"{folder}/{PATCH}", outcome.patch)
-        else:
-            store.remove(f"{folder}/{PATCH}")
-        store.write_json(f"{folder}/{RECORD}", outcome.record())
-        store.write_json(f"{folder}/{DONE}", {"digest": digest})
-    except OSError as error:
-        return Brief(outcome.source, Status.FAILED, f"{plan.out}: {error}")
+    store.remove(f"{folder}/{DONE}")
+    store.write_json(f"{folder}/{REPORT}", outcome.report)
+    store.write(f"{folder}/{SARIF}", outcome.sarif)
+    if outcome.patch:
+        store.write(f"{folder}/{PATCH}", outcome.patch)
+    else:
+        store.remove(f"{folder}/{PATCH}")
+    store.write_json(f"{folder}/{RECORD}", outcome.record())
+    store.write_json(f"{folder}/{DONE}", {"digest": digest})
     return Brief(outcome.source, outcome.status, outcome.reason)
 
 
 def write_failure(source: Source, plan: Plan, error: Exception) -> Brief:
-    """Write the record of a source that cannot be checked; the next sweep tries it again."""
+    """Write the record of a source that cannot be checked; the next sweep tries it again.
+
+    Raises:
+        StoreFailed: it cannot be written.
+    """
     status = error.status if isinstance(error, SourceFailed) else Status.FAILED
     reason = " ".join(str(error).split()) or type(error).__name__
     store, folder = plan.store, folder_of(source)

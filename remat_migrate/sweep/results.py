@@ -19,7 +19,7 @@ def write_results(sources: Sequence[Source], store: Store) -> Totals:
     """Write the tables and the page, from the records of the sources.
 
     Raises:
-        OSError: a record cannot be read, or a result cannot be written.
+        StoreFailed: a record cannot be read, or a result cannot be written.
     """
     totals = Totals()
     write_tables(totals.keeping_worst(records(sources, store)), store)

@@ -7,13 +7,18 @@ import os
 import posixpath
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import RematMigrateError, UsageError
 
 _BATCH = 500
+
+
+class StoreFailed(RematMigrateError):
+    """The results of a sweep cannot be read or written."""
 
 
 @dataclass(frozen=True)
@@ -48,26 +53,45 @@ class Store:
         Raises:
             UsageError: nothing can be written there.
         """
+        filesystem, path = self._opened
         try:
-            self._opened[0].makedirs(self._opened[1], exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"--out {self.url}: {error.strerror or error}") from error
-        return self._opened[1] if self.is_local else self.url
+            with self._reported():
+                filesystem.makedirs(path, exist_ok=True)
+        except StoreFailed as error:
+            raise UsageError(f"--out {error}") from error
+        return path if self.is_local else self.url
+
+    @contextmanager
+    def _reported(self, name: str = "") -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # of the packages that filesystems are made of
+            reason = getattr(error, "strerror", None) or f"{error}"
+            where = self.address(name) if name else self.url
+            raise StoreFailed(f"{where}: {reason}") from error
 
     def path(self, name: str) -> str:
-        """Return the full name of a file or folder."""
+        """Return the full name of a file or folder within its file system."""
         return posixpath.join(self._opened[1], name)
+
+    def address(self, name: str) -> str:
+        """Return the full name of a file or folder, as users write it."""
+        path = self.path(name)
+        return path if self.is_local else str(self._opened[0].unstrip_protocol(path))
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file as a whole: readers see the old one, or the new one.
 
         Raises:
-            OSError: it cannot be written.
+            StoreFailed: it cannot be written.
         """
-        filesystem, path = self._opened[0], self.path(name)
-        if not self.is_local:
-            filesystem.pipe_file(path, data)  # object stores replace objects atomically
-            return
+        with self._reported(name):
+            if self.is_local:
+                self._replace(self.path(name), data)
+            else:  # object stores replace objects atomically
+                self._opened[0].pipe_file(self.path(name), data)
+
+    def _replace(self, path: str, data: bytes) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         temporary = f"{path}.{uuid.uuid4().hex}.part"
         try:
@@ -86,12 +110,17 @@ class Store:
         self.write(name, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; None if there is none."""
-        try:
-            found: bytes = self._opened[0].cat_file(self.path(name))
-        except FileNotFoundError:
-            return None
-        return found
+        """Return the content of a file; None if there is none.
+
+        Raises:
+            StoreFailed: it cannot be read.
+        """
+        with self._reported(name):
+            try:
+                found: bytes = self._opened[0].cat_file(self.path(name))
+            except FileNotFoundError:
+                return None
+            return found
 
     def read_json(self, name: str) -> Any:
         """Return the value in a JSON file; None if there is none, or if it is not JSON."""
@@ -102,19 +131,29 @@ class Store:
             return None
 
     def read_all(self, names: Iterable[str]) -> Iterator[bytes]:
-        """Yield the contents of many files in their order; of an object store, many at a time."""
+        """Yield the contents of many files in their order; of an object store, many at a time.
+
+        Raises:
+            StoreFailed: one of them cannot be read.
+        """
         waiting = list(names)
         for start in range(0, len(waiting), _BATCH):
             batch = [self.path(name) for name in waiting[start : start + _BATCH]]
-            found: Mapping[str, bytes] = self._opened[0].cat(batch, on_error="raise")
+            with self._reported():
+                found: Mapping[str, bytes] = self._opened[0].cat(batch, on_error="raise")
             if isinstance(found, bytes):  # of one file
                 found = {batch[0]: found}
             yield from (found[path] for path in batch)
 
     def remove(self, name: str) -> None:
-        """Remove a file or a folder, if there is one."""
-        if self._opened[0].exists(self.path(name)):
-            self._opened[0].rm(self.path(name), recursive=True)
+        """Remove a file or a folder, if there is one.
+
+        Raises:
+            StoreFailed: it cannot be removed.
+        """
+        with self._reported(name):
+            if self._opened[0].exists(self.path(name)):
+                self._opened[0].rm(self.path(name), recursive=True)
 
 
 def _protocols(filesystem: Any) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from remat_migrate.sweep.job import Plan, sweep_source
 from remat_migrate.sweep.limited import Limits
 from remat_migrate.sweep.results import write_results
 from remat_migrate.sweep.sources import Source
+from remat_migrate.sweep.store import StoreFailed
 
 ROOT = Path(__file__).parents[2]
 LIMITS = Limits(120, 4 << 30, 1 << 30)
@@ -325,6 +326,21 @@ def test_command(places, tmp_path):
     code, said = sweep("absent.txt", "--out=out")
     assert code == 2
     assert "no such file or folder" in said
+
+
+def test_results_that_cannot_be_written(client, sources, tmp_path):
+    """A folder where a file should be: the source has a record of that, or the sweep ends."""
+    head, tag, *_ = sources
+    blocked = tmp_path / "repositories" / head.name
+    (blocked / "report.json" / "inner").mkdir(parents=True)
+    briefs = swept(client, (head, tag), plan_for(tmp_path))
+    assert (briefs[head].status, briefs[tag].status) == ("failed", "checked")
+    assert "report.json" in record(tmp_path, head)["reason"]
+    (blocked / "record.json").unlink()
+    (blocked / "record.json").mkdir()
+    (blocked / "record.json" / "inner").touch()
+    with pytest.raises(StoreFailed, match=re.escape(str(tmp_path))):
+        swept(client, (head, tag), plan_for(tmp_path))
 
 
 @pytest.mark.slow
