@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -87,6 +87,12 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[Client]:
 def dashboard_of(client: Client) -> str | None:
     """Return the address of the scheduler's dashboard, if it has one."""
     return client.dashboard_link or None if find_spec("bokeh") else None
+
+
+def thread_count(client: Client) -> int:
+    """Return how many calls run at the same time."""
+    threads: Mapping[str, int] = client.nthreads()
+    return max(1, sum(threads.values()))
 
 
 def results(
@@ -173,7 +179,7 @@ def variant_workers(scheduler: str | None, workers: int | None) -> Iterator[Work
                 raise VerificationError(str(error)) from error
             return [found[number] for number in range(len(arguments))]
 
-        yield Workers(call, sum(client.nthreads().values()))
+        yield Workers(call, thread_count(client))
 
 
 class _Ahead:
@@ -185,9 +191,8 @@ class _Ahead:
 
     def most(self) -> int:
         """Return the number of tasks that are waiting or running at most."""
-        if time.monotonic() >= self._until:  # the scheduler describes every worker
-            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-            self._known = sum(worker["nthreads"] for worker in workers)
+        if time.monotonic() >= self._until:
+            self._known = thread_count(self._client)
             self._until = time.monotonic() + _SECONDS_KNOWN
         return max(_FEWEST, _AHEAD * self._known)
 

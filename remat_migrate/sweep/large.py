@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..errors import RematMigrateError
 from ..verify.scratch import remove_folder, scratch_folder
 from .checkout import Git
-from .cluster import SchedulerLost, call_all
+from .cluster import SchedulerLost, call_all, thread_count
 from .job import (
     WORK,
     Plan,
@@ -86,7 +86,7 @@ def _parts(client: Client, split: Split, size: int) -> list[list[int]]:
         for imports in call_all(client, find_imports, rounds).values():
             linking.add_imports(imports)
         linking.advance()
-    return linking.parts(size)
+    return linking.parts(size, thread_count(client))
 
 
 def _check_part(

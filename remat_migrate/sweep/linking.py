@@ -9,6 +9,7 @@ the whole run. Where one component has most files, one worker checks most of the
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -28,6 +29,8 @@ _RELATIVE = re.compile(rb"from\s*\.")
 _WORD = re.compile(rb"\w+")
 # More than the longest list of names in brackets that is likely.
 _LONG_IMPORT = 4_000
+# Each part takes seconds before its first file is checked.
+_FEWEST = 50
 
 Edges = Mapping[int, Sequence[int]]
 
@@ -158,10 +161,18 @@ class Linking:
         }
         self._linked |= self._new
 
-    def parts(self, size: int) -> list[list[int]]:
-        """Return the linked files in parts of about `size` files, always the same ones."""
+    def parts(self, size: int, workers: int) -> list[list[int]]:
+        """Return the linked files in parts.
+
+        Args:
+            size: the number of files in a part, if they are not connected.
+            workers: the number of workers, each of which gets equally many parts if there are
+                enough files.
+        """
         components = sorted(self._components(), key=lambda one: (-len(one), one))
-        count = max(1, round(len(self._linked) / size))
+        rounds = math.ceil(len(self._linked) / (size * workers))
+        fewest = min(size, _FEWEST)
+        count = max(1, min(rounds * workers, len(self._linked) // fewest))
         parts: list[list[int]] = [[] for _ in range(count)]
         for component in components:
             min(parts, key=len).extend(component)
