@@ -13,6 +13,7 @@ from typing import Any
 
 from ..discovery.survey import survey
 from ..engine.run import Run
+from ..report.machine_readable.sarif_rules import merged_descriptors
 from ..settings import Options
 from .linking import Edges, Tree
 
@@ -140,8 +141,8 @@ def merged_sarif(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the SARIF log of a run from those of its parts."""
     first, *_ = parts
     runs = [part["runs"][0] for part in parts]
-    rules = {rule["id"]: rule for run in runs for rule in run["tool"]["driver"]["rules"]}
-    index = {code: number for number, code in enumerate(rules)}
+    rules = merged_descriptors(run["tool"]["driver"]["rules"] for run in runs)
+    index = {rule["id"]: number for number, rule in enumerate(rules)}
     results = [
         {**result, "ruleIndex": index[result["ruleId"]]}
         for run in runs
@@ -149,7 +150,7 @@ def merged_sarif(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     ]
     levels = ("error", "warning", "note")
     results.sort(key=lambda one: (levels.index(one["level"]), -one["rank"], _sarif_place(one)))
-    driver = {**runs[0]["tool"]["driver"], "rules": list(rules.values())}
+    driver = {**runs[0]["tool"]["driver"], "rules": rules}
     invocation = dict(runs[0]["invocations"][0])
     told = [
         note for run in runs for note in run["invocations"][0].get("toolExecutionNotifications", ())

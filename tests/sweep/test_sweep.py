@@ -17,6 +17,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from remat_migrate.report.machine_readable.sarif_rules import merged_descriptors
 from remat_migrate.settings import Options
 from remat_migrate.sweep.cluster import connected
 from remat_migrate.sweep.driver import run_sweep
@@ -261,6 +262,16 @@ def test_parts_give_the_same(client, places, tmp_path, monkeypatch):
         assert json.loads(whole["report.json"])["findings"]
         assert results(tmp_path / "parts", source) == whole
     assert not list((tmp_path / "parts" / "work").iterdir())
+
+
+def test_rules_of_parts_have_the_precision_of_all_findings():
+    def rules(code, *precisions):
+        return [{"id": code, "properties": {"precision": each}} for each in precisions]
+
+    high, low, medium = rules("RMT201", "high", "low", "medium")
+    without = {"id": "RMT000"}  # of a file that cannot be read
+    for parts in ([[low, without], [high]], [[high], [medium], [without, low]]):
+        assert merged_descriptors(parts) == [without, low]
 
 
 def test_branches(client, places, sources, tmp_path):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ...rule import Finding, Rule
 from ..pages.rule_page import rule_page
@@ -18,7 +19,7 @@ _SECTION = re.compile(r"^##\s+", re.MULTILINE)
 _PROBLEMS = {"error": "error", "warning": "warning", "note": "recommendation"}
 _CONFIDENCES = ("low", "medium", "high")
 
-_Object = dict[str, object]
+_Object = dict[str, Any]
 
 
 def rule_descriptors(rules: Sequence[Rule], findings: Sequence[Finding]) -> list[_Object]:
@@ -31,6 +32,20 @@ def rule_descriptors(rules: Sequence[Rule], findings: Sequence[Finding]) -> list
         precision = min(confidences[rule.code], key=_CONFIDENCES.index)
         descriptors[rule.code] = _descriptor(rule, precision)
     return [descriptors[code] for code in sorted(descriptors)]
+
+
+def merged_descriptors(parts: Iterable[Sequence[_Object]]) -> list[_Object]:
+    """Return the rules of several runs, each with the precision of all findings together."""
+    merged: dict[str, _Object] = {}
+    for descriptor in (one for part in parts for one in part):
+        known = merged.setdefault(descriptor["id"], descriptor)
+        if _precision(descriptor) < _precision(known):
+            merged[descriptor["id"]] = descriptor
+    return [merged[code] for code in sorted(merged)]
+
+
+def _precision(descriptor: _Object) -> int:
+    return _CONFIDENCES.index(descriptor.get("properties", {}).get("precision", "high"))
 
 
 def _minimal_descriptor(finding: Finding) -> _Object:
