@@ -14,7 +14,7 @@ from remat_migrate.analysis.policies.known_policies import (
     Version,
     available,
 )
-from remat_migrate.analysis.policies.references import PolicyName, policy_names_read
+from remat_migrate.analysis.policies.references import PolicyName, is_added, policy_names_read
 from remat_migrate.analysis.policies.typos import closest_name
 from remat_migrate.codemod.changes import Rename
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
@@ -70,6 +70,8 @@ class UnknownPolicy(Rule):
         for read in policy_names_read(project, module):
             known = POLICIES.get(read.name)
             if known is not None and known.is_in(version) and not read.by_import:
+                continue
+            if is_added(project, read.name):
                 continue
             tested = expects_failure(read.module, read.node)
             hint = _hint(read, version)

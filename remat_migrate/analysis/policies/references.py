@@ -47,10 +47,16 @@ def policy_names_read(project: Project, module: Module) -> Iterator[PolicyName]:
         return
     found = [read for node in module.nodes for read in _read(project, module, node)]
     for read in sorted(found, key=lambda read: module.span(read.place)):
-        if _is_ready(module, read.node):
-            continue
-        if read.name not in project.once(_added_names) and not read.name.startswith("_"):
+        if not read.name.startswith("_") and not _is_ready(module, read.node):
             yield read
+
+
+def is_added(project: Project, name: str) -> bool:
+    """Return whether the project itself adds a name to `jax.checkpoint_policies`.
+
+    The first question searches all files, so ask only for names that JAX lacks.
+    """
+    return name in project.once(_added_names)
 
 
 def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyName]:
