@@ -299,13 +299,17 @@ class Files:
     def linked_mentioning(self, words: Iterable[str], also: set[Path]) -> list[Path]:
         """Return the same of the files in `linked`, and of some others."""
         asked = set(words)
-        others = also.difference(self.linked)
+        others = {path for path in also if path not in self._is_linked}
         found = [path for path in self.mentioning(asked) if path in others] if others else []
         return self._linked_mentions.find(asked) + found
 
     @cached_property
     def _mentions(self) -> _Mentions:
         return _Mentions(self, self.all)
+
+    @cached_property
+    def _is_linked(self) -> frozenset[Path]:
+        return frozenset(self.linked)
 
     @cached_property
     def _linked_mentions(self) -> _Mentions:
