@@ -75,7 +75,7 @@ def simulated(seconds: float, cases: Sequence[str]) -> None:
     wanted = cases or ("10,500", "100,5000", "300,20000", "1000,20000", "1000,100000")
     print(
         "| workers | repositories | seconds | repositories a second | of the possible |"
-        " scheduler, CPU ms each | scheduler, peak MB | client, CPU ms each |\n"
+        " scheduler, CPU ms each | scheduler, MB | client, CPU ms each |\n"
         "| --: | --: | --: | --: | --: | --: | --: | --: |"
     )
     for case in wanted:
