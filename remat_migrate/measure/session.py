@@ -230,16 +230,16 @@ def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -
 def _add_alternatives(
     session: Session, options: MeasureOptions, found: Measurement, workers: Workers | None
 ) -> Measurement:
+    name = "alternatives"
     which = {"compile": bool(options.compile), "only_stages": not options.policies}
-    count = workers.count if workers else 1
-    shares: list[Request] = [
-        ("alternatives", {**which, "first": number, "step": count}) for number in range(count)
-    ]
     try:
-        if workers:
-            replies = session.ask_on(workers, shares)
+        if workers is None:
+            replies = [session.ask(name, **which)]
         else:
-            replies = [session.ask(name, **fields) for name, fields in shares]
+            total = session.ask(name, **which, counting=True)["count"]
+            count = min(workers.count, total)
+            shares = [(name, {**which, "share": (number, count)}) for number in range(count)]
+            replies = session.ask_on(workers, shares)
     except VerificationError as error:
         return replace(found, notes=(*found.notes, f"no alternatives: {error}"))
     # The first of each share, then the second of each.

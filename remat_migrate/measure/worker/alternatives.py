@@ -5,7 +5,6 @@ Each alternative traces the whole function again, differentiated in the same way
 
 from __future__ import annotations
 
-import itertools
 import os
 from contextlib import nullcontext
 from pathlib import Path
@@ -30,7 +29,7 @@ _GROUPS = (2, 4)
 _MOST, _LITTLE = 0.9, 0.5
 
 
-class _Variant(NamedTuple):
+class Variant(NamedTuple):
     """An alternative: a program, and how its checkpoints are applied while it is traced."""
 
     name: str
@@ -39,27 +38,18 @@ class _Variant(NamedTuple):
     lines: Tuple[Tuple[Path, int], ...] = ()
 
 
-def alternatives(
-    entry: Entry, has_sites: bool, compiling: bool, only_stages: bool, first: int, step: int
-) -> List[Alternative]:
-    """Measure alternatives.
+def variants(entry: Entry, has_sites: bool, only_stages: bool) -> Iterator[Variant]:
+    """Yield the alternatives of a function, each to be measured before the next.
 
     Args:
         entry: the function.
         has_sites: whether it applies checkpoints.
-        compiling: whether to compile each alternative.
         only_stages: whether to leave out unusual placements, for a function without checkpoints.
-        first: the first alternative to measure; others are measured by other processes.
-        step: the number of processes.
     """
     flat = flat_loss(entry)
     usable = [policy for policy in POLICIES if can_differentiate(flat.jaxpr, policy)]
-    variants = itertools.chain(
-        _of_sites(entry, has_sites, [] if only_stages else usable),
-        _of_stages(entry, flat, usable, only_stages),
-    )
-    own = itertools.islice(variants, first, None, step)
-    return [_measure(variant, entry, compiling) for variant in own]
+    yield from _of_sites(entry, has_sites, [] if only_stages else usable)
+    yield from _of_stages(entry, flat, usable, only_stages)
 
 
 def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Optional[Alternative]:
@@ -78,8 +68,8 @@ def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Optional[Alternative
     for policy in reversed(DOTS_POLICIES):
         if not can_differentiate(jaxpr, policy):
             continue
-        variant = _Variant(policy, entry.differentiated, _with_policy(policy))
-        found.append(_measure(variant, entry, False))
+        variant = Variant(policy, entry.differentiated, _with_policy(policy))
+        found.append(measured(variant, entry, False))
     keeping = [
         one
         for one in found
@@ -89,7 +79,8 @@ def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Optional[Alternative
     return min(keeping, key=lambda one: one.flops, default=None)
 
 
-def _measure(variant: _Variant, entry: Entry, compiling: bool) -> Alternative:
+def measured(variant: Variant, entry: Entry, compiling: bool) -> Alternative:
+    """Measure an alternative, and compile it if that is asked for."""
     program = variant.program
     with interception.plan({}, variant.decision) if variant.decision else nullcontext():
         jaxpr = entry.traced(program)
@@ -97,14 +88,14 @@ def _measure(variant: _Variant, entry: Entry, compiling: bool) -> Alternative:
     return Alternative(variant.name, entry.peak(jaxpr), flops(jaxpr), compiled, lines=variant.lines)
 
 
-def _of_sites(entry: Entry, has_sites: bool, policies: Sequence[str]) -> Iterator[_Variant]:
+def _of_sites(entry: Entry, has_sites: bool, policies: Sequence[str]) -> Iterator[Variant]:
     program = entry.differentiated
-    yield _Variant("as it is" if has_sites else "no checkpoint", program, KEEP)
+    yield Variant("as it is" if has_sites else "no checkpoint", program, KEEP)
     if not has_sites:
         return
-    yield _Variant("no checkpoint", program, LEAVE_OUT)
+    yield Variant("no checkpoint", program, LEAVE_OUT)
     for policy in policies:
-        yield _Variant("its checkpoints with " + policy, program, _with_policy(policy))
+        yield Variant("its checkpoints with " + policy, program, _with_policy(policy))
 
 
 def _with_policy(policy: str) -> Decision:
@@ -113,11 +104,11 @@ def _with_policy(policy: str) -> Decision:
 
 def _of_stages(
     entry: Entry, flat: Flat, policies: Sequence[str], only_stages: bool
-) -> Iterator[_Variant]:
+) -> Iterator[Variant]:
     on_stages = [policy for policy in policies if policy in _STAGE_POLICIES]
     for policy in () if only_stages else policies:
         whole = {(0, len(flat.jaxpr.eqns)): _options(policy)}
-        yield _Variant("whole function with " + policy, gradient(entry, flat, whole, {}))
+        yield Variant("whole function with " + policy, gradient(entry, flat, whole, {}))
     for chain in flat.chains():
         where = "%s:%s in %s" % (
             os.path.basename(chain.path),
@@ -130,7 +121,7 @@ def _of_stages(
             for name, runs in _placements(chain, only_stages):
                 program = gradient(entry, flat, {run: _options(policy) for run in runs}, {})
                 label = "%s of %s%s" % (name, where, _suffix(policy))
-                yield _Variant(label, program, lines=lines)
+                yield Variant(label, program, lines=lines)
     for number in flat.scans():
         if not flat.frames[number]:
             continue
@@ -138,7 +129,7 @@ def _of_stages(
         for policy in on_stages:
             program = gradient(entry, flat, {}, {number: _options(policy)})
             label = "body of the scan at %s:%d" % (os.path.basename(path), line)
-            yield _Variant(label + _suffix(policy), program, lines=((Path(path), line),))
+            yield Variant(label + _suffix(policy), program, lines=((Path(path), line),))
 
 
 def _suffix(policy: str) -> str:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -190,17 +191,15 @@ def _compile(request: Reply) -> Reply:
 
 
 def _alternatives(request: Reply) -> Reply:
-    from .alternatives import alternatives
+    """Measure alternatives: every one, or a share; or only count them."""
+    from .alternatives import measured, variants
 
-    found = alternatives(
-        _Session.entry,
-        bool(_Session.measured.sites),
-        request["compile"],
-        request["only_stages"],
-        request["first"],
-        request["step"],
-    )
-    return {"alternatives": found}
+    entry, (first, step) = _Session.entry, request.get("share", (0, 1))
+    found = variants(entry, bool(_Session.measured.sites), request["only_stages"])
+    if request.get("counting"):
+        return {"count": sum(1 for _ in found)}
+    own = itertools.islice(found, first, None, step)
+    return {"alternatives": [measured(one, entry, request["compile"]) for one in own]}
 
 
 def _cheaper(request: Reply) -> Reply:
