@@ -131,7 +131,8 @@ def find_commit(source: Source, git: Git) -> str:
         if len(fetched) == 1:
             return fetched.pop()
         return _commit_by_prefix(source, revision, git)
-    raise SourceFailed(Status.MISSING, f"the repository has no branch or tag {revision}")
+    lacks = f"branch or tag {revision}" if refs else "commits"
+    raise SourceFailed(Status.MISSING, f"the repository has no {lacks}")
 
 
 def _refs(listing: str) -> Iterator[tuple[str, str]]:

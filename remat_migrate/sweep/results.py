@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from ..report.machine_readable.shared import encodable
 from ..report.pages.html import render_sweep
 from .record import RECORD, folder_of
 from .sources import Source
@@ -24,7 +25,7 @@ def write_results(sources: Sequence[Source], store: Store) -> Totals:
     totals = Totals()
     write_tables(totals.keeping_worst(records(sources, store)), store)
     rules = sorted(totals.rules.items(), key=lambda one: (-one[1]["findings"], one[0]))
-    store.write(PAGE, render_sweep(totals, rules, MOST_ROWS).encode())
+    store.write(PAGE, encodable(render_sweep(totals, rules, MOST_ROWS)).encode())
     return totals
 
 

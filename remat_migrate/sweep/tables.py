@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..report.machine_readable.shared import encodable
 from .record import PATCH, SARIF, SEVERITIES, folder_of
 from .sources import Source
 from .store import Store
@@ -164,7 +165,7 @@ def write_tables(records: Iterable[Record], store: Store) -> None:
     waiting: dict[str, list[Row]] = {name: [] for name in schemas}
 
     def flush(name: str) -> None:
-        rows = [{key: row.get(key) for key in COLUMNS[name]} for row in waiting[name]]
+        rows = [{key: _encodable(row.get(key)) for key in COLUMNS[name]} for row in waiting[name]]
         writers[name].write_table(pa.Table.from_pylist(rows, schemas[name]))
         waiting[name].clear()
 
@@ -178,6 +179,15 @@ def write_tables(records: Iterable[Record], store: Store) -> None:
         flush(name)
         writer.close()
         store.write(f"{name}.parquet", buffers[name].getvalue())
+
+
+def _encodable(value: object) -> object:
+    match value:
+        case str():
+            return encodable(value)
+        case list():
+            return list(map(_encodable, value))
+    return value
 
 
 def _schema(columns: Mapping[str, str]) -> pyarrow.Schema:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from support import write_files
 
 from remat_migrate.report.machine_readable.sarif_rules import merged_descriptors
 from remat_migrate.settings import Options
@@ -337,6 +338,23 @@ def test_command(places, tmp_path):
     code, said = sweep("absent.txt", "--out=out")
     assert code == 2
     assert "no such file or folder" in said
+
+
+def test_file_names_that_are_not_text(client, tmp_path):
+    """Names with line breaks, markup, and bytes that are not UTF-8, in a folder of such a name."""
+    folder = tmp_path / os.fsdecode(b"old \xff")
+    names = (b"new\nline.py", b'quo"te.py', b"<b>.py", b"bad\xff.py")
+    write_files(folder, {os.fsdecode(name): OLD for name in names})
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", "empty")
+    sources = (Source(str(folder)), Source((tmp_path / "empty").as_uri()))
+    plan = plan_for(tmp_path / "out")
+    briefs = swept(client, sources, plan)
+    assert briefs[sources[1]].reason == "the repository has no commits"
+    totals = write_results(sources, plan.store)
+    assert totals.findings["error"] == len(names)
+    rows = duckdb.sql(f"SELECT DISTINCT path FROM '{tmp_path}/out/findings.parquet'").fetchall()
+    assert {row[0] for row in rows} == {"new\nline.py", 'quo"te.py', "<b>.py", "bad\ufffd.py"}
+    assert "old \ufffd" in (tmp_path / "out/index.html").read_text()
 
 
 def test_results_that_cannot_be_written(client, sources, tmp_path):
