@@ -96,12 +96,12 @@ def _situations(transformer: Any) -> dict[str, Case]:
 
 def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
     """Return a row: bytes, operations, those of a forward pass, and other requested figures."""
-    from remat_migrate.measure.worker import sites
-    from remat_migrate.measure.worker.alternatives import alternatives
+    from remat_migrate.measure.worker import alternatives, sites
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
     from remat_migrate.measure.worker.instruments.compiled import temporary_bytes
     from remat_migrate.measure.worker.instruments.flops import flops
     from remat_migrate.measure.worker.interception import LEAVE_OUT, plan
+    from remat_migrate.measure.worker.records import pareto_marked
 
     function, arguments, how = case
     entry = Entry(function, arguments, {}, Differentiation(**how))
@@ -121,9 +121,11 @@ def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
             for site in sites.measure(entry).measurements
         ]
     if asked.alternatives:
+        variants = alternatives.variants(entry, has_sites=False, only_stages=False)
+        every = (alternatives.measured(one, entry, compiling=False) for one in variants)
         found["front"] = [
             [one.name, one.peak_bytes, one.flops]
-            for one in alternatives(entry, has_sites=False, compiling=False)
+            for one in pareto_marked(list(every))
             if one.pareto
         ]
     if asked.compile:

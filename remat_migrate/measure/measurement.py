@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .devices import Device
@@ -78,14 +77,3 @@ class Measurement:
     def is_step(self) -> bool:
         """Whether it is a training step, whose peak includes its arguments."""
         return self.grad == "none"
-
-
-def pareto_marked(alternatives: Sequence[Alternative]) -> list[Alternative]:
-    """Sort alternatives by peak, and mark the Pareto front; the first of equal ones is on it."""
-    least: int | None = None
-    marked = []
-    for one in sorted(alternatives, key=lambda one: (one.peak_bytes, one.flops)):
-        best = least is None or one.flops < least
-        marked.append(one._replace(pareto=best))
-        least = one.flops if best else least
-    return marked

@@ -16,7 +16,7 @@ from ..verify.scratch import scratch_folder
 from ..verify.session import Side, Worker, WorkerEnded
 from .devices import parse_device
 from .failure import failure_message
-from .measurement import Measurement, pareto_marked
+from .measurement import Measurement
 from .options import MeasureOptions
 from .target import Target, parse_target
 from .worker.records import (
@@ -28,6 +28,7 @@ from .worker.records import (
     SiteMeasurement,
     SiteVerdict,
     Work,
+    pareto_marked,
 )
 from .workers import Workers
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 # Live bytes over the course of a program: (operations done before, live bytes until the next).
 Course = Tuple[Tuple[int, int], ...]
@@ -253,3 +253,14 @@ class Chain(NamedTuple):
     """
 
     links: Tuple[Link, ...]
+
+
+def pareto_marked(alternatives: Sequence[Alternative]) -> List[Alternative]:
+    """Sort alternatives by peak, and mark the Pareto front; the first of equal ones is on it."""
+    least: Optional[int] = None
+    marked = []
+    for one in sorted(alternatives, key=lambda one: (one.peak_bytes, one.flops)):
+        best = least is None or one.flops < least
+        marked.append(one._replace(pareto=best))
+        least = one.flops if best else least
+    return marked
