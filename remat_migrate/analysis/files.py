@@ -78,6 +78,10 @@ class Files:
         self._packages: dict[Path, bool] = {}
         self._named: dict[tuple[str, Path], Path | None] = {}
 
+    def is_own(self, path: Path) -> bool:
+        """Return whether a file belongs to the project, and not to an installed package."""
+        return path in self._listed
+
     def data(self, path: Path) -> bytes:
         """Return the bytes of a file.
 

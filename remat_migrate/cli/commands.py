@@ -310,8 +310,10 @@ def report(
         weighed = measure_configured(run.settings, policies=shows_placements(outputs))
     weights = weighed.sites if weighed else ()
     result = warn_of_waste(result, weights)
+    named = run.reported
     with cache.recording():
-        rows = site_rows(sites_of(result.analysis.project), result.analysis.findings, weights)
+        sites = [s for s in sites_of(result.analysis.project) if s.module.source.path in named]
+        rows = site_rows(sites, result.analysis.findings, weights)
         found = replace(report_of(run, result), sites=rows, weighed=weighed)
         write_reports(found, outputs, sys.stdout, cache)
         code = exit_code(run, result, exit_zero=exit_zero)

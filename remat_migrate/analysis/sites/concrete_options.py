@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...libraries.apis import Api
 from ...text import Span
@@ -27,8 +27,6 @@ class ConcreteUse:
             passes for a parameter.
         span: the characters to report.
         reason: why it cannot be fixed, or "".
-        site: where to report it: a target's site that takes its options from a file that is not a
-            target; None to report it where it is.
     """
 
     option: Option
@@ -37,7 +35,6 @@ class ConcreteUse:
     value: bool | None
     span: Span
     reason: str = ""
-    site: Site | None = None
 
     @property
     def module(self) -> Module:
@@ -46,12 +43,8 @@ class ConcreteUse:
 
 
 def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
-    """Yield each `concrete=` in a module once, in order of place.
-
-    Then those in files that are not targets, if an application in the module uses them.
-    """
+    """Yield each `concrete=` in a module once, in order of place."""
     found: dict[ast.expr, tuple[Option, Api]] = {}
-    elsewhere: dict[ast.expr, tuple[Option, Site]] = {}
     for site in _sites_around(project, module):
         option = site.arguments.get("concrete")
         if option is None or not site.definition.concrete:
@@ -61,18 +54,8 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
             continue
         if option.module is module:
             found.setdefault(option.value, (option, site.definition))
-        elif site.module is module and _is_only_read(project, option.module):
-            elsewhere.setdefault(option.value, (option, site))
     for option, definition in sorted(found.values(), key=lambda f: _span(f[0])):
         yield concrete_use(project, option, definition)
-    for option, site in sorted(elsewhere.values(), key=lambda f: f[1].span):
-        yield replace(concrete_use(project, option, site.definition), site=site)
-
-
-def _is_only_read(project: Project, module: Module) -> bool:
-    """Return whether a module is a file of the project that is not a target."""
-    path = module.source.path
-    return path not in project.targets and path in project.files.all
 
 
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
