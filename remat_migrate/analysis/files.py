@@ -57,7 +57,8 @@ class Files:
     ) -> None:
         self.root = root
         self.targets = tuple(dict.fromkeys(targets))
-        self.all = tuple(dict.fromkeys((*targets, *context)))
+        # In an order that does not depend on which files are named.
+        self.all = tuple(dict.fromkeys((*context, *targets)))
         self.linked = self.all if part is None else tuple(p for p in self.all if p in part)
         self._search_path = tuple(search_path)
         self._limit = limit
