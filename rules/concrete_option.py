@@ -123,9 +123,13 @@ class ConcreteOption(Rule):
 
     def _found(self, use: ConcreteUse, project: Project, severity: Severity) -> Finding:
         fix, related, reason = concrete_fix(use, project)
+        source, span = use.module.source, use.span
+        if use.site is not None:
+            related = (Related(source, span, "the option is set here"), *related)
+            source, span = use.site.module.source, use.site.span
         return self.finding(
-            use.module.source,
-            use.span,
+            source,
+            span,
             _message(use),
             severity=severity,
             fix=fix,

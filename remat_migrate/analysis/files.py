@@ -20,7 +20,7 @@ from ..text.regular_files import COARSE_NS
 from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
 
 # The start of a line of a notebook's code.
-_QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
+_QUOTE = re.compile(rb"(?:^[ \t]*|\"source\":\s*\[?\s*|\",\s*)\"", re.MULTILINE)
 # Searches through all files; those after them use an index, which takes as long to make.
 _SEARCHES = 10
 # Bytes of files that stay in memory: those of most projects, which are searched several times.
@@ -186,7 +186,7 @@ class Files:
             return data
         words = (*WORDS, CONCRETE, *(name.encode() for name in names))
         if not (SCAN in data or any(word in data for word in words) or ESCAPED.search(data)):
-            return _QUOTE.sub(b"", data.replace(b"\\n", b"\n"))
+            return _QUOTE.sub(b"\n", data.replace(b"\\n", b"\n"))
         return self.read(path, data).text.encode()
 
     def read(self, path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:

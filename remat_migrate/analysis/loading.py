@@ -59,6 +59,7 @@ def load_project(
     context: Sequence[Path] = (),
     overlay: Mapping[Path, SourceFile] | None = None,
     previous: Project | None = None,
+    reported: frozenset[Path] | None = None,
     learned: frozenset[Learned] = frozenset(),
     words: Iterable[str] = (),
     refused: Mapping[Path, SourceError] | None = None,
@@ -67,7 +68,7 @@ def load_project(
 ) -> Project:
     """Read the files that may matter into a project.
 
-    Which Python files the user named makes no difference: a fix must not depend on it.
+    Which files the user named makes no difference for fixes.
 
     Args:
         settings: the settings of the run.
@@ -77,6 +78,7 @@ def load_project(
         overlay: texts that take the place of files on disk.
         previous: a project whose modules are reused where their text is unchanged, and whose
             files are not read again where they did not matter.
+        reported: the files whose findings are reported, by default the targets and texts.
         learned: parameters that were found by running the code to be needed at trace time.
         words: further words that make a file matter.
         refused: files that count as unreadable.
@@ -102,6 +104,7 @@ def load_project(
         files,
         nearest=nearest,
         previous=previous,
+        reported=frozenset((*targets, *texts)) if reported is None else reported,
         learned=learned,
         words=words,
     )

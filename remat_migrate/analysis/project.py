@@ -29,6 +29,7 @@ class Project:
 
     Attributes:
         settings: the settings of the run.
+        reported: the files whose findings are reported; fixes do not depend on them.
         modules: the Python files that may matter, parsed.
         texts: the other files that may matter.
         errors: files that cannot be read or parsed.
@@ -47,6 +48,7 @@ class Project:
         *,
         nearest: NearestSettings,
         previous: Project | None = None,
+        reported: frozenset[Path] = frozenset(),
         learned: frozenset[Learned] = frozenset(),
         words: Iterable[str] = (),
     ) -> None:
@@ -55,6 +57,7 @@ class Project:
         """
         self.settings = settings
         self._nearest = nearest
+        self.reported = reported
         self.learned = learned
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
         self.files = files

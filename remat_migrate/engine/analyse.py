@@ -132,6 +132,7 @@ def _analyse(
         run.context,
         overlay=overlay,
         previous=previous.project if previous is not None else None,
+        reported=run.reported,
         learned=run.learned,
         words=sorted({word for rule in rules for word in rule.words}),
         refused=refused,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...libraries.apis import Api
 from ...text import Span
@@ -27,6 +27,8 @@ class ConcreteUse:
             passes for a parameter.
         span: the characters to report.
         reason: why it cannot be fixed, or "".
+        site: where to report it: a site that takes its options from a file whose findings are not
+            reported; None to report it where it is.
     """
 
     option: Option
@@ -35,6 +37,7 @@ class ConcreteUse:
     value: bool | None
     span: Span
     reason: str = ""
+    site: Site | None = None
 
     @property
     def module(self) -> Module:
@@ -43,8 +46,12 @@ class ConcreteUse:
 
 
 def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
-    """Yield each `concrete=` in a module once, in order of place."""
+    """Yield each `concrete=` in a module once, in order of place.
+
+    Then those in files whose findings are not reported, if an application in the module uses them.
+    """
     found: dict[ast.expr, tuple[Option, Api]] = {}
+    elsewhere: dict[ast.expr, tuple[Option, Site]] = {}
     for site in _sites_around(project, module):
         option = site.arguments.get("concrete")
         if option is None or not site.definition.concrete:
@@ -54,8 +61,12 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
             continue
         if option.module is module:
             found.setdefault(option.value, (option, site.definition))
+        elif site.module is module and option.module.source.path not in project.reported:
+            elsewhere.setdefault(option.value, (option, site))
     for option, definition in sorted(found.values(), key=lambda f: _span(f[0])):
         yield concrete_use(project, option, definition)
+    for option, site in sorted(elsewhere.values(), key=lambda f: f[1].span):
+        yield replace(concrete_use(project, option, site.definition), site=site)
 
 
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
