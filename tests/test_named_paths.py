@@ -106,7 +106,8 @@ def test_finding_in_a_file_that_only_calls(tmp_path: Path) -> None:
     whole = findings(tmp_path, ".")
     assert [(row["path"], row["code"]) for row in whole] == [("train.py", "RMT202")]
     assert findings(tmp_path, "lib.py") == []
-    assert findings(tmp_path, "train.py", "lib.py") == whole
+    assert findings(tmp_path, "train.py") == findings(tmp_path, "train.py", "lib.py") == whole
+    assert "train.py:3:12: RMT202" in cli(tmp_path, "train.py").out
     suppressed = CALLER.rstrip() + "  # noqa: RMT202\n"
     write_files(tmp_path, {"train.py": suppressed})
     assert findings(tmp_path, ".") == []

@@ -11,7 +11,7 @@ from ...text import Span
 from ..names.module import Module
 from ..project import Project
 from ..values.values import Constant
-from .site import Option, Site, option_readers, options_in, sites_in
+from .site import Option, Site, options_in, sites_in
 from .wrappers import forwarded
 
 
@@ -72,7 +72,6 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
     """Yield the sites of the module, and of modules that unpack a dict from it."""
     yield from sites_in(project, module)
-    yield from option_readers(project).get(module, ())
     yield from (site for _, site in options_in(project, module))
 
 
