@@ -167,6 +167,8 @@ class Finding:
         related: related locations.
         reason: why there is no automatic fix and what to write instead, or details of the problem.
         url: documentation by the library.
+        is_withheld: whether the fix is not applied, because it also edits files that must not be
+            edited.
         sites: the checkpoints concerned, besides those in the statement of the finding.
     """
 
@@ -181,12 +183,20 @@ class Finding:
     related: tuple[Related, ...] = ()
     reason: str = ""
     url: str = ""
+    is_withheld: bool = False
     sites: tuple[Site, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def path(self) -> Path:
         """The absolute path of the file."""
         return self.source.path
+
+    def has_fix(self, safety: Safety) -> bool:
+        """Return whether the run can apply a fix of a safety."""
+        fix = self.fix
+        if fix is None or self.is_withheld:
+            return False
+        return bool(fix.changes) and fix.safety is safety
 
 
 @dataclass(frozen=True, slots=True)

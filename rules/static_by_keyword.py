@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis import Project
 from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
-from remat_migrate.analysis.statics.misplaced_arguments import Misplaced, misplaced_in
+from remat_migrate.analysis.statics.misplaced_arguments import Misplaced, misplaced_calls
 from remat_migrate.analysis.statics.static_options import deliberate
 from remat_migrate.rule import Example, Fails, Finding, Rule, Safety, Severity
 
@@ -97,9 +97,9 @@ class StaticByKeyword(Rule):
         _HEAD + _BLOCK.replace("static_argnums=%s", "prevent_cse=%s") % ("True", "is_training=1"),
     ]
 
-    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+    def check_project(self, project: Project) -> Iterator[Finding]:
         """Report each call that passes a static argument by keyword."""
-        for found in misplaced_in(project, module):
+        for found in misplaced_calls(project):
             if found.how == "keyword" and not deliberate([found.call]):
                 yield self._found(found, project)
 

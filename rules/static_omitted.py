@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis import Project
 from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
-from remat_migrate.analysis.statics.misplaced_arguments import Misplaced, misplaced_in
+from remat_migrate.analysis.statics.misplaced_arguments import Misplaced, misplaced_calls
 from remat_migrate.analysis.statics.static_options import deliberate
 from remat_migrate.rule import Example, Fails, Finding, Rule
 
@@ -58,9 +58,9 @@ class StaticOmitted(Rule):
     ]
     right = [Example(_BLOCK % "x, 2.0, True", use=GRADIENT, holds=DOUBLED)]
 
-    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+    def check_project(self, project: Project) -> Iterator[Finding]:
         """Report each call that omits a static argument."""
-        for found in misplaced_in(project, module):
+        for found in misplaced_calls(project):
             # Negative indices are RMT207.
             if found.how == "omitted" and found.parameter.index >= 0:
                 if not deliberate([found.call]) and not uses_next_implementation(project):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis import Project, Site
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.needs.need import Need
 from remat_migrate.analysis.sites.call_search import uses_of
@@ -79,9 +79,9 @@ class TracedCompileTimeValue(Rule):
         ),
     ]
 
-    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+    def check_project(self, project: Project) -> Iterator[Finding]:
         """Report each expression that needs such a result."""
-        for need, sites in project.once(_by_owner).get(module, {}).values():
+        for need, sites in _needs(project).values():
             yield self._found(need, sites, project)
 
     def _found(self, need: Need, sites: tuple[Site, ...], project: Project) -> Finding:
@@ -106,26 +106,19 @@ class TracedCompileTimeValue(Rule):
         )
 
 
-_Owned = dict[Module, dict[ast.expr, tuple[Need, tuple[Site, ...]]]]
-
-
-def _by_owner(project: Project) -> _Owned:
-    """Return the needs of all sites, by the module that reports them."""
-    owned: _Owned = {}
-    checked = set(project.modules.values())
+def _needs(project: Project) -> dict[ast.expr, tuple[Need, tuple[Site, ...]]]:
+    """Return the needs of all sites, by their expressions."""
+    found: dict[ast.expr, tuple[Need, tuple[Site, ...]]] = {}
     for site in sites_of(project):
-        needs = [need for _, need in needs_of_static(project, site) if need.module.editable]
+        needs = [need for _, need in needs_of_static(project, site) if need.module.is_own]
         # Searching for calls is expensive, so needs come first.
         if not needs or _is_deliberate(project, site):
             continue
         for need in needs:
-            # In a file that is only read, the need is reported with the module of the site.
-            owner = need.module if need.module in checked else site.module
-            found = owned.setdefault(owner, {})
             known, sites = found.get(need.node, (need, ()))
             better = known if known.traced <= need.traced else need
             found[need.node] = better, (*sites, site)
-    return owned
+    return found
 
 
 def _is_deliberate(project: Project, site: Site) -> bool:

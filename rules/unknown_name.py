@@ -104,7 +104,7 @@ def _fix(listed: Listed, name: str, incomplete: bool) -> Fix:
     module, literal = listed.module, listed.literal
     title = f"write `{name}`"
     segment = module.segment(literal) if literal is not None else ""
-    if literal is None or incomplete or segment[1:-1] != listed.name or not module.editable:
+    if literal is None or incomplete or segment[1:-1] != listed.name or not module.is_own:
         return Fix.manual(title)
     return Fix(title, Safety.UNSAFE, (Rename(module, literal, name),))
 

@@ -321,7 +321,7 @@ class TestRoot:
         targets = discovered([tmp_path / "b.py"], find_root([tmp_path / "b.py"]))
         assert context_files(find_root([tmp_path / "b.py"]), targets) == (tmp_path / "b.py",)
 
-    def test_outside_any_project_only_what_is_imported_is_read(self, tmp_path: Path) -> None:
+    def test_outside_any_project_files_nearby_and_imports_are_read(self, tmp_path: Path) -> None:
         texts = {
             "x.py": "import helper\nfrom pkg.inner import (\n    f,\n    g,\n)\n",
             "helper.py": "def h():\n    import deep\n",
@@ -338,7 +338,8 @@ class TestRoot:
             (tmp_path / name).write_text(text)
         found = context_files(tmp_path, Targets((tmp_path / "x.py",), ()))
         assert {path.relative_to(tmp_path).as_posix() for path in found} == {
-            "x.py", "helper.py", "deep.py", "pkg/__init__.py", "pkg/inner.py", "pkg/other.py",
+            "x.py", "caller.py", "helper.py", "deep.py",
+            "pkg/__init__.py", "pkg/inner.py", "pkg/other.py",
         }  # fmt: skip
 
     def test_the_context_is_the_whole_repository(self, folder: Path) -> None:

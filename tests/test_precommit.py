@@ -141,7 +141,7 @@ def test_fix_fails_once_after_changing_files(repository: Repository) -> None:
 
 
 def test_a_fix_edits_only_changed_files(repository: Repository) -> None:
-    """With a call in an unchanged file, the fix is one that needs no edit there."""
+    """A fix that also edits a call in an unchanged file is not applied."""
     caller = "from model import f\n\n\ndef main(x):\n    return f(x, flag=True)\n"
     model = f"import jax\n\n\n{BLOCK}\n\nf = jax.checkpoint(block, concrete=True)\n"
     repository.write(caller=caller, model=BLOCK)
@@ -149,9 +149,10 @@ def test_a_fix_edits_only_changed_files(repository: Repository) -> None:
     repository.write(model=model)
     git(repository.folder, "add", "model.py")
     code, printed = repository.run()
-    assert (code, "No findings left." in printed) == (1, True), printed
-    assert repository.text("caller.py") == caller
-    assert "def f(x, flag):\n" in repository.text("model.py")
+    assert (code, "Fixed nothing." in printed) == (1, True), printed
+    assert "caller.py was not named (1 fix not made)" in printed
+    assert "to fix it: remat-migrate --fix caller.py model.py" in printed
+    assert (repository.text("caller.py"), repository.text("model.py")) == (caller, model)
     # If both files changed, the calls are edited.
     repository.write(model=model, caller=caller + "\n")
     git(repository.folder, "add", "--all")
@@ -174,10 +175,9 @@ OPTIONS = {
 @pytest.mark.parametrize(
     ("changed", "found", "advice"),
     [
-        # The file with the call is excluded, so the fix closes over the argument and removes the
-        # option where it is defined.
-        ("model.py", "model.py:11:5: RMT101", "remat-migrate --fix model.py options.py"),
-        ("options.py", "options.py:1:16: RMT101", "in a file that was not passed: pass it, too"),
+        # The option is reported where the changed file uses it.
+        ("model.py", "model.py:11:5: RMT101", "--fix model.py old/train.py options.py"),
+        ("options.py", "options.py:1:16: RMT101", "--fix old/train.py options.py"),
     ],
 )
 def test_findings_linked_to_unchanged_files_have_advice(
@@ -193,7 +193,7 @@ def test_findings_linked_to_unchanged_files_have_advice(
 
 def test_following_the_advice_fixes_it(tmp_path: Path) -> None:
     write_files(tmp_path, OPTIONS)
-    assert cli(tmp_path, "--fix", "model.py", "options.py").code == 0
+    assert cli(tmp_path, "--fix", "model.py", "old/train.py", "options.py").code == 0
     assert "concrete" not in "".join((tmp_path / n).read_text() for n in ("model.py", "options.py"))
 
 

@@ -20,7 +20,7 @@ from ..text.regular_files import COARSE_NS
 from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
 
 # The start of a line of a notebook's code.
-_QUOTE = re.compile(rb"^[ \t]*\"", re.MULTILINE)
+_QUOTE = re.compile(rb"(?:^[ \t]*|\"source\":\s*\[?\s*|\",\s*)\"", re.MULTILINE)
 # Searches through all files; those after them use an index, which takes as long to make.
 _SEARCHES = 10
 # Bytes of files that stay in memory: those of most projects, which are searched several times.
@@ -57,7 +57,8 @@ class Files:
     ) -> None:
         self.root = root
         self.targets = tuple(dict.fromkeys(targets))
-        self.all = tuple(dict.fromkeys((*targets, *context)))
+        # In an order that does not depend on which files are named.
+        self.all = tuple(dict.fromkeys((*context, *targets)))
         self.linked = self.all if part is None else tuple(p for p in self.all if p in part)
         self._search_path = tuple(search_path)
         self._limit = limit
@@ -77,6 +78,10 @@ class Files:
         self._text: dict[Path, SourceFile | SourceError] = {**(refused or {})}
         self._packages: dict[Path, bool] = {}
         self._named: dict[tuple[str, Path], Path | None] = {}
+
+    def is_own(self, path: Path) -> bool:
+        """Return whether a file belongs to the project, and not to an installed package."""
+        return path in self._listed
 
     def data(self, path: Path) -> bytes:
         """Return the bytes of a file.
@@ -181,7 +186,7 @@ class Files:
             return data
         words = (*WORDS, CONCRETE, *(name.encode() for name in names))
         if not (SCAN in data or any(word in data for word in words) or ESCAPED.search(data)):
-            return _QUOTE.sub(b"", data.replace(b"\\n", b"\n"))
+            return _QUOTE.sub(b"\n", data.replace(b"\\n", b"\n"))
         return self.read(path, data).text.encode()
 
     def read(self, path: Path, data: bytes | None = None, *, python: bool = True) -> SourceFile:

@@ -1,4 +1,4 @@
-"""Loading a project: which of the files that the user named are parsed, because they may matter.
+"""Loading a project: which of its files are parsed, because they may matter.
 
 First the prefilter chooses files by their bytes. Then come files that use a checkpoint by a name
 that another file gives it, and last those that hold options, or a scan that is differentiated.
@@ -9,13 +9,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from ..errors import SourceError
 from ..libraries.apis import Api
 from ..prefilter.word_search import Places, WordSearch
-from ..prefilter.words import CONCRETE, FLAG_NAME, FLAGS, SCAN, may_differentiate_scan
+from ..prefilter.words import CONCRETE, FLAGS, SCAN, may_differentiate_scan
 from ..settings import NearestSettings, Options, Settings
 from ..text import SourceFile
 from ..text.source_file import check_text
@@ -24,7 +23,7 @@ from .names.mentions import find_mentions
 from .names.module import Module
 from .needs.need import Learned
 from .project import Project
-from .sites.site import forget_sites, option_readers, sites_in
+from .sites.site import forget_sites, sites_in
 from .sites.wrappers import find_forwarding_wrappers, find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
 from .values.values import Class, Container
@@ -60,22 +59,26 @@ def load_project(
     context: Sequence[Path] = (),
     overlay: Mapping[Path, SourceFile] | None = None,
     previous: Project | None = None,
+    reported: frozenset[Path] | None = None,
     learned: frozenset[Learned] = frozenset(),
     words: Iterable[str] = (),
     refused: Mapping[Path, SourceError] | None = None,
     nearest: NearestSettings | None = None,
     part: Collection[Path] | None = None,
 ) -> Project:
-    """Read the targets that may matter into a project.
+    """Read the files that may matter into a project.
+
+    Which files the user named makes no difference for fixes.
 
     Args:
         settings: the settings of the run.
         targets: the Python files that the user named.
         texts: the other files that the user named.
-        context: the other Python files of the project, read when something needs them.
+        context: the other Python files of the project.
         overlay: texts that take the place of files on disk.
         previous: a project whose modules are reused where their text is unchanged, and whose
             files are not read again where they did not matter.
+        reported: the files whose findings are reported, by default the targets and texts.
         learned: parameters that were found by running the code to be needed at trace time.
         words: further words that make a file matter.
         refused: files that count as unreadable.
@@ -98,10 +101,10 @@ def load_project(
     )
     project = Project(
         settings,
-        (*targets, *texts),
         files,
         nearest=nearest,
         previous=previous,
+        reported=frozenset((*targets, *texts)) if reported is None else reported,
         learned=learned,
         words=words,
     )
@@ -115,11 +118,7 @@ def load_project(
         except SourceError as error:
             project.errors.append(error)
     known = {error.path for error in project.errors}
-    project.errors += [
-        error
-        for path, error in (refused or {}).items()
-        if path in project.targets and path not in known
-    ]
+    project.errors += [e for path, e in (refused or {}).items() if path not in known]
     return project
 
 
@@ -130,14 +129,12 @@ class _Selection:
         self.project = project
         self.files = project.files
         self.evaluator = project.evaluator
-        # Targets that may hold a checkpoint, by their words.
+        # Files that may hold a checkpoint, by their words.
         self._candidates: list[Path] = []
         # Words by which other files may use an Api, with the files that define them.
         self._words: dict[str, set[Path]] = {}
         # The files that were searched for a word.
         self._users: set[tuple[str, Path]] = set()
-        # Files that are not targets and may use an Api by another name.
-        self._outside: dict[Path, None] = {}
         # Whether any file sets `concrete=`.
         self._is_set = False
         self._prefilter = project.prefilter
@@ -149,8 +146,6 @@ class _Selection:
         forwarding: list[Path] = []
         look = self._prefilter.first_look
         for path in self.files.linked:
-            if path not in self.project.targets:
-                continue
             try:
                 data, words = self.files.looked_at(path, look)
                 check_text(path, data)
@@ -174,10 +169,10 @@ class _Selection:
         for path in scanning:
             self._take_scanning(path)
         self._note_passed()
-        self._take_option_holders(optional)
+        self._take_option_holders()
 
     def _take(self, path: Path) -> Module | None:
-        """Add a target; None if it cannot be parsed, which is reported."""
+        """Add a file; None if it cannot be parsed, which is reported."""
         try:
             self.project.modules[path] = self.project.parse(path)
         except SourceError as error:
@@ -190,23 +185,13 @@ class _Selection:
             self.project.modules[path] = module
             self.project.without_sites.add(module)
 
-    @cached_property
-    def _others(self) -> list[Path]:
-        """The files that are not targets and may hold a checkpoint or an option of one."""
-        search = self._prefilter.first_look.search
-        return [
-            path
-            for path in self.files.linked
-            if path not in self.project.targets and self._searched(path, search)[1].keys() - {SCAN}
-        ]
-
     def _find_wrappers(self, optional: Sequence[Path], forwarding: Sequence[Path]) -> None:
         """Treat the project's own wrappers as Apis.
 
         They pass `concrete` on, or everything: `def remat(*args, **kwargs)` in the files
         `forwarding`.
         """
-        wide = {path: self._data(path) for path in (*optional, *self._others)}
+        wide = {path: self._data(path) for path in optional}
         narrow = {path: data for path, data in wide.items() if CONCRETE in data}
         paths = [path for path, data in narrow.items() if _FORWARDED_OPTION.search(data)]
         self._is_set = any(_SET.search(data) for data in narrow.values())
@@ -231,13 +216,13 @@ class _Selection:
 
     def _spreading(self) -> Iterator[Path]:
         """Yield the files that apply a checkpoint with `**options`."""
-        for path in (*self._candidates, *self._others):
+        for path in self._candidates:
             if self._prefilter.may_hold(path) and self._spreads(path, ("remat", "checkpoint")):
                 yield path
 
     def _take_importers(self) -> None:
         """Add files that use an Api or a wrapper by a name that another file gives it."""
-        modules = [*self.project.modules.values(), *self._exporters()]
+        modules = list(self.project.modules.values())
         asked: dict[str, set[Path]] = {}
         while True:
             for module in modules:
@@ -262,16 +247,6 @@ class _Selection:
         """Return whether a file may pass options on to one of `words`: `ck(f, **options)`."""
         each = b"|".join(re.escape(word.encode()) for word in sorted(words))
         return self._is_set and re.search(_SPREAD % each, self._data(path)) is not None
-
-    def _exporters(self) -> Iterator[Module]:
-        """Yield files that are not targets and give a checkpoint another name."""
-        names = self.project.apis.last_names
-        for path in self._others:
-            if self._prefilter.may_hold(path) and (
-                self._prefilter.may_rename(path, names) or FLAG_NAME.search(self._data(path))
-            ):
-                if (module := self.project.module(path)) is not None:
-                    yield module
 
     def _exported_words(self, module: Module) -> Iterator[str]:
         """Yield the words by which other files may use an Api, or a partial of one, from a module.
@@ -305,7 +280,7 @@ class _Selection:
                         yield name
 
     def _importers(self, new: Mapping[str, Collection[Path]]) -> Iterator[Module]:
-        """Add the targets that use one of the words; yield them, and files that rename it.
+        """Add the files that use one of the words, and yield them.
 
         A file uses a word if it imports a file that defines it, directly or through others.
         """
@@ -323,14 +298,8 @@ class _Selection:
             if not words:
                 continue
             self._users.update((word, path) for word in words)
-            if path in self.project.targets:
-                if (module := self._take(path)) is not None:
-                    yield module
-                continue
-            self._outside[path] = None
-            if self._prefilter.may_rename(path, words) or self._spreads(path, words):
-                if (module := self.project.module(path)) is not None:
-                    yield module
+            if (module := self._take(path)) is not None:
+                yield module
 
     def _note_passed(self) -> None:
         """Follow Apis that are passed to functions of the project."""
@@ -347,47 +316,25 @@ class _Selection:
         if noted:
             forget_sites(project)
 
-    def _take_option_holders(self, optional: Sequence[Path]) -> None:
-        """Add targets that only hold options: `OPTIONS = dict(concrete=True)`."""
+    def _take_option_holders(self) -> None:
+        """Add files that only hold options: `OPTIONS = dict(concrete=True)`."""
         project = self.project
         for module in list(project.modules.values()):
             for site in sites_in(project, module):
                 for option in site.arguments.values():
                     path = option.module.source.path
-                    if path in project.targets and path not in project.modules:
+                    if path not in project.modules and project.files.is_own(path):
                         project.modules[path] = option.module
-        # Those that only other files than targets use.
-        for path in optional if self._others or self._outside else ():
-            if path not in project.modules and _OPTION.search(self._data(path)):
-                self._take_option_holder(path)
-
-    def _take_option_holder(self, path: Path) -> None:
-        """Add a target if a file that is not a target applies options from it."""
-        project = self.project
-        name = (path.parent.name if path.name == "__init__.py" else path.stem).encode()
-        reached: dict[Path, bool] = {}
-        for other in dict.fromkeys((*self._outside, *self._others)):
-            if other in self._outside:
-                if not self._prefilter.imports_any(other, {path}, reached):
-                    continue
-            elif name not in self._data(other) or not self._prefilter.may_hold(other):
-                continue
-            module = project.module(other)
-            for site in sites_in(project, module) if module is not None else ():
-                for option in site.arguments.values():
-                    if option.module.source.path == path:
-                        project.modules[path] = option.module
-                        option_readers(project).setdefault(option.module, []).append(site)
 
     def _searched(self, path: Path, search: WordSearch) -> tuple[bytes, Places]:
         try:
             return self.files.searched(path, search, self.project.apis.last_names)
         except SourceError:
-            return b"", {}  # reported if it is a target
+            return b"", {}  # reported if it was named
 
     def _data(self, path: Path) -> bytes:
         """Return the bytes of a file; nothing if it cannot be read."""
         try:
             return self.files.code(path, self.project.apis.last_names)
         except SourceError:
-            return b""  # reported if it is a target
+            return b""  # reported if it was named

@@ -29,10 +29,10 @@ class Project:
 
     Attributes:
         settings: the settings of the run.
-        targets: the files that the user named; only these are edited.
-        modules: the Python targets that may matter, parsed.
-        texts: the other targets that may matter.
-        errors: targets that cannot be read or parsed.
+        reported: the files whose findings are reported; fixes do not depend on them.
+        modules: the Python files that may matter, parsed.
+        texts: the other files that may matter.
+        errors: files that cannot be read or parsed.
         apis: the checkpoint family, including wrappers that the settings name.
         files: the files of the project, by path and dotted name.
         prefilter: tells which files may apply a checkpoint, and what they import.
@@ -44,11 +44,11 @@ class Project:
     def __init__(
         self,
         settings: Settings,
-        targets: Iterable[Path],
         files: Files,
         *,
         nearest: NearestSettings,
         previous: Project | None = None,
+        reported: frozenset[Path] = frozenset(),
         learned: frozenset[Learned] = frozenset(),
         words: Iterable[str] = (),
     ) -> None:
@@ -57,8 +57,8 @@ class Project:
         """
         self.settings = settings
         self._nearest = nearest
+        self.reported = reported
         self.learned = learned
-        self.targets = frozenset(targets)
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
         self.files = files
         self.prefilter = Prefilter(
@@ -114,11 +114,11 @@ class Project:
         if isinstance(known, Module) and known.source.text == source.text:
             return known
         name, is_package = self.files.module_name(path), path.name == "__init__.py"
-        return Module(source, source.parse(), name, is_package, path in self.targets)
+        return Module(source, source.parse(), name, is_package, self.files.is_own(path))
 
     @property
     def parsed(self) -> list[Module]:
-        """The modules parsed so far, targets or not."""
+        """The modules parsed so far, whether or not they may matter."""
         return [found for found in self._parsed.values() if isinstance(found, Module)]
 
     def find_module(self, dotted: str, importer: Module) -> Module | None:
@@ -131,7 +131,7 @@ class Project:
         return self.module(path) if path is not None else None
 
     def mentioning(self, words: Sequence[str]) -> list[Module]:
-        """Return the modules of the whole project, targets or not, that contain one of `words`."""
+        """Return the modules of the project that contain one of `words`."""
         found = map(self.module, self.files.mentioning(words))
         return [module for module in found if module is not None]
 

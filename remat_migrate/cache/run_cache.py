@@ -62,8 +62,6 @@ def run_cache(
     options: Options,
     known: BaselineChoice,
     outputs: Sequence[Output],
-    *,
-    measures: bool = False,
 ) -> RunCache:
     """Return the cache of a run that writes nothing but its report.
 
@@ -74,7 +72,6 @@ def run_cache(
         options: the options for the analysis.
         known: the baseline options.
         outputs: the reports to write.
-        measures: whether the run measures the targets in the settings.
 
     Raises:
         UsageError: a path does not exist.
@@ -84,9 +81,6 @@ def run_cache(
     if few or Path("-") in paths or known.write or adds_to_summary(outputs):
         return RunCache()
     about = survey(paths, options)
-    # Measuring runs the project's code, which may depend on anything.
-    if measures and "target" in about.settings.measure:
-        return RunCache(about)
     from .slot import find_slot
 
     read = dict.fromkeys(filter(None, map(known.used, about.nearest.every)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,10 +30,25 @@ if TYPE_CHECKING:
 _UNDO = "remat-migrate undo"
 
 
-def apply_fixes(run: Run, *, unsafe: bool, verify: VerifyOptions | None = None) -> Result:
+@dataclass(frozen=True, slots=True)
+class FixOptions:
+    """Which fixes to make.
+
+    Attributes:
+        unsafe: whether to make unsafe fixes, too.
+        verify: how to verify the fixes; None to make them unverified.
+        measure: whether to make only those unsafe fixes that pay in the configured targets.
+    """
+
+    unsafe: bool = False
+    verify: VerifyOptions | None = None
+    measure: bool = False
+
+
+def apply_fixes(run: Run, how: FixOptions) -> Result:
     """Write the fixes to the files, or the fixed stdin to stdout.
 
-    Prints the fixes that could not be made. With `verify`, writes only what it confirms.
+    Prints the fixes that could not be made.
 
     Raises:
         VerificationError: the code cannot be run; no file was changed.
@@ -46,7 +61,7 @@ def apply_fixes(run: Run, *, unsafe: bool, verify: VerifyOptions | None = None) 
 
     root = run.settings.root
     before = entry_files(root)
-    outcome, proved, weighed = _fixed(run, unsafe, verify, is_written=True)
+    outcome, proved, weighed = _fixed(run, how, is_written=True)
     unwritten: Mapping[Path, str] = {}
     lines: list[str] = []
     is_fault = False
@@ -74,14 +89,12 @@ def _undone_first(verdict: Verdict) -> Verdict:
     return replace(verdict, reproduce=f"{_UNDO} && {verdict.reproduce}")
 
 
-def show_diff(
-    run: Run, *, unsafe: bool, verify: VerifyOptions | None = None, exit_zero: bool = False
-) -> int:
+def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
     """Print what the fixes would change and return the exit code."""
     from ..report.terminal.summary import would_fix
     from ..report.terminal.verdicts import verdict_lines
 
-    outcome, proved, weighed = _fixed(run, unsafe, verify)
+    outcome, proved, weighed = _fixed(run, how)
     for change in outcome.changes:
         write_diff(change.before, change.after, sys.stdout)
     failed = _warn_of_skipped_fixes(run, outcome)
@@ -93,21 +106,17 @@ def show_diff(
     return exit_code(run, result, exit_zero=True) or (FINDINGS if would_change else CLEAN)
 
 
-def check_with_fixes(
-    run: Run, verify: VerifyOptions | None, *, unsafe: bool = False
-) -> tuple[Result, bytes]:
+def check_with_fixes(run: Run, how: FixOptions) -> tuple[Result, bytes]:
     """Check the files and fix them in memory; return the result, and the fixes as a patch.
-
-    With `verify`, the fixes are verified, and those that change results are not in the patch.
 
     Raises:
         VerificationError: the code cannot be run.
     """
     analysis = check_run(run)
-    safeties = {Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}
-    if verify is None and not any(f.fix and f.fix.safety in safeties for f in analysis.findings):
+    safeties = (Safety.SAFE, Safety.UNSAFE) if how.unsafe else (Safety.SAFE,)
+    if not (how.verify or any(f.has_fix(s) for f in analysis.findings for s in safeties)):
         return Result(analysis), b""
-    outcome, proved, _ = _fixed(run, unsafe, verify, previous=analysis)
+    outcome, proved, _ = _fixed(run, how, previous=analysis)
     failed = _warn_of_skipped_fixes(run, outcome)
     patch = io.BytesIO()
     stream = io.TextIOWrapper(patch)
@@ -118,8 +127,7 @@ def check_with_fixes(
 
 def _fixed(
     run: Run,
-    unsafe: bool,
-    verify: VerifyOptions | None,
+    how: FixOptions,
     *,
     is_written: bool = False,
     previous: Analysis | None = None,
@@ -128,7 +136,7 @@ def _fixed(
 
     `is_written` says that they will be written; `previous` is an analysis without fixes.
     """
-    effects = _effects(run) if unsafe else None
+    effects = _effects(run) if how.measure else None
     refused = effects.refused if effects else {}
 
     def is_refused(finding: Finding) -> bool:
@@ -144,13 +152,13 @@ def _fixed(
     ) -> FixOutcome[Analysis]:
         return fix_in_memory(
             run,
-            unsafe=unsafe,
+            unsafe=how.unsafe,
             withheld=lambda finding: withheld(finding) or is_refused(finding),
             learned=learned,
             previous=previous,
         )
 
-    if verify is None:
+    if how.verify is None:
         return fix(), None, effects
     from ..report.output import write_verdict
     from ..report.terminal.verdicts import proof_lines, tally
@@ -171,7 +179,7 @@ def _fixed(
 
             shown = decided if is_shown else ignore
             targets = run.targets.python
-            proved = prove_fixes(fix, run.settings.root, targets, verify, progress, shown)
+            proved = prove_fixes(fix, run.settings.root, targets, how.verify, progress, shown)
     except ProofInterrupted as interrupt:
         proof = interrupt.proof
         lines = () if is_shown else proof_lines(proof, screen_of(sys.stderr))
@@ -189,13 +197,15 @@ def _effects(run: Run) -> FixEffects | None:
     Raises:
         VerificationError: a target cannot be measured.
     """
-    settings = run.settings
-    if "target" not in settings.measure or run.overlay:
-        return None
     from ..measure.fix_effects import measure_fixes
     from ..measure.options import configured_targets, measure_options
     from ..report.terminal.weights import effect_text
+    from .jax_commands import NO_TARGET
 
+    settings = run.settings
+    if not configured_targets(settings):
+        say(NO_TARGET)
+        return None
     effects = measure_fixes(
         lambda withheld: fix_in_memory(run, unsafe=True, withheld=withheld),
         settings.root,

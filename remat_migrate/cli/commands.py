@@ -76,6 +76,12 @@ def cli() -> None:
 )
 @click.option("--verify-strict", is_flag=True, hidden=True)
 @verify_options
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="With --unsafe-fixes, measure the targets in the settings, and revert unsafe fixes that do"
+    " not pay.",
+)
 @click.option("--statistics", is_flag=True, help="Show the number of findings per rule.")
 @click.option(
     "--force-exclude",
@@ -119,6 +125,7 @@ def check(
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
+    measure: bool,
     **how: Any,
 ) -> int:
     """Check files and report findings; with --fix, fix them.
@@ -152,8 +159,10 @@ def check(
         say("note: --unsafe-fixes changes no files without --fix or --diff")
     if verify and not (fix or diff):
         raise UsageError("--verify requires --fix or --diff")
-    if verify and Path("-") in paths:
-        raise UsageError("--verify cannot be combined with `-` (stdin)")
+    if measure and not (unsafe_fixes and (fix or diff)):
+        raise UsageError("--measure requires --unsafe-fixes with --fix or --diff")
+    if (verify or measure) and Path("-") in paths:
+        raise UsageError("--verify and --measure cannot be combined with `-` (stdin)")
     if diff and baseline.write:
         raise UsageError("--diff cannot be combined with --write-baseline")
     if fix and not diff and Path("-") not in paths:
@@ -175,7 +184,7 @@ def check(
         return cache.outcome.replay()
 
     from ..engine.check import check_run
-    from .check import apply_fixes, show_diff
+    from .check import FixOptions, apply_fixes, show_diff
     from .results import Result, exit_code, record_baseline, report_of, write_reports
 
     with cache.recording():
@@ -185,17 +194,15 @@ def check(
 
         describe_run(run)
     how_to_verify = verification(run.settings, verify, strict=verify_strict, **how)
+    how_to_fix = FixOptions(unsafe_fixes, how_to_verify, measure)
     with with_progress(run, "Fixing" if fix or diff else "Checking") as run:
         if diff:
-            return show_diff(run, unsafe=unsafe_fixes, verify=how_to_verify, exit_zero=exit_zero)
+            return show_diff(run, how_to_fix, exit_zero=exit_zero)
         if add_noqa:
             from .suppressing import suppress_findings
 
             return suppress_findings(run)
-        if fix:
-            result = apply_fixes(run, unsafe=unsafe_fixes, verify=how_to_verify)
-        else:
-            result = Result(check_run(run))
+        result = apply_fixes(run, how_to_fix) if fix else Result(check_run(run))
     if baseline.write:
         run, result = record_baseline(run, result, baseline.write)
     with cache.recording():
@@ -229,9 +236,10 @@ def _report_nothing(
     help="Run the code with and without its fixes and list the verdicts; write no files.",
 )
 @click.option(
-    "--no-measure",
+    "--measure",
     is_flag=True,
-    help="Do not measure the targets in the settings, which runs the project's code.",
+    help="Also measure what each checkpoint saves and costs in the targets in the settings, which"
+    " runs the project's code.",
 )
 @click.option(
     "--patch",
@@ -252,34 +260,30 @@ def report(
     no_cache: bool,
     exit_zero: bool,
     verify: bool,
-    no_measure: bool,
+    measure: bool,
     patch: Path | None,
     unsafe_fixes: bool,
     part: Path | None,
     **how: Any,
 ) -> int:
-    """List every checkpoint with its risk.
-
-    If the settings name a target to measure, also shows what each checkpoint saves and costs.
-    """
+    """List every checkpoint with its risk."""
     from ..cache.run_cache import RunCache, run_cache
 
     check_output(patch)
     if unsafe_fixes and not patch:
         raise UsageError("--unsafe-fixes requires --patch")
     cache = RunCache()
-    if not (no_cache or verify or patch or part):
+    # Measuring runs the project's code, which may depend on anything.
+    if not (no_cache or verify or measure or patch or part):
         given = click.get_current_context().params
-        cache = run_cache(
-            "report", given, paths, options, baseline, outputs, measures=not no_measure
-        )
+        cache = run_cache("report", given, paths, options, baseline, outputs)
     if cache.outcome is not None:
         return cache.outcome.replay()
 
     from ..analysis import sites_of
     from ..engine.check import check_run
     from ..report.site_rows import site_rows
-    from .check import check_with_fixes
+    from .check import FixOptions, check_with_fixes
     from .results import (
         Result,
         exit_code,
@@ -298,7 +302,8 @@ def report(
     how_to_verify = verification(run.settings, verify, **how)
     with with_progress(run, "Checking") as run:
         if how_to_verify or patch:
-            result, diff = check_with_fixes(run, how_to_verify, unsafe=unsafe_fixes)
+            how_to_fix = FixOptions(unsafe_fixes, how_to_verify, measure and unsafe_fixes)
+            result, diff = check_with_fixes(run, how_to_fix)
             if patch:
                 write_file(patch, diff)
         else:
@@ -306,12 +311,14 @@ def report(
     if baseline.write:
         run, result = record_baseline(run, result, baseline.write)
     weighed = None
-    if not no_measure:
+    if measure:
         weighed = measure_configured(run.settings, policies=shows_placements(outputs))
     weights = weighed.sites if weighed else ()
     result = warn_of_waste(result, weights)
+    named = run.reported
     with cache.recording():
-        rows = site_rows(sites_of(result.analysis.project), result.analysis.findings, weights)
+        sites = [s for s in sites_of(result.analysis.project) if s.module.source.path in named]
+        rows = site_rows(sites, result.analysis.findings, weights)
         found = replace(report_of(run, result), sites=rows, weighed=weighed)
         write_reports(found, outputs, sys.stdout, cache)
         code = exit_code(run, result, exit_zero=exit_zero)

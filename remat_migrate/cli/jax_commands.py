@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from ..verify.options import VerifyOptions
 
 
+NO_TARGET = "note: not measured: the settings name no target"
+
+
 @click.command()
 @click.argument("paths", nargs=-1, metavar="[PATHS]...", type=click.Path(path_type=Path))
 @click.option(
@@ -297,6 +300,7 @@ def measure_configured(settings: Settings, *, policies: bool = False) -> Weighed
 
     targets = configured_targets(settings)
     if not targets:
+        say(NO_TARGET)
         return None
     options = replace(measure_options(settings), policies=policies)
     weighed = _weighed(targets, options, settings.base)

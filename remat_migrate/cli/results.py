@@ -18,6 +18,7 @@ from ..report.content import Report
 from ..report.output import say, screen_of, write_report
 from ..report.site_rows import site_rows
 from ..report.terminal.baselines import stale_lines, written_lines
+from ..report.terminal.display import display_path
 from ..rule import Finding
 from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
 
@@ -50,7 +51,7 @@ class Result:
 
 def report_of(run: Run, result: Result, *, unsafe: bool = False, fix_only: bool = False) -> Report:
     """Return the report on a result; with `fix_only`, without the findings that are left."""
-    findings = () if fix_only else _with_reasons(result)
+    findings = () if fix_only else _withholding(run, _with_reasons(result))
     edited = {path for finding in findings if finding.fix for path in finding.fix.paths}
     return Report(
         findings,
@@ -94,6 +95,22 @@ def _with_reasons(result: Result) -> tuple[Finding, ...]:
         else finding
         for finding in result.analysis.findings
     )
+
+
+def _withholding(run: Run, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Mark the fixes that also edit files that were not named, and say which."""
+    named, folder = run.files, Path.cwd()
+    marked = []
+    for finding in findings:
+        fix = finding.fix
+        others = fix.paths - named if fix is not None and fix.is_automatic else ()
+        if others:
+            shown = ", ".join(display_path(path, folder) for path in sorted(others))
+            why = f"not applied unless you also name {shown}, which the fix edits"
+            reason = "\n".join(filter(None, (finding.reason, why)))
+            finding = replace(finding, reason=reason, is_withheld=True)
+        marked.append(finding)
+    return tuple(marked)
 
 
 def warn_of_waste(result: Result, weights: Sequence[SiteMeasurement]) -> Result:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..settings import NearestSettings, Settings
+from ..text.source_file import may_be_notebook
 from .file_kinds import has_python_suffix, is_checked_name, is_python, is_text_name
 from .globs import excluded_by
 from .imported import imported_files
@@ -109,7 +110,7 @@ def list_targets(
         nearest.read({os.path.dirname(file) for file in found})
         if any(settings.exclude for settings in nearest.every):
             found = [file for file in found if not exclusion.of(Path(file), path)]
-        below = {file for file in found if has_python_suffix(file) or is_python(Path(file))}
+        below = set(filter(_is_python, found))
         python |= below
         # Markdown that is not a notebook is neither.
         rest = (file for file in found if file not in below)
@@ -164,13 +165,29 @@ def list_context(
     """Find all Python files of the repository, which may call functions in the targets.
 
     Includes excluded files, which are read but not changed. Outside any project, returns only the
-    targets and what they import.
+    targets, the files next to them, and what these import.
     """
     python, cache = tuple(python), cache or FolderCache()
     if is_project(root):
-        found = list_names(str(repository(root)), lambda name: name.endswith(".py"), cache)
-        return _in_path_order({*python, *found})
-    return _in_path_order({*python, *imported_files(str(root), python, cache)})
+        found = list_names(str(repository(root)), _may_be_python, cache)
+        return _in_path_order({*python, *filter(_is_python, found)})
+    folders = dict.fromkeys(map(os.path.dirname, python))
+    beside = {
+        path
+        for folder in folders
+        for name, path, is_folder in cache.folder(folder)[0]
+        if not is_folder and _may_be_python(name) and _is_python(path)
+    }
+    near = beside.union(python)
+    return _in_path_order(near | imported_files(str(root), near, cache))
+
+
+def _may_be_python(name: str) -> bool:
+    return name.endswith(".py") or may_be_notebook(Path(name))
+
+
+def _is_python(file: str) -> bool:
+    return has_python_suffix(file) or is_python(Path(file))
 
 
 def _in_path_order(files: Iterable[str]) -> tuple[str, ...]:

@@ -132,6 +132,7 @@ def _analyse(
         run.context,
         overlay=overlay,
         previous=previous.project if previous is not None else None,
+        reported=run.reported,
         learned=run.learned,
         words=sorted({word for rule in rules for word in rule.words}),
         refused=refused,
@@ -171,12 +172,13 @@ class Enabled:
 def _run_rules(
     run: Run, rules: Sequence[Rule], enabled: Enabled, project: Project, faults: list[Fault]
 ) -> Iterator[Finding]:
-    modules = [(path, module) for path, module in project.modules.items() if run.shows(path)]
-    texts = [(path, source) for path, source in project.texts.items() if run.shows(path)]
+    reported = run.reported
+    modules = [(path, module) for path, module in project.modules.items() if path in reported]
+    texts = [(path, source) for path, source in project.texts.items() if path in reported]
     total = len(rules) * len(modules) + 1
     for number, rule in enumerate(rules):
         for finding in _guarded(rule, run.settings.root, rule.check_project(project), faults):
-            if run.shows(finding.path) and rule in enabled.of(finding.path):
+            if finding.path in reported and rule in enabled.of(finding.path):
                 yield finding
         for at, (path, module) in enumerate(modules):
             if rule not in enabled.of(path):
@@ -218,11 +220,13 @@ def _suppress(
     by_path: dict[Path, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_path[finding.path].append(finding)
-    sources = {path: module.source for path, module in project.modules.items()} | project.texts
+    sources = {module.source.path: module.source for module in project.parsed} | project.texts
+    python = sources.keys() - project.texts
     known = frozenset(rule.code for rule in run.rules)
     kept: list[Finding] = []
     suppressed: list[Finding] = []
-    for path in filter(run.shows, dict.fromkeys((*sources, *by_path))):
+    reported = run.reported
+    for path in filter(reported.__contains__, dict.fromkeys((*sources, *by_path))):
         here = by_path[path]
         if path not in sources:  # An unreadable file has no comments.
             kept += here
@@ -234,7 +238,7 @@ def _suppress(
         suppression_rules = [rule for rule in rules if isinstance(rule, SuppressionRule)]
         ran = frozenset(rule.code for rule in rules if not isinstance(rule, SuppressionRule))
         complete = all(rule in rules for rule in run.rules if rule.enabled)
-        directives = read_directives(source, python=path in project.modules)
+        directives = read_directives(source, python=path in python)
         shown, hidden = _split(here, directives)
         places = [
             (finding.source.position(finding.span.start)[0], finding.code) for finding in hidden

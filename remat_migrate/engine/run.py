@@ -36,7 +36,8 @@ class Run:
         settings: the settings of the run.
         nearest: the settings of each file.
         targets: the files to check and, on request, fix.
-        context: further Python files, which are only read.
+        context: further Python files, which are only read. They are analysed like the targets, so
+            that fixes do not depend on which files are named.
         rules: every loaded rule; the settings enable some of them.
         learned: parameters that were found to be needed at trace time by running the code.
         shown: the targets whose findings are reported; None for all of them.
@@ -84,9 +85,10 @@ class Run:
         """Return the same run restricted to the findings in `paths`."""
         return replace(self, shown=paths)
 
-    def shows(self, path: Path) -> bool:
-        """Return whether findings in a file are reported."""
-        return self.shown is None or path in self.shown
+    @property
+    def reported(self) -> frozenset[Path]:
+        """The files whose findings are reported."""
+        return self.files if self.shown is None else self.shown
 
 
 def prepare(paths: Sequence[Path], options: Options) -> Run:

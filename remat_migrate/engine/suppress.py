@@ -37,7 +37,7 @@ def suppress(analysis: Analysis) -> Suppressed:
         by_path[finding.path].append(finding)
     changes, left, added = [], [], 0
     for path, findings in by_path.items():
-        if path not in analysis.project.modules:
+        if path in analysis.project.texts or analysis.project.module(path) is None:
             left += findings  # not Python, or not readable
             continue
         before = analysis.source(path)

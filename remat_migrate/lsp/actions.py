@@ -120,9 +120,9 @@ def _explain(scope: ActionContext, finding: Finding) -> types.CodeAction:
 
 
 def _fix_edit(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit | None:
-    """Return the edit of a fix; None if it is manual or would break a file."""
+    """Return the edit of a fix; None if it is manual, edits excluded files, or breaks a file."""
     fix = finding.fix
-    if fix is None or not fix.is_automatic:
+    if fix is None or not fix.is_automatic or not fix.paths <= scope.view.run.files:
         return None
     edits: dict[Path, list[Edit]] = defaultdict(list)
     for edit in sorted(set(fix.edits)):
@@ -150,10 +150,7 @@ def _suppression(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit 
 
 
 def _is_fixable(scope: ActionContext, document: Document) -> bool:
-    return any(
-        finding.fix is not None and finding.fix.changes and finding.fix.safety is Safety.SAFE
-        for finding in scope.view.findings(document.path)
-    )
+    return any(finding.has_fix(Safety.SAFE) for finding in scope.view.findings(document.path))
 
 
 def _fix_all(

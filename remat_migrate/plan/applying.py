@@ -213,7 +213,7 @@ class Source:
 
 
 def _module(project: Project, path: Path) -> Module:
-    module = project.module(path) if path in project.targets else None
+    module = project.module(path) if path in project.files.targets else None
     if module is None:
         raise Refused("its file is not among the files to change")
     return module

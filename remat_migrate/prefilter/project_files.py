@@ -25,8 +25,6 @@ from .words import FLAGS
 
 # What stands before an attribute: `jax.`, `a.b.`, `f(x).`
 _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(?:\\\s*)*\Z")
-# What is not called at once: it is assigned, put into a container, or passed on.
-_STORED = rb"(?:[=:,{\[(]|\b(?:return|else|or|and))\s*['\"]?[\w.]*\b(?:%s)\b(?!\s*\()"
 # The packages of the checkpoint family, and the usual names of their modules.
 _LIBRARY = (b"jax", b"flax", b"haiku", b"equinox", b"nnx", b"hk.", b"brainstate", b"JAX", b"Jax")
 _SHORT = frozenset({"nn", "linen", "partitioning", "lift", "eqx", "adc", "ad_checkpoint"})
@@ -256,19 +254,6 @@ class Prefilter:
     def names_in_code(self, path: Path, word: bytes) -> bool:
         """Return whether a word that a file contains is in its code, too."""
         return re.search(rb"\b%s\b" % re.escape(word), self._code_of(path)) is not None
-
-    def may_rename(self, path: Path, words: Iterable[str]) -> bool:
-        """Return whether a file may bind one of `words` to another name or store it."""
-        words = frozenset(words)
-        if any(one.name in words and one.bound != one.name for one in self._imports_of(path)):
-            return True
-        each = b"|".join(re.escape(word.encode()) for word in sorted(words))
-        rest = self._rest_of(path)
-        for found in re.finditer(_STORED % each, rest):
-            line = rest[rest.rfind(b"\n", 0, found.start()) + 1 : found.start()]
-            if not line.lstrip().startswith(b"@"):
-                return True
-        return False
 
     def imports_any(self, path: Path, goals: Collection[Path], known: dict[Path, bool]) -> bool:
         """Return whether a file imports one of `goals`, directly or through other files.

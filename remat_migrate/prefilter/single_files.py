@@ -132,7 +132,7 @@ def _gives_alias(
     top: Path,
     seen: set[Path],
 ) -> bool:
-    """Return whether what a file imports may be an alias of a checkpoint.
+    """Return whether what a file imports may be an alias of a checkpoint, or have static arguments.
 
     Args:
         path: the file.
@@ -159,6 +159,8 @@ def _gives_alias(
                 aliases = {alias.decode(errors="replace") for alias in bound_aliases(text)}
                 if one.name in aliases or not words.isdisjoint(aliases):
                     return True
+                if b"static_argnums" in text:
+                    return True  # Calls in the file may misplace a static argument.
             if b"import" in text:
                 # All names of a module may be read; of an imported name, only itself.
                 is_module = not one.base or file.stem == one.name

@@ -123,11 +123,8 @@ class Report:
 
 
 def count_fixes(findings: Sequence[Finding], safety: Safety) -> int:
-    """Count the findings with an automatic fix of a safety."""
-    return sum(
-        finding.fix is not None and bool(finding.fix.changes) and finding.fix.safety is safety
-        for finding in findings
-    )
+    """Count the findings with an automatic fix of a safety that the run can apply."""
+    return sum(finding.has_fix(safety) for finding in findings)
 
 
 def risk_of(finding: Finding) -> Risk:

@@ -15,7 +15,7 @@ from ..analysis.needs.need import Need
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
 from .arguments.signature import free_name, names_in
 from .imports import written
-from .refusal import Refused, check_selected
+from .refusal import Refused, check_own
 
 _CONTEXT = "jax.ensure_compile_time_eval"
 _RESULT = "a `jax.numpy` result"
@@ -25,13 +25,13 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
     """Return the changes that compute at trace time the operations that `needs` name.
 
     Raises:
-        Refused: an operation cannot be moved out, or is in a file that was not passed.
+        Refused: an operation cannot be moved out, or is in an installed package.
     """
     wrapped: dict[ast.stmt, Module] = {}
     taken: dict[ast.stmt, dict[ast.expr, Module]] = {}
     for need in needs:
         for module, operation in () if need.opaque else need.operations:
-            check_selected(module, operation, f"{_RESULT} that must be concrete")
+            check_own(module, operation, f"{_RESULT} that must be concrete")
             statement = module.statement(operation)
             if _whole(module, statement, operation):
                 wrapped[statement] = module

@@ -18,7 +18,7 @@ from ..analysis.values.callees import underlying
 from ..analysis.values.classes import class_chain
 from ..analysis.values.values import Applied, Class, External, Partial, Value, Wrapped
 from ..codemod.changes import Code, SetArgument
-from .refusal import Refused, check_selected
+from .refusal import Refused, check_own
 
 _PREFIXES = {"flax.linen.partitioning.remat": "Core_remat_static"}
 # The prefixes that other transforms add to the name of a class.
@@ -137,7 +137,7 @@ def _named(project: Project, module: Module, call: ast.Call) -> list[SetArgument
     text = flax_name(project, module, call)
     if text is None:
         return []
-    check_selected(module, call, "a submodule that needs a name")
+    check_own(module, call, "a submodule that needs a name")
     return [name_change(module, call, text)]
 
 

@@ -10,7 +10,7 @@ from ..analysis.sites.wrappers import Forwarded, escaping, forwarded, passed_for
 from ..codemod.changes import Change, Remove
 from ..codemod.tree.tree_index import index_of
 from .options import remove
-from .refusal import Refused, check_selected
+from .refusal import Refused, check_own
 
 
 def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change], str]:
@@ -74,7 +74,7 @@ class _Drop:
             return
         self.done.append(handed)
         name, function = handed.parameter.arg, handed.function
-        check_selected(handed.module, function, "the wrapper")
+        check_own(handed.module, function, "the wrapper")
         if function.name in index_of(handed.module.tree).exported:
             raise Refused(
                 f"`{name}` is a parameter of `{function.name}`, which `__all__` exports, so callers"
@@ -131,7 +131,6 @@ class _Drop:
         self.removed.setdefault(module, []).append(keyword or value)
         if onward is not None:
             self.drop(onward)
-        check_selected(module, call, "a caller")
 
     def changes(self) -> list[Change]:
         """Return all changes: keywords and arguments, then parameters."""

@@ -26,10 +26,10 @@ class Refused(Exception):
     label: str = "this prevents it"
 
 
-def check_selected(module: Module, node: ast.AST, what: str = "it") -> None:
-    """Raise Refused if a node is in a file that the user did not pass."""
-    if not module.editable:
-        raise Refused(f"{what} is in a file that was not passed: pass it, too", module, node)
+def check_own(module: Module, node: ast.AST, what: str = "it") -> None:
+    """Raise Refused if a node is in an installed package."""
+    if not module.is_own:
+        raise Refused(f"{what} is in an installed package", module, node)
 
 
 def check_editable(module: Module, nodes: Iterable[ast.AST]) -> None:

@@ -82,7 +82,7 @@ class Plan:
     def arguments(self) -> tuple[str, ...]:
         """The arguments of `remat-migrate report` for every source."""
         given = ["report", ".", "--no-cache", *option_arguments(self.options)]
-        given += [] if self.measure else ["--no-measure"]
+        given += ["--measure"] if self.measure else []
         given += ["--unsafe-fixes"] if self.unsafe else []
         given += ["--verify", *self.verify] if self.verify is not None else []
         return tuple(given)

@@ -21,7 +21,6 @@ from ..analysis.project import Project
 from ..discovery.survey import Survey
 from ..engine.run import Run, prepare_survey
 from ..errors import SourceError
-from ..prefilter.words import SCAN
 from ..text.source_file import check_text
 
 # `from . import name`: does not name its package.
@@ -53,8 +52,7 @@ class Tree:
             limit=lambda path: nearest.of(path).max_file_size << 20,
         )
         words = sorted({word for rule in self.run.enabled_rules for word in rule.words})
-        targets = self.run.targets.python
-        self._project = Project(settings, targets, self.files, nearest=nearest, words=words)
+        self._project = Project(settings, self.files, nearest=nearest, words=words)
 
     def __len__(self) -> int:
         return len(self.files.all)
@@ -72,8 +70,6 @@ class Tree:
         look = self._project.prefilter.first_look
         try:
             data, words = self.files.looked_at(path, look)
-            if path not in self._project.targets:
-                return bool(words.keys() - {SCAN})
             check_text(path, data)
             return bool(words) and look.matters(data, words)
         except SourceError:

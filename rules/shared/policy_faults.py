@@ -147,7 +147,7 @@ def _string(project: Project, place: PolicyPlace, node: ast.Constant, text: str)
     ):
         return Fault(node, message, _PASS_POLICY)
     title = f"pass `{NAMESPACE}.{text}`"
-    if node is not place.node or not place.module.editable:
+    if node is not place.node or not place.module.is_own:
         return Fault(node, message, Fix.manual(title), reason="the string is assigned elsewhere")
     found = written(project, place.module, f"{NAMESPACE}.{text}", node)
     change = Replace(place.module, node, Code(found.text))

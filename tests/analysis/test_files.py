@@ -103,7 +103,7 @@ def test_context_counts_and_each_file_once(tmp_path: Path) -> None:
     target, other = tmp_path / "m.py", tmp_path / "lib.py"
     files = Files(tmp_path, [target, target], [other, target])
     assert files.targets == (target,)
-    assert files.all == (target, other)
+    assert files.all == (other, target)
     assert files.find("lib", target) == other
 
 

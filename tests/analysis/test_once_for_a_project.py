@@ -28,9 +28,8 @@ block(1.0, train=True)
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("remat_migrate.analysis.statics.misplaced_arguments", "_by_owner"),
+        ("remat_migrate.analysis.statics.misplaced_arguments", "_misplaced_calls"),
         ("remat_migrate.analysis.policies.references", "_added_names"),
-        ("remat_migrate_rules.traced_compile_time_value", "_by_owner"),
     ],
 )
 def test_sites_of_all_modules_are_visited_once(monkeypatch, module, name):

@@ -295,12 +295,12 @@ def test_unknown_options(words, message, tmp_path):
         ("tarjet = 3", "did you mean target?"),
     ],
 )
-@pytest.mark.parametrize("command", ["measure", "report"])
+@pytest.mark.parametrize("command", [["measure"], ["report", "--measure"]], ids=" ".join)
 def test_invalid_settings(command, setting, message, tmp_path):
     target = "" if "target" in setting else 'target = "model:loss"\n'
     settings = f"[tool.remat-migrate.measure]\n{target}{setting}\n"
     write_files(tmp_path, {"pyproject.toml": settings, "model.py": MODEL})
-    ran = cli(tmp_path, command)
+    ran = cli(tmp_path, *command)
     assert message in ran.err
     assert ran.out == ""
     assert ran.code == 2

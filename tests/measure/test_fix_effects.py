@@ -60,7 +60,7 @@ def test_applies_only_beneficial_fixes(tmp_path, target, fixed, said):
     (tmp_path / "pyproject.toml").write_text(f"[tool.remat-migrate.measure]\n{named}")
     before = {path.stem: path.read_text() for path in tmp_path.glob("*.py")}
     ran = subprocess.run(
-        [sys.executable, "-m", "remat_migrate", "--fix", "--unsafe-fixes", "."],
+        [sys.executable, "-m", "remat_migrate", "--fix", "--unsafe-fixes", "--measure", "."],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -78,7 +78,7 @@ def test_unmeasurable_target(tmp_path):
     settings = '[tool.remat-migrate.measure]\ntarget = "layers:loss"\n'
     (tmp_path / "pyproject.toml").write_text(settings)
     ran = subprocess.run(
-        [sys.executable, "-m", "remat_migrate", "--fix", "--unsafe-fixes", "."],
+        [sys.executable, "-m", "remat_migrate", "--fix", "--unsafe-fixes", "--measure", "."],
         cwd=tmp_path,
         capture_output=True,
         text=True,

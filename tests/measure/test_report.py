@@ -1,4 +1,4 @@
-"""`report` with a configured target: sites have their measurements."""
+"""`report --measure` with a configured target: sites have their measurements."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def project(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def as_json(project) -> Ran:
-    return cli(project, "report", "--output-format", "json")
+    return cli(project, "report", "--measure", "--output-format", "json")
 
 
 def test_sites_have_measurements(as_json):
@@ -87,7 +87,7 @@ def test_failing_target_is_a_note(as_json):
 
 
 def test_table_columns(project):
-    ran = cli(project, "report")
+    ran = cli(project, "report", "--measure")
     head, *rows = ran.out.splitlines()
     assert head.split()[-3:] == ["saves", "costs", "verdict"]
     unmeasured = next(row for row in rows if row.startswith("model.py:17"))
@@ -99,22 +99,17 @@ def test_table_columns(project):
 
 def test_without_a_configured_target(tmp_path):
     write_files(tmp_path, {"pyproject.toml": TABLE + 'args = "model:args"\n', "model.py": MODEL})
-    assert "verdict" not in cli(tmp_path, "report").out
-    document = json.loads(cli(tmp_path, "report", "--output-format", "json").out)
+    ran = cli(tmp_path, "report", "--measure", "--output-format", "json")
+    assert ran.err == "note: not measured: the settings name no target\n"
+    document = json.loads(ran.out)
     assert "measured" not in document["summary"]
     assert all("measured" not in site for site in document["sites"])
-
-
-def test_no_measure_option(project):
-    ran = cli(project, "report", "--no-measure")
-    assert "verdict" not in ran.out
-    assert ran.err == ""
 
 
 def test_report_is_written_without_measurements(tmp_path):
     settings = TABLE + 'target = "model:loss"\nargs = "model:nothing"\n'
     write_files(tmp_path, {"pyproject.toml": settings, "model.py": MODEL})
-    ran = cli(tmp_path, "report")
+    ran = cli(tmp_path, "report", "--measure")
     assert ran.code == 0
     assert "3 sites in 1 file" in ran.out
     assert "verdict" not in ran.out
@@ -128,8 +123,8 @@ def test_wasteful_checkpoint_is_a_warning(tmp_path):
     write_files(tmp_path, {"pyproject.toml": settings, "decoder.py": model + step})
     assert cli(tmp_path).code == 0
     for arguments, severity, risk, code in (
-        ((), "warning", "medium", 1),
-        (("--no-measure",), "note", "low", 0),
+        (("--measure",), "warning", "medium", 1),
+        ((), "note", "low", 0),
     ):
         ran = cli(tmp_path, "report", "--output-format", "json", *arguments)
         document = json.loads(ran.out)

@@ -113,7 +113,7 @@ class _Trial:
 
     def run(self) -> Found:
         """Do every run and return the results."""
-        first = self._report("report", ".", "--no-measure", in_folder=self.copy)
+        first = self._report("report", ".", in_folder=self.copy)
         if first is None:
             return Found(self.repository, None, (), tuple(self.broken))
         findings: list[Finding] = first["findings"]

@@ -60,6 +60,7 @@ def test_finding_has_all_keys() -> None:
         "files_with_findings": 1,
         "safe_fixes": 0,
         "unsafe_fixes": 1,
+        "withheld_fixes": 0,
         "manual": 0,
         "suppressed": 2,
         "fixed": 4,

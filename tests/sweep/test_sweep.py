@@ -133,7 +133,7 @@ def record(out, source):
 
 def run_alone(folder):
     command = (sys.executable, "-P", "-m", "remat_migrate")
-    options = ("--no-cache", "--no-measure", "--output-format", "json")
+    options = ("--no-cache", "--output-format", "json")
     report = subprocess.run((*command, "report", ".", *options), cwd=folder, capture_output=True)
     patch = subprocess.run((*command, "--diff", "--no-cache"), cwd=folder, capture_output=True)
     return report.returncode, json.loads(report.stdout), patch.stdout

@@ -66,14 +66,15 @@ class Module:
         tree: its syntax tree.
         name: its dotted name, derived from the folders that hold `__init__.py`.
         is_package: whether it is an `__init__.py`.
-        editable: whether fixes may change it, because the user named it.
+        is_own: whether it belongs to the project, so that fixes may change it, and not to an
+            installed package.
     """
 
     source: SourceFile
     tree: ast.Module
     name: str
     is_package: bool = False
-    editable: bool = True
+    is_own: bool = True
     _parents: dict[ast.AST, ast.AST] = field(default_factory=dict, repr=False)
     _scopes: dict[ast.AST, Scope] = field(default_factory=dict, repr=False)
     # The scopes whose bodies hold a statement or, of a lambda, an expression.

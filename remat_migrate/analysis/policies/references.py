@@ -74,7 +74,7 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
             texts = Texts(project).of(module, asked)
             for text in sorted(texts.exact):
                 where = sole_literal(texts, text)
-                if where is not None and not where[0].editable:
+                if where is not None and not where[0].is_own:
                     where = None
                 sure = texts.only == text
                 otherwise = default[0] if default else None

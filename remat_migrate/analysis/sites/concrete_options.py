@@ -11,7 +11,7 @@ from ...text import Span
 from ..names.module import Module
 from ..project import Project
 from ..values.values import Constant
-from .site import Option, Site, option_readers, options_in, sites_in
+from .site import Option, Site, options_in, sites_in
 from .wrappers import forwarded
 
 
@@ -27,8 +27,8 @@ class ConcreteUse:
             passes for a parameter.
         span: the characters to report.
         reason: why it cannot be fixed, or "".
-        site: where to report it: a target's site that takes its options from a file that is not a
-            target; None to report it where it is.
+        site: where to report it: a site that takes its options from a file whose findings are not
+            reported; None to report it where it is.
     """
 
     option: Option
@@ -48,7 +48,7 @@ class ConcreteUse:
 def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
     """Yield each `concrete=` in a module once, in order of place.
 
-    Then those in files that are not targets, if an application in the module uses them.
+    Then those in files whose findings are not reported, if an application in the module uses them.
     """
     found: dict[ast.expr, tuple[Option, Api]] = {}
     elsewhere: dict[ast.expr, tuple[Option, Site]] = {}
@@ -61,7 +61,7 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
             continue
         if option.module is module:
             found.setdefault(option.value, (option, site.definition))
-        elif site.module is module and _is_only_read(project, option.module):
+        elif site.module is module and option.module.source.path not in project.reported:
             elsewhere.setdefault(option.value, (option, site))
     for option, definition in sorted(found.values(), key=lambda f: _span(f[0])):
         yield concrete_use(project, option, definition)
@@ -69,16 +69,9 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
         yield replace(concrete_use(project, option, site.definition), site=site)
 
 
-def _is_only_read(project: Project, module: Module) -> bool:
-    """Return whether a module is a file of the project that is not a target."""
-    path = module.source.path
-    return path not in project.targets and path in project.files.all
-
-
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
     """Yield the sites of the module, and of modules that unpack a dict from it."""
     yield from sites_in(project, module)
-    yield from option_readers(project).get(module, ())
     yield from (site for _, site in options_in(project, module))
 
 

@@ -329,7 +329,7 @@ def sites_in(project: Project, module: Module) -> list[Site]:
 
 
 def sites_of(project: Project) -> list[Site]:
-    """Return the sites of all targets, by path and place."""
+    """Return the sites of all files, by path and place."""
     known = project.once(_known_sites)
     if known.modules != len(project.modules):
         paths = sorted(project.modules)
@@ -362,7 +362,7 @@ def forget_sites(project: Project) -> None:
 
 @dataclass(slots=True)
 class _Sites:
-    """The sites of all targets, and their options by the module that has them."""
+    """The sites of all files, and their options by the module that has them."""
 
     modules: int = 0
     sites: list[Site] = field(default_factory=list)
@@ -373,14 +373,5 @@ def _known_sites(project: Project) -> _Sites:
     return _Sites()
 
 
-def option_readers(project: Project) -> dict[Module, list[Site]]:
-    """Return, for targets that hold options, the sites in other files that use them."""
-    return project.once(_option_readers)
-
-
 def _found_sites(project: Project) -> dict[Module, list[Site]]:
-    return {}
-
-
-def _option_readers(project: Project) -> dict[Module, list[Site]]:
     return {}

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..names.module import Module
 from ..project import Project
-from ..sites.site import Site, sites_in
+from ..sites.site import Site, sites_of
 from ..sites.uses import Call
 from ..values.bind import positional_parameters
 from .static_options import StaticParameter, StaticSite, static_site
@@ -41,28 +40,14 @@ class Misplaced:
         return max(p.position for p in self.static.static)
 
 
-def misplaced_in(project: Project, module: Module) -> Sequence[Misplaced]:
-    """Return the calls in a module that misplace a static argument, each once.
-
-    Calls in files that no rule visits, since they contain nothing but calls, belong to the site's
-    module.
-    """
-    return project.once(_by_owner).get(module, ())
+def misplaced_calls(project: Project) -> Sequence[Misplaced]:
+    """Return the calls of a project that misplace a static argument, each once."""
+    return project.once(_misplaced_calls)
 
 
-def _by_owner(project: Project) -> dict[Module, list[Misplaced]]:
-    seen: set[tuple[Module, ast.Call]] = set()
-    visited = set(project.modules.values())
-    owned: dict[Module, list[Misplaced]] = {}
-    for module in project.modules.values():
-        for site in sites_in(project, module):
-            for found in misplaced(project, site):
-                place = found.call.module
-                owner = place if place in visited else module
-                if place.editable and (owner, found.call.node) not in seen:
-                    seen.add((owner, found.call.node))
-                    owned.setdefault(owner, []).append(found)
-    return owned
+def _misplaced_calls(project: Project) -> Sequence[Misplaced]:
+    found = [one for site in sites_of(project) for one in misplaced(project, site)]
+    return list({one.call.node: one for one in reversed(found)}.values())[::-1]
 
 
 def misplaced(project: Project, site: Site) -> Iterator[Misplaced]:

@@ -275,6 +275,7 @@ def _command(runs: CommandRuns) -> dict[str, object]:
 def _summary(report: Report, folder: Path) -> dict[str, object]:
     safe, unsafe = (count_fixes(report.findings, safety) for safety in (Safety.SAFE, Safety.UNSAFE))
     total = len(report.findings)
+    withheld = sum(finding.is_withheld for finding in report.findings)
     proved = report.proved
     shown = (*proved.proof.verdicts, *proved.wrong) if proved else ()
     verdicts = {"verdicts": dict(verdict_counts(shown))} if proved else {}
@@ -287,7 +288,8 @@ def _summary(report: Report, folder: Path) -> dict[str, object]:
         "files_with_findings": len({finding.path for finding in report.findings}),
         "safe_fixes": safe,
         "unsafe_fixes": unsafe,
-        "manual": total - safe - unsafe,
+        "withheld_fixes": withheld,
+        "manual": total - safe - unsafe - withheld,
         "suppressed": len(report.suppressed),
         **_baseline(report, folder),
         "fixed": sum((report.fixed or {}).values()),

@@ -83,7 +83,11 @@ def fix_tag(finding: Finding) -> str:
 
 def header_tag(finding: Finding) -> str:
     """Return the fix tag, after `advice` for a finding that does not fail a run by default."""
-    tags = ("advice" if finding.severity == "note" else "", fix_tag(finding))
+    tags = (
+        "advice" if finding.severity == "note" else "",
+        fix_tag(finding),
+        "edits other files" if finding.is_withheld else "",
+    )
     return ", ".join(filter(None, tags))
 
 

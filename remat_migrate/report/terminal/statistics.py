@@ -50,9 +50,8 @@ def rule_counts(report: Report) -> tuple[RuleCount, ...]:
         count = count_of(finding)
         count.findings += 1
         count.files.add(finding.path)
-        if finding.fix is not None and finding.fix.changes:
-            count.safe += finding.fix.safety is Safety.SAFE
-            count.unsafe += finding.fix.safety is Safety.UNSAFE
+        count.safe += finding.has_fix(Safety.SAFE)
+        count.unsafe += finding.has_fix(Safety.UNSAFE)
     for finding in report.suppressed:
         count_of(finding).suppressed += 1
     for finding in report.known:

@@ -84,7 +84,10 @@ def shares(findings: Sequence[Finding], *, unsafe: bool) -> Iterator[str]:
         yield f"{safe} fixable"
     if risky:
         yield f"{risky} fixable with --unsafe-fixes"
-    if manual := len(findings) - safe - risky:
+    withheld = sum(finding.is_withheld for finding in findings)
+    if withheld:
+        yield f"{withheld} fixable together with other files"
+    if manual := len(findings) - safe - risky - withheld:
         yield f"{manual} manual"
 
 

@@ -266,8 +266,8 @@ class _Transformation:
         if not isinstance(node, ast.Call):
             raise self._refused(why)
         check_editable(module, [node])
-        if not module.editable:
-            raise self._refused(f"{why}, and is in a file that was not passed")
+        if not module.is_own:
+            raise self._refused(f"{why}, and is in an installed package")
         holder = module.parent(node)
         if isinstance(holder, FunctionNode | ast.ClassDef):
             return node  # a decorator

@@ -16,7 +16,7 @@ from ...analysis.values.bind import Arguments, default_of, positional_parameters
 from ...analysis.values.values import Function
 from ...codemod.changes import ArrangeArguments, Change, Code
 from ..literals import has_side_effects, is_literal, literal_text
-from ..refusal import Refused, check_editable, check_selected
+from ..refusal import Refused, check_editable
 from .argument_specs import Added, spec_changes
 
 
@@ -66,8 +66,6 @@ def pass_all_by_position(
         if made and not call.own:
             reason = "a call that must be rewritten may call another function, too"
             raise Refused(reason, call.module, call.node)
-        if made:
-            check_selected(call.module, call.node, "a call that must be rewritten")
         changes += made
     return changes, spec_changes(project, through)
 

@@ -49,8 +49,6 @@ def closing_all_changes(
 
 
 def _check(site: Site) -> None:
-    if not site.module.editable:
-        raise Refused("it is in a file that was not passed")
     if not site.certain:
         raise Refused("it is not always a checkpoint", site.module, site.reference)
     assert site.application is not None

@@ -23,7 +23,7 @@ from ..arguments.traced_arguments import Arrays
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import is_flax_class
 from ..imports import written
-from ..refusal import Refused, check_selected
+from ..refusal import Refused, check_own
 from .callees import (
     api_of_instance,
     called_values,
@@ -62,7 +62,7 @@ def wrap_expression(
     Raises:
         Refused: a checkpoint changes what the expression does, or may do so.
     """
-    check_selected(module, value, "the expression")
+    check_own(module, value, "the expression")
     api, modules = lifting(project, module, [value])
     names = dict.fromkeys(modules)
     for node in free_names(module, [value]):

@@ -19,7 +19,7 @@ from ...codemod.changes import Change, Group
 from ..arguments.traced_arguments import Arrays
 from ..checkpoint_code import CheckpointCode
 from ..imports import written
-from ..refusal import Refused, check_selected
+from ..refusal import Refused, check_own
 from .expressions import free_names, is_local, lifting
 from .iterations import counter, fresh_name, loop_around
 
@@ -48,7 +48,7 @@ def wrap_group(
     Raises:
         Refused: they are not in one block, or a checkpoint changes what they do.
     """
-    check_selected(module, statements[0], "the group")
+    check_own(module, statements[0], "the group")
     distinct = list(dict.fromkeys(statements))
     times = len(statements) // len(distinct)
     if list(statements) != distinct * times:

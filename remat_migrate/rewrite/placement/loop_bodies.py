@@ -18,7 +18,7 @@ from ...libraries.apis import TRACED_BODIES
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import is_flax_class, names_of_instances
 from ..imports import written
-from ..refusal import Refused, check_selected
+from ..refusal import Refused, check_own
 from .callees import api_of_instance, check_not_checkpointed, may_lack_hash, receiver_of, uses_haiku
 from .hazards import check_hazards
 
@@ -50,7 +50,7 @@ def wrap_body(
     Raises:
         Refused: the body is unknown, or checkpointed already.
     """
-    check_selected(module, call, "the loop")
+    check_own(module, call, "the loop")
     values = project.values(module, body)
     if any(underlying(v) == _FLAX_SCAN for v in project.values(module, call.func)):
         return _flax_body(project, module, call, body, options)

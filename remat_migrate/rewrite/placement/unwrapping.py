@@ -20,7 +20,7 @@ from ...codemod.changes import Change, Code, Keep, Remove, Replace, SetArgument
 from ...codemod.tree.reductions import is_pure
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import names_without_remat
-from ..refusal import Refused, check_editable, check_selected
+from ..refusal import Refused, check_editable
 
 
 def remove_site(project: Project, site: Site, *, kept: Collection[str] = ()) -> list[Change]:
@@ -38,7 +38,6 @@ def remove_site(project: Project, site: Site, *, kept: Collection[str] = ()) -> 
     if site.application is None:
         reason = "the checkpoint is only named here: remove it where it is applied"
         raise Refused(reason, module, site.reference)
-    check_selected(module, site.reference)
     if not site.certain:
         raise Refused("it is not always a checkpoint", module, site.reference)
     if not site.definition.same_function:
@@ -114,7 +113,6 @@ def set_option(project: Project, site: Site, name: str, value: object) -> list[C
         elif site.form != "reference":
             reason = "the checkpoint is only named here: pass the option where it is applied"
             raise Refused(reason, module, site.reference)
-    check_selected(module, site.reference)
     code = Code(repr(value))
     option = site.arguments.get(name)
     if option is not None:
@@ -141,4 +139,4 @@ def _is_own(project: Project, site: Site, option: Option) -> bool:
     if option.call is site.application or site.form == "partial":
         return True
     sharing = [other for other in sites_with(project, option) if other.application is not None]
-    return sharing == [site] and option.module.editable
+    return sharing == [site] and option.module.is_own

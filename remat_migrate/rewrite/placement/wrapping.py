@@ -21,7 +21,7 @@ from ...codemod.changes import Change, Code, Replace
 from ..arguments.traced_arguments import Arrays, declared_kind
 from ..checkpoint_code import CheckpointCode
 from ..imports import written
-from ..refusal import Refused, check_selected
+from ..refusal import Refused, check_own
 from .callees import api_for, called_values, check_compile_time, may_lack_hash
 from .hazards import check_hazards
 
@@ -64,7 +64,7 @@ def wrap_call(
     Raises:
         Refused: a checkpoint changes what the call does, or may do so.
     """
-    check_selected(module, call, "the call")
+    check_own(module, call, "the call")
     values = called_values(project, module, call.func)
     api = api_for(project, module, call, known_arrays is not None)
     targets = [t for v in values for t in targets_of(project.evaluator, v)]
