@@ -155,22 +155,23 @@ class Exclusion:
 
 def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
     """Find the Python files to read; see `list_context`."""
-    return tuple(map(Path, list_context(root, map(str, targets.python))))
+    python = tuple(map(str, targets.python))
+    return tuple(map(Path, list_context(root, python, python)))
 
 
 def list_context(
-    root: Path, python: Iterable[str], cache: FolderCache | None = None
+    root: Path, python: Sequence[str], named: Sequence[str], cache: FolderCache | None = None
 ) -> tuple[str, ...]:
     """Find all Python files of the repository, which may call functions in the targets.
 
     Includes excluded files, which are read but not changed. Outside any project, returns only the
-    targets and what they import.
+    targets `python` and what they import; `named` are the paths that the user named.
     """
-    python, cache = tuple(python), cache or FolderCache()
+    cache = cache or FolderCache()
     if is_project(root):
         found = list_names(str(repository(root)), lambda name: name.endswith(".py"), cache)
         return _in_path_order({*python, *found})
-    return _in_path_order({*python, *imported_files(str(root), python, cache)})
+    return _in_path_order({*python, *imported_files(str(root), python, named, cache)})
 
 
 def _in_path_order(files: Iterable[str]) -> tuple[str, ...]:
