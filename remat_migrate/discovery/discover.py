@@ -156,18 +156,20 @@ class Exclusion:
 
 def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
     """Find the Python files to read; see `list_context`."""
-    return tuple(map(Path, list_context(root, map(str, targets.python))))
+    python = tuple(map(str, targets.python))
+    return tuple(map(Path, list_context(root, python, python)))
 
 
 def list_context(
-    root: Path, python: Iterable[str], cache: FolderCache | None = None
+    root: Path, python: Sequence[str], named: Sequence[str], cache: FolderCache | None = None
 ) -> tuple[str, ...]:
     """Find all Python files of the repository, which may call functions in the targets.
 
     Includes excluded files, which are read but not changed. Outside any project, returns only the
-    targets, the files next to them, and what these import.
+    targets, the files next to them, and what these import; `named` are the paths that the user
+    named.
     """
-    python, cache = tuple(python), cache or FolderCache()
+    cache = cache or FolderCache()
     if is_project(root):
         found = list_names(str(repository(root)), _may_be_python, cache)
         return _in_path_order({*python, *filter(_is_python, found)})
@@ -179,7 +181,7 @@ def list_context(
         if not is_folder and _may_be_python(name) and _is_python(path)
     }
     near = beside.union(python)
-    return _in_path_order(near | imported_files(str(root), near, cache))
+    return _in_path_order(near | imported_files(str(root), list(near), named, cache))
 
 
 def _may_be_python(name: str) -> bool:

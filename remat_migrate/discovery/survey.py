@@ -52,8 +52,9 @@ def survey(paths: Sequence[Path], options: Options) -> Survey:
     root = nearest.main.root
     cache = FolderCache()
     found = list_targets(paths, nearest, force_exclude=options.force_exclude, cache=cache)
-    context = list_context(root, found.python, cache) if found.python else ()
-    folders = tuple(Path(os.path.realpath(path)) for path in paths if path.is_dir())
+    named = list(map(os.path.realpath, paths))
+    context = list_context(root, found.python, named, cache) if found.python else ()
+    folders = tuple(Path(path) for path in named if os.path.isdir(path))
     return Survey(nearest.of_run(), nearest, found, context, folders)
 
 

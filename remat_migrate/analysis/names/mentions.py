@@ -11,6 +11,9 @@ from .scopes import Scope
 # The reads of a name by the statement that binds it, and the scope in which it does.
 Reads = dict[ast.AST, dict[Scope, dict[ast.Name, None]]]
 
+# What a read may see of more bindings is not known.
+_MOST_BINDINGS = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
@@ -73,18 +76,25 @@ def find_mentions(module: Module) -> Mentions:
     return found
 
 
-def reads_of(module: Module, name: str) -> Reads:
-    """Return where each binding of a name is read in a module."""
+def reads_of(module: Module, name: str) -> Reads | None:
+    """Return where each binding of a name is read in a module; None if too many are."""
     known = _known_reads(module)
     if name not in known:
-        found: Reads = {}
-        for node in find_mentions(module).names.get(name, ()):
-            for binding in module.reaching(node):
-                found.setdefault(binding.node, {}).setdefault(binding.scope, {})[node] = None
-        known[name] = found
+        known[name] = _find_reads(module, name)
     return known[name]
 
 
+def _find_reads(module: Module, name: str) -> Reads | None:
+    found: Reads = {}
+    for node in find_mentions(module).names.get(name, ()):
+        bindings = module.reaching(node)
+        if len(bindings) > _MOST_BINDINGS:
+            return None
+        for binding in bindings:
+            found.setdefault(binding.node, {}).setdefault(binding.scope, {})[node] = None
+    return found
+
+
 @once
-def _known_reads(module: Module) -> dict[str, Reads]:
+def _known_reads(module: Module) -> dict[str, Reads | None]:
     return {}

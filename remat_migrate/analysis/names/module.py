@@ -82,6 +82,8 @@ class Module:
     _flows: dict[Scope, Flow] = field(default_factory=dict, repr=False)
     _writers: dict[tuple[Scope, str], list[Scope]] = field(default_factory=dict, repr=False)
     _reaching: dict[ast.Name, frozenset[Binding]] = field(default_factory=dict, repr=False)
+    _exported: dict[str, frozenset[Binding]] = field(default_factory=dict, repr=False)
+    _assigned: dict[tuple[Scope, str], frozenset[Binding]] = field(default_factory=dict, repr=False)
     _nodes: list[ast.AST] = field(default_factory=list, repr=False)
     _indexed: bool = field(default=False, repr=False)
 
@@ -206,10 +208,12 @@ class Module:
         flow = self.flow(scope)
         found = flow.uses.get(node)
         if node.id in scope.global_names or node.id in scope.nonlocal_names:
-            return (found or frozenset()) | self._free(scope, node.id)
+            outside = self._free(scope, node.id)
+            # No copy, here and below: there may be many.
+            return outside if found is None or found <= outside else found | outside
         if found is not None:
             written = self._written(scope, node.id)
-            return found | written if written else found  # no copy: it may have many
+            return found | written if written else found
         if node.id in scope.bound and not scope.is_class:
             return frozenset(scope.bindings.get(node.id, ())) | self._written(scope, node.id)
         return self._free(scope, node.id)
@@ -230,11 +234,14 @@ class Module:
 
     def _written(self, owner: Scope, name: str) -> frozenset[Binding]:
         """Return the bindings of a scope's name that `global` or `nonlocal` make elsewhere."""
-        found: set[Binding] = set()
-        for scope in self._writers.get((owner, name), ()):
-            self.flow(scope)
-            found.update(scope.bindings.get(name, ()))
-        return frozenset(found)
+        if (writers := self._writers.get((owner, name))) is None:
+            return frozenset()
+        if (owner, name) not in self._assigned:
+            for scope in writers:
+                self.flow(scope)
+            found = (binding for scope in writers for binding in scope.bindings.get(name, ()))
+            self._assigned[owner, name] = frozenset(found)
+        return self._assigned[owner, name]
 
     def _free(self, scope: Scope, name: str) -> frozenset[Binding]:
         deferred = scope.is_function
@@ -250,7 +257,7 @@ class Module:
                         return now
                     everything = outer.bindings.get(name, [])
                     if outer.parent is None:
-                        return written | (flow.exit.get(name) or frozenset(everything))
+                        return self.exported(name)
                     line = getattr(inner.node, "lineno", 0)
                     return now | {b for b in everything if getattr(b.node, "lineno", 0) > line}
             deferred = deferred or outer.is_function
@@ -259,10 +266,12 @@ class Module:
 
     def exported(self, name: str) -> frozenset[Binding]:
         """Return the bindings of a module-level name at the end of the module."""
-        scope = self.scope_of(self.tree)
-        flow = self.flow(scope)
-        found = flow.exit.get(name) or frozenset(scope.bindings.get(name, ()))
-        return found | self._written(scope, name)
+        if name not in self._exported:
+            scope = self.scope_of(self.tree)
+            flow = self.flow(scope)
+            found = flow.exit.get(name) or frozenset(scope.bindings.get(name, ()))
+            self._exported[name] = found | self._written(scope, name)
+        return self._exported[name]
 
     @cached_property
     def star_imports(self) -> list[ast.ImportFrom]:

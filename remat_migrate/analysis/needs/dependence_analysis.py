@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ...libraries import library_arguments
 from ...libraries.library_needs import array_method, needs_of
+from ..fixed_point import FixedPoint
 from ..names.scopes import Binding, FunctionNode
 from ..values.callees import full_arguments, receiver_of, skipped, underlying
 from ..values.calls import returned_expressions
@@ -42,36 +43,21 @@ class DependenceAnalysis(FunctionAnalysis):
     ) -> None:
         super().__init__(function, receiver, overrides)
         self._result_of = result_of
-        self._known: dict[tuple[ast.expr, Key | None], Dependences] = {}
-        self._bound: dict[Binding, Dependences] = {}
-        self._running: set[tuple[ast.expr, Key | None]] = set()
-        self._cycles = 0
+        # A loop may compute a value from itself: `opts = merge(opts)`.
+        self._answers = FixedPoint(self._answer, NONE, _kinds)
 
     def dependences(self, node: ast.expr | None, key: Key | None = None) -> Dependences:
-        """Return the parameters whose values an expression, or an item of a name, depends on.
+        """Return the parameters whose values an expression, or an item of a name, depends on."""
+        return NONE if node is None else self._answers.answer((node, key))
 
-        A loop may compute a value from itself: `opts = merge(opts)`. What was found while such a
-        cycle was open is incomplete and is not cached.
-        """
-        if node is None:
-            return NONE
-        question = node, key
-        known = self._known.get(question)
-        if known is not None:
-            return known
-        if question in self._running:
-            self._cycles += 1
-            return NONE
-        cycles = self._cycles
-        self._running.add(question)
-        if key is not None and isinstance(node, ast.Name):
-            found = item_of_name(self, node, key)
-        else:
-            found = merged(self._compute(node))
-        self._running.discard(question)
-        if self._cycles == cycles or not self._running:
-            self._known[question] = found
-        return found
+    def _answer(self, question: tuple[ast.expr, Key | None] | Binding) -> Dependences:
+        match question:
+            case Binding():
+                return self.of_binding(question)
+            case ast.Name() as node, str() | int() as key:
+                return item_of_name(self, node, key)
+            case node, _:
+                return merged(self._compute(node))
 
     def _union(self, nodes: Iterable[ast.expr]) -> Dependences:
         # A loop rather than `union(*map(...))`: Python 3.12 limits recursion through C functions.
@@ -118,13 +104,7 @@ class DependenceAnalysis(FunctionAnalysis):
         # Many assignments may reach each of many names.
         found = {self.stored_in(node)}
         for binding in self.module.reaching(node):
-            bound = self._bound.get(binding)
-            if bound is None:
-                cycles = self._cycles
-                bound = self.of_binding(binding)
-                if self._cycles == cycles:
-                    self._bound[binding] = bound
-            found.add(bound)
+            found.add(self._answers.answer(binding))
         return NONE.union(*found)
 
     def stored_in(self, node: ast.Name) -> Dependences:
@@ -260,3 +240,8 @@ class DependenceAnalysis(FunctionAnalysis):
             else:
                 found |= passed
         return found
+
+
+def _kinds(found: Dependences) -> frozenset[tuple[str, Key | None, bool]]:
+    """Return the dependences without their operations, to which each round adds some."""
+    return frozenset((d.parameter, d.index, d.operations is None) for d in found)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 import functools
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...libraries import library_arguments
 from ...libraries.library_needs import array_method
-from ..names.scopes import FunctionNode, parameters
+from ..fixed_point import FixedPoint
+from ..names.scopes import parameters
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import (
     Target,
@@ -56,10 +56,8 @@ _OF_KEY = frozenset(
 # Methods that search for an equal item; the same object is equal without a comparison.
 _OF_EQUAL = frozenset({"index", "count", "remove"})
 
-_MOST_ROUNDS = 20  # of analysis for mutually recursive functions
-
 # A function and, for a method, the class of the object that it is called on.
-_Method = tuple[FunctionNode, Class | None]
+_Method = tuple[Function, Class | None]
 
 
 class Needs:
@@ -70,12 +68,8 @@ class Needs:
         self.evaluator = overrides.evaluator
         self.overrides = overrides
         self._learned = learned
-        self._known: dict[_Method, tuple[Need, ...]] = {}
+        self._answers = FixedPoint[_Method, tuple[Need, ...]](self._analyse, (), frozenset)
         self._results: dict[tuple[_Method, Key | None], Dependences] = {}
-        # Functions under analysis with their depth, and the needs of recursive ones found so far.
-        self._open: dict[_Method, int] = {}
-        self._found: dict[_Method, tuple[Need, ...]] = {}
-        self._lowest = sys.maxsize
 
     def of(self, function: Function, receiver: Class | None = None) -> tuple[Need, ...]:
         """Return the needs of a function in source order.
@@ -85,39 +79,12 @@ class Needs:
             receiver: the class of the object, for a method; by default the class that defines it,
                 or a subclass.
         """
-        method = _method(function, receiver)
-        if method in self._known:
-            return self._known[method]
-        if method in self._open:
-            self._lowest = min(self._lowest, self._open[method])
-            return self._found.get(method, ())
-        outer, number = self._lowest, len(self._open)
-        for rounds_left in reversed(range(_MOST_ROUNDS)):
-            self._open[method], self._lowest = number, sys.maxsize
-            before = dict(self._found)
-            try:
-                self._found[method] = self._analyse(function, method[1])
-            except BaseException:
-                self._close(number)
-                raise
-            if self._lowest < number:
-                break  # the outermost function of the cycle goes on
-            members = self._close(number)
-            is_settled = all(set(before.get(m, ())) == set(self._found[m]) for m in members)
-            if self._lowest > number or is_settled or not rounds_left:
-                self._known |= {member: self._found.pop(member) for member in members}
-                break
-        self._lowest = min(outer, self._lowest)
-        return self._found[method] if method in self._found else self._known[method]
+        return self._answers.answer(_method(function, receiver))
 
-    def _analyse(self, function: Function, receiver: Class | None) -> tuple[Need, ...]:
+    def _analyse(self, method: _Method) -> tuple[Need, ...]:
+        function, receiver = method
         found = merged_needs(_Analysis(self, function, receiver).needs())
         return (*found, *learned_needs(self._learned, function.module, function.node))
-
-    def _close(self, number: int) -> list[_Method]:
-        """Return the functions at a depth and below, whose analysis ends."""
-        members = [self._open.popitem()[0] for _ in range(len(self._open) - number)]
-        return members[::-1]
 
     def result(
         self, function: Function, receiver: Class | None = None, key: Key | None = None
@@ -139,8 +106,8 @@ def _method(function: Function, receiver: Class | None) -> _Method:
     """Return the cache key of a function, with the class of the object for a method."""
     cls = function.module.enclosing_class(function.node)
     if cls is None:
-        return function.node, None
-    return function.node, receiver or Class(function.module, cls, exact=False)
+        return function, None
+    return function, receiver or Class(function.module, cls, exact=False)
 
 
 class _Analysis(LibraryCalls):

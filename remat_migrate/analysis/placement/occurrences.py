@@ -307,11 +307,12 @@ class FunctionTracker:
             yield from self._attributes(name)
         elif scope.parent is None and not name.startswith("_"):
             yield Occurrence("exported", self.module, at)
-        if self.depth == _MOST_NAMES:
+        reads = reads_of(self.module, name)
+        if self.depth == _MOST_NAMES or reads is None:
             yield Occurrence("elsewhere", self.module, at)
             return
         self.depth += 1
-        for node in reads_of(self.module, name).get(statement, {}).get(scope, ()):
+        for node in reads.get(statement, {}).get(scope, ()):
             yield from self._follow(node)
         self.depth -= 1
 

@@ -261,7 +261,7 @@ def _loads(
     """Return where names are read that may hold what a statement or call keeps under them."""
     found: dict[ast.Name, None] = {}
     for name in sorted(names):
-        every = reads_of(module, name)
+        every = reads_of(module, name) or {}
         bindings: Iterable[ast.AST] = every
         if _binds(statement, name):
             bindings = (statement, *_added_to(module).get(name, ()))

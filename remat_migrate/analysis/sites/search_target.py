@@ -10,9 +10,8 @@ from ..names.scopes import Definition, FunctionNode
 from ..values.bind import call_order
 from ..values.callees import targets_of
 from ..values.classes import class_attribute
-from ..values.containers import elements
 from ..values.evaluator import Evaluator
-from ..values.name_search import defined
+from ..values.name_search import defined, held_by_origin
 from ..values.values import (
     Applied,
     Bound,
@@ -154,11 +153,8 @@ class SearchTarget:
         """Return whether a container has it as an element."""
         if not isinstance(value, Container):
             return False
-        return any(
-            self.matches(v)
-            for module, part in elements(value)
-            for v in self.evaluator.values(module, part)
-        )
+        held = held_by_origin(self.evaluator, value)
+        return any(self.matches(v) for one in (None, *self.origins) for v in held.get(one, ()))
 
     def is_like(self, value: Value) -> bool:
         """Return whether a value is called like its function: with the same positions."""

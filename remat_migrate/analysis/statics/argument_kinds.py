@@ -62,7 +62,7 @@ class Kinds:
         self.project = project
         self.evaluator = project.evaluator
         self._differentiated: dict[Module, dict[FunctionNode, set[int]]] = {}
-        self._known: dict[tuple[ast.expr, int], Kind] = {}
+        self._known: dict[tuple[ast.expr | ast.arg, int], Kind] = {}
         self._origins: dict[tuple[ast.expr, int], dict[ast.expr, Module]] = {}
 
     def of(self, module: Module, node: ast.expr, depth: int = _DEPTH) -> Kind:
@@ -267,6 +267,14 @@ class Kinds:
         self, module: Module, function: FunctionNode, node: ast.arg, depth: int = _DEPTH
     ) -> Kind:
         """Return the kind of a parameter by its annotation, default, gradients and callers."""
+        key = (node, depth)
+        if key not in self._known:
+            self._known[key] = self._of_parameter(module, function, node, depth)
+        return self._known[key]
+
+    def _of_parameter(
+        self, module: Module, function: FunctionNode, node: ast.arg, depth: int
+    ) -> Kind:
         found = annotation_kind(node.annotation)
         if found != "unknown":
             return found

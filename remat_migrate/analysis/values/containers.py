@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -51,14 +51,10 @@ def items(container: Container, index: object) -> Iterator[Place]:
             elif -len(node.elts) <= index < len(node.elts):
                 yield module, node.elts[index]
         case ast.Dict():
-            for key, value in zip(node.keys, node.values, strict=True):
-                if key is None:
-                    yield module, _item(value, index)
-                elif not isinstance(key, ast.Constant) or key.value == index:
-                    yield module, value
-            for key, part in stored(module, node):
-                if not isinstance(key, ast.Constant) or key.value == index:
-                    yield part
+            entries = _entries(module, node)
+            yield from entries.by_key.get(index, ())
+            yield from entries.unknown
+            yield from ((module, _item(mapping, index)) for mapping in entries.spread)
         case ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]):
             if index == 1:
                 yield from _of(module, mapping)
@@ -102,9 +98,13 @@ def looked_up(call: ast.Call) -> list[ast.expr]:
     return []
 
 
+def any_item(iterable: ast.expr) -> ast.expr:
+    """Return an expression that evaluates to any element, always the same node."""
+    return _item(iterable, None)
+
+
 def _of(module: Module, iterable: ast.expr) -> Iterator[Place]:
-    """Return an expression that evaluates to any element."""
-    yield module, _item(iterable, None)
+    yield module, any_item(iterable)
 
 
 @lru_cache(maxsize=65536)
@@ -129,56 +129,78 @@ def stored_items(container: Container) -> Iterator[tuple[str, ast.expr]]:
                 yield key.value, value
 
 
-@dataclass(slots=True)
-class _Added:
-    """What is later added to the lists and dicts of a module, found once for each."""
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """The values in a dict: by their keys, with keys that are not constants, and from mappings."""
 
-    parts: dict[ast.List, tuple[Place, ...]] = field(default_factory=dict)
-    entries: dict[ast.Dict, tuple[tuple[ast.expr, Place], ...]] = field(default_factory=dict)
+    by_key: dict[object, list[Place]] = field(default_factory=dict)
+    unknown: list[Place] = field(default_factory=list)
+    spread: list[ast.expr] = field(default_factory=list)
 
 
 @once
-def _added(module: Module) -> _Added:
-    return _Added()
+def _known_entries(module: Module) -> dict[ast.Dict, _Entries]:
+    return {}
 
 
-def appended(module: Module, literal: ast.List) -> tuple[Place, ...]:
+def _entries(module: Module, literal: ast.Dict) -> _Entries:
+    known = _known_entries(module)
+    if literal not in known:
+        found = known[literal] = _Entries()
+        written = zip(literal.keys, ((module, value) for value in literal.values), strict=True)
+        for key, place in (*written, *stored(module, literal)):
+            if key is None:
+                found.spread.append(place[1])
+            elif isinstance(key, ast.Constant):
+                found.by_key.setdefault(key.value, []).append(place)
+            else:
+                found.unknown.append(place)
+    return known[literal]
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """What a scope adds to lists and dicts, by the dump of how it reads them."""
+
+    parts: dict[str, list[Place]] = field(default_factory=dict)
+    entries: dict[str, list[tuple[ast.expr, Place]]] = field(default_factory=dict)
+
+
+@once
+def _known_additions(module: Module) -> dict[ast.AST, _Added]:
+    return {}
+
+
+def _added(module: Module, within: ast.AST) -> _Added:
+    """Return what `.append`, `.insert`, `.extend`, and `mapping[key] = value` add in a scope."""
+    known = _known_additions(module)
+    if within in known:
+        return known[within]
+    found = known[within] = _Added()
+    for node in ast.walk(within):
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr="append" | "insert"), args=[*_, it]):
+                found.parts.setdefault(ast.dump(owner), []).append((module, it))
+            case ast.Call(func=ast.Attribute(value=owner, attr="extend"), args=[more, *_]):
+                found.parts.setdefault(ast.dump(owner), []).extend(_of(module, more))
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    if isinstance(target, ast.Subscript):
+                        entries = found.entries.setdefault(ast.dump(target.value), [])
+                        entries.append((target.slice, (module, value)))
+    return found
+
+
+def appended(module: Module, literal: ast.List) -> Sequence[Place]:
     """Return what is later added to the list that starts as a literal."""
-    known = _added(module).parts
-    if literal not in known:
-        known[literal] = tuple(_appended(module, literal))
-    return known[literal]
+    shown, within = _name_of(module, literal)
+    return () if within is None else _added(module, within).parts.get(shown, ())
 
 
-def stored(module: Module, literal: ast.Dict) -> tuple[tuple[ast.expr, Place], ...]:
+def stored(module: Module, literal: ast.Dict) -> Sequence[tuple[ast.expr, Place]]:
     """Return what is later added, by key, to the dict that starts as a literal."""
-    known = _added(module).entries
-    if literal not in known:
-        known[literal] = tuple(_stored(module, literal))
-    return known[literal]
-
-
-def _appended(module: Module, literal: ast.List) -> Iterator[Place]:
-    """Yield what `.append`, `.insert`, and `.extend` add to the list that starts as a literal."""
     shown, within = _name_of(module, literal)
-    for node in ast.walk(within) if within is not None else ():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            if node.func.attr in ("append", "insert", "extend"):
-                if ast.dump(node.func.value) == shown:
-                    if node.func.attr == "extend":
-                        yield from _of(module, node.args[0])
-                    else:
-                        yield module, node.args[-1]
-
-
-def _stored(module: Module, literal: ast.Dict) -> Iterator[tuple[ast.expr, Place]]:
-    """Yield what `mapping[key] = value` adds to the dict that starts as a literal, by key."""
-    shown, within = _name_of(module, literal)
-    for node in ast.walk(within) if within is not None else ():
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript) and ast.dump(target.value) == shown:
-                    yield target.slice, (module, node.value)
+    return () if within is None else _added(module, within).entries.get(shown, ())
 
 
 def _name_of(module: Module, literal: ast.expr) -> tuple[str, ast.AST | None]:

@@ -14,7 +14,7 @@ from ...libraries.apis import ApiTable
 from ...libraries.transforms import TransformTable
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
-from .values import NOTHING, Class, External, Value, Values
+from .values import NOTHING, Class, Container, External, Value, Values
 
 Substitution = Mapping[tuple[FunctionNode, str], Values]
 
@@ -34,7 +34,7 @@ class Evaluation(ABC):
         returned: what functions return, as far as it was asked.
         chains: classes with their bases in method resolution order, see `class_chain`.
         running: the questions being answered, to detect recursion.
-        reads: the reads of names by origin, see `name_search`.
+        reads, held: the reads of names, and what containers hold, by origin, see `name_search`.
         names, contents, light: answers cached for `api_names`, `contents`, and `workload`.
     """
 
@@ -51,6 +51,7 @@ class Evaluation(ABC):
         self.chains: dict[ast.ClassDef, Sequence[Value]] = {}
         self.running: set[object] = set()
         self.reads: dict[tuple[Module, str], dict[ast.AST | None, dict[ast.Name, int]]] = {}
+        self.held: dict[Container, dict[ast.AST | None, set[Value]]] = {}
         self.names: dict[object, frozenset[str]] = {}
         self.contents: dict[FunctionNode, object] = {}
         self.light: dict[FunctionNode, bool] = {}

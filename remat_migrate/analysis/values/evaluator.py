@@ -14,7 +14,7 @@ from ..names.scopes import Binding, FunctionNode
 from .application import api_of
 from .calls import apply_decorator, called
 from .classes import class_attribute
-from .containers import elements, items, keys, literal_index, looked_up
+from .containers import any_item, elements, items, keys, literal_index, looked_up
 from .evaluation import Evaluation
 from .haiku_transforms import unpacked
 from .parameter_values import parameter_values
@@ -55,6 +55,7 @@ class Evaluator(Evaluation):
         for known in (self._known, self._members, self._defined, self.returned, self.chains):
             known.clear()
         self.reads.clear()
+        self.held.clear()
 
     def note_passed_api(self, function: FunctionNode, name: str, value: Value) -> None:
         """Note that an Api is passed for a parameter of a function."""
@@ -395,12 +396,18 @@ class Evaluator(Evaluation):
 
     def _subscript(self, module: Module, node: ast.Subscript) -> Values:
         index = literal_index(node.slice)
-        return union(
-            self.values(owner, part)
-            for value in self.values(module, node.value)
-            if isinstance(value, Container)
-            for owner, part in list(elements(value) if index is None else items(value, index))
-        )
+        found: list[Values] = []
+        for value in self.values(module, node.value):
+            match value:
+                case Container(module=owner, node=ast.List() | ast.Dict() as literal) if (
+                    index is None and literal is not node.value
+                ):
+                    # Many reads may be of the same container.
+                    found.append(self.values(owner, any_item(literal)))
+                case Container():
+                    parts = list(elements(value) if index is None else items(value, index))
+                    found += [self.values(owner, part) for owner, part in parts]
+        return union(found)
 
     def _call(self, module: Module, node: ast.Call) -> Values:
         found = [self.values(module, expr) for expr in looked_up(node)]

@@ -15,6 +15,7 @@ from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode, parameters
 from .callees import layers
 from .calls import returned
+from .containers import elements
 from .evaluator import Evaluator
 from .values import (
     Applied,
@@ -209,9 +210,27 @@ def _names_by_origin(
         known = evaluator.reads[module, word] = {}
         for number, node in enumerate(find_mentions(module).names.get(word, ())):
             values = evaluator.values(module, node)
+            holder = module.parent(node)
+            if isinstance(holder, ast.Subscript) and holder.value is node:
+                if all(isinstance(value, Container) for value in values):
+                    values = evaluator.values(module, holder)  # what it holds is read here alone
             origins = {origin for value in values for origin in _origins_of(value)}
             for origin in (None,) if _is_looped_over(module, node) else origins:
                 known.setdefault(origin, {})[node] = number
+    return known
+
+
+def held_by_origin(evaluator: Evaluator, container: Container) -> dict[ast.AST | None, set[Value]]:
+    """Return what a container holds, by what makes it."""
+    known = evaluator.held.get(container)
+    if known is None:
+        known = {}
+        for module, part in elements(container):
+            for value in evaluator.values(module, part):
+                for origin in _origins_of(value):
+                    known.setdefault(origin, set()).add(value)
+        if not evaluator.running:
+            evaluator.held[container] = known
     return known
 
 

@@ -130,26 +130,32 @@ def _cropped(
     text: str, underlines: Sequence[Underline], budget: int
 ) -> tuple[str, list[tuple[int, int, Underline]]]:
     """Crop a line; return it with the columns before each underline and its length."""
-    text = printable(text.rstrip())
+    text = text.rstrip()
+    # A line may be as long as a file, with many findings.
+    first = max(0, underlines[0].start - 2 * budget) if underlines else 0
+    end = min(first + 4 * budget, len(text))
+    is_cut = end < len(text)
+    text = printable(text[first:end])
     widths = [char_width(letter) for letter in text]
+    places = [(underline.start - first, underline.end - first) for underline in underlines]
     begin, stop = 0, len(text)
-    if sum(widths) > budget:
-        begin, stop = _window(widths, underlines, budget)
-    shown = ("…" if begin else "") + text[begin:stop] + ("…" if stop < len(text) else "")
-    lead = 1 if begin else 0
+    if is_cut or sum(widths) > budget:
+        begin, stop = _window(widths, places[0] if places else (0, 0), budget)
+    lead = 1 if first + begin else 0
+    shown = "…" * lead + text[begin:stop] + ("…" if is_cut or stop < len(text) else "")
     drawn = []
-    for underline in underlines:
-        left = min(max(underline.start, begin), stop)
-        right = min(max(underline.end, left), stop)
+    for underline, (start, end) in zip(underlines, places, strict=True):
+        left = min(max(start, begin), stop)
+        right = min(max(end, left), stop)
         blanks = lead + sum(widths[begin:left])
         drawn.append((blanks, max(1, sum(widths[left:right])), underline))
     return expand_tabs(shown), drawn
 
 
-def _window(widths: Sequence[int], underlines: Sequence[Underline], budget: int) -> tuple[int, int]:
-    """Return the characters of a wide line to show, from its start if that shows the first mark."""
+def _window(widths: Sequence[int], mark: tuple[int, int], budget: int) -> tuple[int, int]:
+    """Return the characters of a wide line to show, from its start if that shows the mark."""
     room = budget - 2  # for an ellipsis on either side
-    start, end = (underlines[0].start, underlines[0].end) if underlines else (0, 0)
+    start, end = mark
     begin = 0
     if sum(widths[:end]) > room:
         # Show some context before the mark and as much of the mark as fits.
