@@ -175,7 +175,7 @@ def test_a_stack_beside_a_vocabulary_is_not_moved() -> None:
     head = HEAD.replace("for _ in range(self.n)", "for i in range(self.n)")
     [finding] = findings(head + WHOLE["stack"], select="RMT301")
     assert finding.fix is None
-    assert "with a large head beside the stack, measure both" in finding.reason
+    assert "a large head follows the stack, so measure both" in finding.reason
 
 
 OTHER = {
