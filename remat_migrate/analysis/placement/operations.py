@@ -20,7 +20,7 @@ from ..values.callees import targets_of
 from ..values.evaluator import Evaluator
 from ..values.values import External, Function, Instance
 from .call_graph import own_nodes
-from .workload import DEPTH, HEAVY, LINEAR, callees, makes_function
+from .workload import COMPILED_LOOPS, DEPTH, HEAVY, LINEAR, callees, makes_function
 
 Kind = Literal["product", "softmax", "elementwise", "broadcast", "unknown"]
 
@@ -31,7 +31,6 @@ _BROADCAST = frozenset(
 )  # fmt: skip
 _LAYERS = re.compile(r"(?:flax|haiku|equinox)\..*(?:Dense|Linear|Conv|Attention|Einsum|MLP|RNN)")
 _LOOPS = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.GeneratorExp
-_COMPILED_LOOPS = frozenset({"scan", "map", "fori_loop", "while_loop", "associative_scan"})
 # How many iterations a loop is taken to have, and how many operations unknown code.
 _ITERATIONS = 4
 _UNKNOWN = 50
@@ -124,7 +123,7 @@ class Operations:
             yield Operation("broadcast", call, 0)
         elif _SOFTMAX.search(name):
             yield Operation("softmax", call)
-        elif name in _COMPILED_LOOPS:
+        elif f".{name}" in COMPILED_LOOPS:
             for arg in call.args:
                 for value in self._evaluator.values(module, arg):
                     for target in targets_of(self._evaluator, value) if depth < DEPTH else ():

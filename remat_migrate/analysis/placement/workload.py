@@ -51,6 +51,8 @@ HEAVY = frozenset(
         "reduce", "reduce_window", "filter", "eval", "exec",
     }
 )  # fmt: skip
+# Functions of libraries that run a function in a compiled loop, by the last part of the name.
+COMPILED_LOOPS = (".scan", ".map", ".fori_loop", ".while_loop", ".associative_scan")
 _LIBRARIES = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.debug.", "builtins.")
 _OF_TREES = ("jax.tree.", "jax.tree_util.", "jax.tree_map", "jax.tree_leaves")
 # A function wrapped in one of these does the same work, unlike one in a derivative or a rule.
