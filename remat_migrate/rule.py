@@ -251,7 +251,6 @@ class Rule:
         since: the JAX release in which the code starts to fail, or "".
         url: documentation by the library, such as a release note or a JEP.
         severity: the default severity of its findings.
-        enabled: whether the rule is on by default.
         fix_safety: the safety of its fixes, as a rule; each fix says what it is.
         words: further words for the prefilter: the rule also checks files that mention JAX and one
             of these words, although they have no checkpoint, policy, flag or suppression.
@@ -267,7 +266,6 @@ class Rule:
     since: ClassVar[str] = ""
     url: ClassVar[str] = ""
     severity: ClassVar[Severity] = "error"
-    enabled: ClassVar[bool] = True
     fix_safety: ClassVar[Safety] = Safety.SAFE
     words: ClassVar[tuple[str, ...]] = ()
     wrong: ClassVar[list[Example]] = []

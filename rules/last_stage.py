@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.placement.heads import may_be_head
 from remat_migrate.analysis.placement.whole_and_last import (
     DifferentiatedPart,
+    may_be_head,
     parts_in,
     wraps_policy,
 )
@@ -40,13 +40,13 @@ class LastStage(Rule):
     """## What it does
     Checks for a checkpoint on the last stage of a differentiated function, whose result is
     returned, alone or with metrics, or is only reduced to a loss. A loss function of the model's
-    outputs is such a stage. Ignores large heads: a product with a vocabulary, or a function that
-    broadcasts its arguments against each other, computes more than its inputs.
+    outputs is such a stage. Ignores stages that may be large heads: a softmax, `logsumexp`, or
+    cross entropy of a product, and functions that broadcast their arguments against each other.
 
     ## Why is this bad?
     The backward pass starts with the last stage. The residuals that the checkpoint drops are
     recomputed immediately, while all others are still kept. Peak memory is the same, and the stage
-    is computed twice.
+    may be computed twice.
 
     ## Fix
     Removes the checkpoint. `remat-migrate measure` shows whether the compiled program agrees.
@@ -72,7 +72,7 @@ class LastStage(Rule):
             return
         for part in parts_in(project, module):
             if part.found.part == "last" and not wraps_policy(part.site):
-                if not may_be_head(project, part):
+                if not may_be_head(project, part.found):
                     yield self._finding(project, part)
 
     def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:
@@ -90,7 +90,7 @@ class LastStage(Rule):
             site.module.source,
             site.span,
             f"`{site.api}` wraps the last stage of what `{derivative.gradient.name}`"
-            " differentiates; it is computed twice and saves no memory",
+            " differentiates; it saves no memory, and may compute the stage twice",
             confidence="medium" if part.certainty in ("certain", "likely") else "low",
             related=(differentiated_here(part),),
             fix=fix,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.names.expected_failures import in_test
 from remat_migrate.analysis.placement.nested_checkpoints import calls_within, checkpoint_within
 from remat_migrate.analysis.placement.whole_and_last import parts_in, wraps_policy
 from remat_migrate.analysis.sites.site import sites_in
@@ -32,7 +33,9 @@ class NestedTwice(Rule):
     checkpoints.
 
     ## Why is this bad?
-    The inner function is computed three times instead of twice, and no memory is saved.
+    A checkpoint of a checkpoint is redundant: memory and time are the same with one and with two.
+    Around all stages of a function, the outer checkpoint saves no memory either, and each stage may
+    be computed three times instead of twice.
 
     ## Fix
     Removes the outer checkpoint.
@@ -63,7 +66,10 @@ class NestedTwice(Rule):
         sites = [
             site
             for site in sites_in(project, module)
-            if site.application is not None and site.definition.same_function and site.certain
+            if site.application is not None
+            and site.definition.same_function
+            and site.certain
+            and not in_test(module, site.application)
         ]
         parts = parts_in(project, module) if sites else []
         wholes = {
@@ -74,12 +80,17 @@ class NestedTwice(Rule):
         for site in sites:
             inner = checkpoint_within(project, site)
             if inner is not None:
-                yield self._finding(project, site, inner, "high")
+                message = "wraps nothing but a checkpoint, and is redundant"
+                yield self._finding(project, site, inner, "high", message)
             elif site in wholes:
                 calls = calls_within(project, wholes[site].found.applied)
                 if calls:
                     confidence = CONFIDENCE[wholes[site].certainty]
-                    yield self._finding(project, site, calls[0], confidence)
+                    message = (
+                        "wraps stages that are already checkpointed; it saves no memory, and may"
+                        " compute each stage once more"
+                    )
+                    yield self._finding(project, site, calls[0], confidence, message)
 
     def _finding(
         self,
@@ -87,6 +98,7 @@ class NestedTwice(Rule):
         site: Site,
         inner: tuple[Module, ast.expr],
         confidence: Confidence,
+        message: str,
     ) -> Finding:
         from remat_migrate.rewrite.placement import remove_site
 
@@ -97,8 +109,7 @@ class NestedTwice(Rule):
         return self.finding(
             site.module.source,
             site.span,
-            f"`{site.api}` wraps code that is already checkpointed; it is recomputed once more and"
-            " saves no memory",
+            f"`{site.api}` {message}",
             confidence=confidence,
             related=(Related(*owner.location(node), "the inner checkpoint"),),
             fix=fix,

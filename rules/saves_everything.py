@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.names.expected_failures import in_test
 from remat_migrate.analysis.policies.known_policies import policy_of
 from remat_migrate.analysis.policies.values import (
     Origin,
@@ -98,7 +99,7 @@ class SavesEverything(Rule):
         """Report each checkpoint whose policy saves everything."""
         version = project.jax_version(module.source.path)
         for place in policy_places(project, module):
-            if place.site is None or _is_tested(module, place.node):
+            if place.site is None or in_test(module, place.node):
                 continue  # a combined policy is reported as a whole
             found = origins(project, module, place.node)
             if len(found) != 1 or not found[0].only:
@@ -132,19 +133,6 @@ class SavesEverything(Rule):
             fix=fix,
             reason=reason,
         )
-
-
-def _is_tested(module: Module, node: ast.AST) -> bool:
-    """Return whether a node is in a test, which may examine such a policy on purpose."""
-    stem = module.source.path.stem
-    return (
-        stem.startswith("test_")
-        or stem.endswith("_test")
-        or any(
-            isinstance(around, ast.FunctionDef) and around.name.lower().startswith("test")
-            for around in module.ancestors(node)
-        )
-    )
 
 
 def _excludes_names(project: Project, origin: Origin) -> bool:

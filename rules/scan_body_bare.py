@@ -6,14 +6,21 @@ https://docs.jax.dev/en/latest/gradient-checkpointing.html: "recursive and scan"
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.placement.loop_bodies import body_work
+from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.names.expected_failures import in_test
+from remat_migrate.analysis.placement.loop_bodies import (
+    body_work,
+    checkpoint_of_scan,
+    in_checkpoint,
+)
 from remat_migrate.analysis.placement.loops import LoopUse
 from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.rule import Example, Finding, Rule, Safety
+from remat_migrate.analysis.placement.whole_and_last import parts_in
+from remat_migrate.codemod.changes import Change
+from remat_migrate.rule import Example, Finding, Related, Rule, Safety
 
 from .shared.placement_fixes import placement_fix
 
@@ -41,16 +48,38 @@ step = jax.grad(loss)
 """
 
 
+_STACK = """\
+import jax
+import jax.numpy as jnp
+
+
+def layer(x, w):
+    return jnp.tanh(x @ w), None
+
+
+def step(weights, head, x):
+    def loss(weights):
+        def stack(x):
+            return jax.lax.scan(%s, x, weights)[0]
+
+        return jnp.tanh(%s(x) @ head).sum()
+
+    return jax.grad(loss)(weights)
+"""
+
+
 class ScanBodyBare(Rule):
     """## What it does
     Checks for a scan inside a function that the project differentiates, whose body multiplies
-    matrices or calls unknown code, and neither is a checkpoint nor calls one. This is advice: only
-    the sizes tell whether the memory matters.
+    matrices or calls unknown code, and neither is a checkpoint nor calls one. Also checks for a
+    checkpoint on a function that does nothing but such a scan. This is advice: only the sizes tell
+    whether the memory matters.
 
     ## Why is this bad?
     Every iteration of the scan keeps its residuals for the backward pass, so memory grows with the
     number of iterations times the residuals of one. With a checkpoint on the body, an iteration
-    keeps only its inputs, at the cost of about one more forward pass.
+    keeps only its inputs, at the cost of about one more forward pass. A checkpoint around the whole
+    scan costs as much, but its recomputation keeps the residuals of all iterations again.
 
     ## Fix
     Wraps the body in `jax.checkpoint(body, prevent_cse=False)`, or for `flax.linen.scan` in
@@ -66,6 +95,10 @@ class ScanBodyBare(Rule):
         Example(
             _SCAN % ("", "layer"),
             _SCAN % ("", "jax.checkpoint(layer, prevent_cse=False)"),
+        ),
+        Example(
+            _STACK % ("layer", "jax.checkpoint(stack)"),
+            _STACK % ("jax.checkpoint(layer, prevent_cse=False)", "stack"),
         ),
     ]
     right = [
@@ -83,28 +116,30 @@ class ScanBodyBare(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each differentiated scan without a checkpoint on its body."""
-        for loop in placement_of(project).loops(module):
+        placement = placement_of(project)
+        for loop in placement.loops(module):
             if loop.loop.name not in SCANS or loop.compiled == "no" or not loop.use.certain:
                 continue
-            if not placement_of(project).differentiated_backward.contains(module, loop.node):
+            if not placement.differentiated_backward.contains(module, loop.node):
                 continue
-            work = body_work(placement_of(project), loop)
-            if work in ("heavy", "unseen"):
-                yield self._finding(project, loop, work == "heavy" and loop.compiled == "yes")
+            work = body_work(placement, loop)
+            if work not in ("heavy", "unseen") or in_test(module, loop.node):
+                continue
+            is_clear = work == "heavy" and loop.compiled == "yes"
+            if not in_checkpoint(placement, module, loop.node):
+                yield self._finding(project, loop, is_clear)
+            elif is_clear and (site := checkpoint_of_scan(placement, loop)) is not None:
+                wholes = [p.site for p in parts_in(project, module) if p.found.part != "last"]
+                if site not in wholes:  # RMT301 reports that
+                    yield self._moved(project, loop, site)
 
     def _finding(self, project: Project, loop: LoopUse, certain: bool) -> Finding:
-        from remat_migrate.rewrite.placement import wrap_body
-
-        name, call, body = loop.loop.name, loop.node, loop.use.subject
+        name, call = loop.loop.name, loop.node
         wrapper = "nn.remat(Module" if name == "flax.linen.scan" else "jax.checkpoint(body"
         fix, reason = None, f"if memory is short, use `{wrapper}, prevent_cse=False)`"
-        if isinstance(call, ast.Call) and body is not None:
-            fix, reason = placement_fix(
-                "checkpoint the body",
-                not certain,
-                reason,
-                partial(wrap_body, project, loop.module, call, body),
-            )
+        if isinstance(call, ast.Call) and loop.use.subject is not None:
+            make = partial(_wrap_body, project, loop)
+            fix, reason = placement_fix("checkpoint the body", not certain, reason, make)
         return self.finding(
             *loop.module.location(call),
             f"the body of `{name}` is differentiated without a checkpoint; every iteration keeps"
@@ -113,3 +148,31 @@ class ScanBodyBare(Rule):
             fix=fix,
             reason=reason,
         )
+
+    def _moved(self, project: Project, loop: LoopUse, site: Site) -> Finding:
+        from remat_migrate.rewrite.placement import remove_site
+
+        fix, reason = placement_fix(
+            "move the checkpoint to the body",
+            False,
+            "move it to the body, with `prevent_cse=False`",
+            lambda: (*_wrap_body(project, loop), *remove_site(project, site)),
+        )
+        return self.finding(
+            site.module.source,
+            site.span,
+            f"`{site.api}` wraps a whole `{loop.loop.name}`; its recomputation keeps the residuals"
+            " of every iteration, and on the body it saves memory at the same cost",
+            confidence="medium",
+            related=(Related(*loop.module.location(loop.node), "the scan"),),
+            fix=fix,
+            reason=reason,
+        )
+
+
+def _wrap_body(project: Project, loop: LoopUse) -> Sequence[Change]:
+    from remat_migrate.rewrite.placement import wrap_body
+
+    assert isinstance(loop.node, ast.Call)
+    assert loop.use.subject is not None
+    return wrap_body(project, loop.module, loop.node, loop.use.subject)

@@ -53,7 +53,9 @@ class WholeFunction(Rule):
     the rest of the model is single layers such as an embedding and a head.
 
     Ignores gradients that are differentiated again, functions that are also a stage of something
-    larger or run in a loop, custom derivative rules, and checkpoints with a policy.
+    larger or run in a loop, checkpoints that other work follows, such as `h(checkpoint(g)(x))` or a
+    gradient between `jax.vjp` and the pull-back, custom derivative rules, tests, and checkpoints
+    with a policy.
 
     ## Why is this bad?
     The backward pass starts by recomputing the whole function with all its residuals. Peak memory
@@ -112,17 +114,16 @@ class WholeFunction(Rule):
         fix, reason = stages_fix(
             project,
             part,
-            "remove this checkpoint and checkpoint every stage but the last, or pass a policy;"
-            " `remat-migrate measure` shows what each saves",
+            "remove this checkpoint, and checkpoint every stage but the last",
         )
         whole = "all of what `{}` differentiates"
         if part.found.part == "bulk":
             message = "a whole stack of layers in what `{}` differentiates"
             message += "; recomputing the stack keeps the residuals of all layers at once"
         elif derivative.returns_value:
-            message = f"{whole}; it is computed twice and saves no memory"
+            message = f"{whole}; it saves no memory, and computes everything twice"
         else:
-            message = f"{whole}; at best it saves no memory"
+            message = f"{whole}; it saves no memory, and may compute everything twice"
         return self.finding(
             site.module.source,
             site.span,

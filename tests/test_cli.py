@@ -268,31 +268,6 @@ class TestSelection:
         settings.write_text('[tool.remat-migrate]\nselect = ["RMT"]\nignore = ["RMT0"]\n')
         assert self.codes(tmp_path) == set()
 
-    def test_rules_that_are_off_by_default(self, tmp_path: Path) -> None:
-        text = "import jax\n\nstep = jax.checkpoint(abs, policy=lambda p, **_: p.name == 'tanh')\n"
-        write_files(tmp_path, {"step.py": text})
-        assert self.codes(tmp_path) == set()
-        assert self.codes(tmp_path, "--select", "RMT") == set()
-        for prefix in ("RMT6", "RMT60", "RMT601"):
-            assert self.codes(tmp_path, "--select", prefix) == {"RMT601"}
-            assert self.codes(tmp_path, "--extend-select", prefix) == {"RMT601"}
-        assert self.codes(tmp_path, "--select", "RMT6", "--ignore", "RMT601") == set()
-        settings = tmp_path / "pyproject.toml"
-        settings.write_text('[tool.remat-migrate]\nselect = ["RMT601"]\nignore = ["RMT6"]\n')
-        assert self.codes(tmp_path) == {"RMT601"}
-
-    def test_a_prefix_of_default_rules_enables_no_others(self, tmp_path: Path) -> None:
-        write_files(
-            tmp_path,
-            {
-                "step.py": "import jax\nimport jax.numpy as jnp\n\n"
-                "step = jax.checkpoint(lambda x, n: x, static_argnums=1)\n"
-                "step(2.0, jnp.arange(3.0))\n"
-            },
-        )
-        assert self.codes(tmp_path, "--select", "RMT205") == {"RMT205"}
-        assert self.codes(tmp_path, "--select", "RMT2") == set()
-
     def test_per_file_ignores(self, tmp_path: Path) -> None:
         write_files(tmp_path, {**self.FILES, "tests/old.py": self.FILES["old.py"]})
         (tmp_path / "pyproject.toml").write_text(

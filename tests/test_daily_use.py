@@ -175,7 +175,7 @@ def test_rules_as_json(tmp_path: Path) -> None:
         "unsafe",
         "note",
     )
-    assert by_code["RMT205"]["fix_safety"] is None
+    assert by_code["RMT000"]["fix_safety"] is None
     assert all(rule["summary"] and "\n" not in rule["summary"] for rule in rules)
 
 
@@ -187,7 +187,7 @@ def test_rules_as_json(tmp_path: Path) -> None:
         (["check", "--output-format", "s"], {"sarif"}),
         (["src", "--output-format", "git"], {"github", "gitlab"}),
         (["--select", "RMT103,RMT10"], {f"RMT103,RMT10{n}" for n in range(1, 5)}),
-        (["explain", "RMT205"], {"RMT205"}),
+        (["explain", "RMT207"], {"RMT207"}),
     ],
 )
 def test_shells_complete_commands_formats_and_codes(

@@ -32,7 +32,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         """
         [tool.remat-migrate]
         select = ["RMT1", "rmt001"]
-        extend-select = ["RMT205"]
+        extend-select = ["RMT206"]
         ignore = ["RMT104"]
         exclude = ["vendored/"]
         jax-version = "0.10.2"
@@ -56,7 +56,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         root=tmp_path,
         config=tmp_path / "pyproject.toml",
         select=("RMT1", "RMT001"),
-        extend_select=("RMT205",),
+        extend_select=("RMT206",),
         ignore=("RMT104",),
         per_file_ignores=(PerFileIgnore(tmp_path, "tests/**", ("RMT101",)),),
         exclude=(Globs(tmp_path, ("vendored/",)),),

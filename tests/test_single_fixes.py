@@ -43,16 +43,16 @@ Texts = Mapping[Path, str]
 Place = tuple[int, int, int, int, str]
 
 
-def examples() -> Iterator[tuple[str, Files, str]]:
-    """Name and files of each example, with the code of a rule that is off by default."""
+def examples() -> Iterator[tuple[str, Files]]:
+    """Name and files of each example."""
     for rule in load_rules():
         if type(rule).__module__.startswith("remat_migrate_rules."):
             for number, example in enumerate(wrong_examples(rule)):
                 files = {example.filename: example.before}
                 files |= {name: before for name, before, _ in example.others}
-                yield f"{rule.code}-{number}", files, "" if rule.enabled else rule.code
+                yield f"{rule.code}-{number}", files
     for path in sorted((ROOT / "fixtures/behaviour/migrated").glob("*.py")):
-        yield path.stem, {path.name: path.read_bytes()}, ""
+        yield path.stem, {path.name: path.read_bytes()}
     packages = [ROOT / "fixtures/old_trainer", *sorted((ROOT / "fixtures/programs").iterdir())]
     for folder in packages:
         if folder.is_dir():
@@ -62,17 +62,17 @@ def examples() -> Iterator[tuple[str, Files, str]]:
                 for path in inside
                 if "__pycache__" not in path.parts
             }
-            yield folder.name, files, ""
+            yield folder.name, files
 
 
 CASES = list(examples())
 
 
-@pytest.mark.parametrize(("name", "files", "extend"), CASES, ids=[case[0] for case in CASES])
-def test_each_fix_is_right_alone(tmp_path: Path, name: str, files: Files, extend: str) -> None:
+@pytest.mark.parametrize(("name", "files"), CASES, ids=[case[0] for case in CASES])
+def test_each_fix_is_right_alone(tmp_path: Path, name: str, files: Files) -> None:
     folder = tmp_path.resolve()
     write_files(folder, files)
-    run = prepare([folder], Options(extend_select=(extend,) if extend else ()))
+    run = prepare([folder], Options())
     analysis = check_run(run)
     seen: dict[str, Any] = {}
     in_sarif, in_rdjson = fixes_in_sarif(run, analysis), fixes_in_rdjson(run, analysis)

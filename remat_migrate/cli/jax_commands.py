@@ -43,7 +43,9 @@ NO_TARGET = "note: not measured: the settings name no target"
 @click.option(
     "--base",
     metavar="REV|DIR",
-    help="Git revision or folder with the old code.  [default: HEAD; with --under, the same code]",
+    default="HEAD",
+    show_default=True,
+    help="Git revision or folder with the old code.",
 )
 @verify_options
 @click.option("--strict", is_flag=True, help="Also fail if a function was not compared.")
@@ -51,7 +53,7 @@ NO_TARGET = "note: not measured: the settings name no target"
 @output_control
 def verify_command(
     paths: tuple[Path, ...],
-    base: str | None,
+    base: str,
     output_format: str,
     output_file: Path | None,
     **how: Any,
@@ -59,8 +61,7 @@ def verify_command(
     """Verify a migration by running old and new code.
 
     Compares the values and gradients of every function under PATHS that differs between --base and
-    the working tree. With --under FLAG, compares every function that applies a checkpoint and its
-    callers; without --base, the same code runs with the flag off and on.
+    the working tree, and its callers.
 
     Prints each verdict as soon as it is known; an interrupted run reports those until then.
     Exits with 3 if a function differs.
@@ -84,8 +85,6 @@ def verify_command(
                 write_verdict(verdict, sys.stdout if is_streamed else sys.stderr)
 
         options = chosen_verification(settings, **how)
-        if base is None and not options.under:
-            base = "HEAD"
         shown = decided if is_streamed or is_interactive(sys.stderr) else ignore
         proof = prove_migration(paths, base, options, progress, shown)
     write_proof(proof, output_format, output_file or sys.stdout, is_streamed=is_streamed)

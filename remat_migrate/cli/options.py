@@ -143,7 +143,7 @@ def _output_file(what: str) -> _Decorator:
 _selection = _options(
     _codes_option("--select", "Enable only these rules: comma-separated codes or prefixes."),
     _codes_option("--ignore", "Disable these rules."),
-    _codes_option("--extend-select", "Also enable these rules, even if they are off by default."),
+    _codes_option("--extend-select", "Also enable these rules."),
     click.option(
         "--jax-version",
         metavar="VERSION",
@@ -335,11 +335,6 @@ verify_options = _options(
         type=_FILE,
         metavar="PATH",
         help="Interpreter of an older environment, to run the old code unchanged.",
-    ),
-    click.option(
-        "--under",
-        metavar="FLAG",
-        help="JAX flag to enable for the new code only, such as jax_remat3.",
     ),
     click.option(
         "--write-tests",

@@ -237,7 +237,7 @@ def _suppress(
         rules = enabled.of(path)
         suppression_rules = [rule for rule in rules if isinstance(rule, SuppressionRule)]
         ran = frozenset(rule.code for rule in rules if not isinstance(rule, SuppressionRule))
-        complete = all(rule in rules for rule in run.rules if rule.enabled)
+        complete = all(rule in rules for rule in run.rules)
         directives = read_directives(source, python=path in python)
         shown, hidden = _split(here, directives)
         places = [

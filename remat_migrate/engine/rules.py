@@ -66,21 +66,14 @@ def _rules_of(offer: Offer, owner: str) -> Iterator[Rule]:
 def enabled_rules(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
     """Return the rules that the settings enable.
 
-    The longest matching prefix wins; on a tie, `ignore` does. A rule that is off by default needs
-    its full code, or a prefix that matches only such rules: `RMT6` enables no opt-in rule as long
-    as some RMT6 rule is on by default.
+    The longest matching prefix wins; on a tie, `ignore` does.
     """
-    on = [rule.code for rule in rules if rule.enabled]
     selected = (*settings.select, *settings.extend_select)
-    opt_in = [prefix for prefix in selected if not any(code.startswith(prefix) for code in on)]
 
     def is_enabled(rule: Rule) -> bool:
         chosen = _longest(rule.code, selected)
-        is_default = rule.enabled and not settings.select
-        if is_default or rule.code == UNREADABLE:
+        if not settings.select or rule.code == UNREADABLE:
             chosen = max(chosen, 1)
-        elif not rule.enabled and not _longest(rule.code, opt_in):
-            return False
         return chosen > _longest(rule.code, settings.ignore)
 
     return tuple(filter(is_enabled, rules))

@@ -125,13 +125,6 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
     after_run = sides.beside(partial(_evaluated, sides, sides.after, unit, case, new, how))
     before = _evaluated(sides, sides.before, unit, case, old, how)
     note = ""
-    if before.failure and sides.task.is_same:
-        after = after_run()
-        flag = sides.task.options.under
-        remark = f"it {'also fails' if after.failure else 'runs'} with {flag}"
-        detail = f"{sides.translate(before.failure)}; {remark}"
-        trace = _traceback(sides, before.error)
-        return Verdict(unit, Outcome.FAILS_BEFORE, detail=detail, traceback=trace)
     if before.failure and sides.before is not sides.maker:
         failure = sides.translate(before.failure)
         note = f"the old code fails ({failure}), so its checkpoints were replaced"

@@ -10,9 +10,8 @@ from pathlib import Path
 from ..discovery.listing import list_files
 from ..discovery.roots import find_root
 from ..engine.progress import Progress, silent
-from ..libraries.apis import ApiTable
 from .copies.import_names import ImportNames
-from .copies.revision import Base, find_base
+from .copies.revision import find_base
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Verdict
 from .options import VerifyOptions, check_options, find_python
@@ -20,7 +19,7 @@ from .prove import prove
 from .schedule import Decided, ignore
 from .testing.project_tests import project_tests
 from .testing.written_tests import written_tests
-from .units.project_diff import all_units, caller_levels, diff_project, users
+from .units.project_diff import all_units, caller_levels, diff_project
 
 _RAN = (Outcome.EQUAL, Outcome.DIFFERS, Outcome.FAILS_AFTER)
 
@@ -30,19 +29,16 @@ _MOST_CALLERS = 40
 
 def prove_migration(
     paths: Sequence[Path],
-    base: str | None,
+    base: str,
     options: VerifyOptions,
     progress: Progress = silent,
     decided: Decided = ignore,
 ) -> Proof:
     """Run the units that differ from a base, and their callers, before and after the migration.
 
-    With `options.under`, these are the units that apply a checkpoint and their callers.
-
     Args:
         paths: the requested files and folders; empty for the whole project.
-        base: a git revision, or a folder with an older state; None to compare the same code
-            without and with the flag `options.under`.
+        base: a git revision, or a folder with an older state.
         options: how to verify.
         progress: receives progress reports.
         decided: receives each verdict of the proof as it comes.
@@ -53,7 +49,7 @@ def prove_migration(
     """
     check_options(options)
     root = Path(os.path.realpath(find_root(paths or [Path.cwd()])))
-    found = Base(root) if base is None else find_base(root, base, paths)
+    found = find_base(root, base, paths)
     import_names = ImportNames(root)
     changed = diff_project(
         [(c.path, c.before, c.after) for c in found.changes if c.old_path is None], import_names
@@ -68,11 +64,6 @@ def prove_migration(
     listed = list_files(root, lambda name: name.endswith(".py"))
     files = tuple(file for file in listed if file.resolve() != cases)
     units = changed.units
-    if options.under:
-        # The flag changes every checkpoint, edited or not.
-        names = ApiTable().last_names
-        wrapped = users(names, _below(files, paths), import_names, of_jax=True)
-        units = tuple({unit.key: unit for unit in (*wrapped, *units)}.values())
     levels = caller_levels(units, files, import_names, _MOST_CALLERS, before=found.texts)
     untouched = levels[0] if levels else ()
     options.check_units((*units, *untouched, *(verdict.unit for verdict in changed.unproved)))
@@ -89,7 +80,6 @@ def prove_migration(
         options,
         tuple(all_units(files, import_names, options.cases)) if options.cases else (),
         callers=((), *levels[1:]),  # the nearest are among those to compare
-        is_same=base is None,
     )
     keys = {unit.key for unit in untouched}
 
@@ -110,9 +100,3 @@ def prove_migration(
         verdicts=(*filter(is_reported, proof.verdicts), *unproved),
         notes=(*proof.notes, *notes),
     )
-
-
-def _below(files: Sequence[Path], paths: Sequence[Path]) -> Sequence[Path]:
-    """Return the files that are among some paths or below them; all files if there are none."""
-    wanted = [Path(os.path.realpath(path)) for path in paths]
-    return [f for f in files if not wanted or any(f.is_relative_to(path) for path in wanted)]

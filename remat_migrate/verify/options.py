@@ -36,7 +36,6 @@ class VerifyOptions:
         command_timeout: seconds that each run of the command may take.
         memory: bytes that a process may use in addition to what imports use.
         platform: the JAX platform.
-        under: a JAX flag that is on for the new code.
         strict: whether to revert fixes that nothing exercised.
         units: the names of the only units to compare, `module:function`; empty for all.
         project_tests: whether to run the project's tests for units that are not exercised.
@@ -54,7 +53,6 @@ class VerifyOptions:
     command_timeout: float = 3600.0
     memory: int = 8 * 2**30
     platform: str = "cpu"
-    under: str | None = None
     strict: bool = False
     units: tuple[str, ...] = ()
     project_tests: bool = True

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..analysis.policies.jax_remat3 import FLAGS_SINCE
 from ..errors import VerificationError
 from .processes import ProcessTree
 from .scratch import MARK
@@ -178,7 +177,7 @@ class Worker:
         try:
             started = process.exchange(request, _START_SECONDS)
             if "unfit" in started:
-                raise VerificationError(f"{side.python}: {started['unfit']}{self._flag_since}")
+                raise VerificationError(f"{side.python}: {started['unfit']}")
             if "error" in started:
                 kind, message = started["error"]["type"], started["error"]["message"]
                 raise VerificationError(f"{failed}: {kind}: {message}")
@@ -193,13 +192,6 @@ class Worker:
         process.limit_memory(self._memory)
         self._process = process
         return process
-
-    @property
-    def _flag_since(self) -> str:
-        since = FLAGS_SINCE.keys() & self.side.flags.keys()
-        return "".join(
-            f"; it exists since jax {'.'.join(map(str, FLAGS_SINCE[name]))}" for name in since
-        )
 
 
 class _Process:

@@ -21,18 +21,3 @@ from jax._src.ad_checkpoint import saved_residuals
 
 kept = [text for _, text in saved_residuals(f, 1.0) if "argument" not in text]
 """
-
-# How many values `loss` saves, first without and then with the next implementation.
-RESIDUALS_UNDER_REMAT3 = """\
-from jax._src.ad_checkpoint import saved_residuals
-
-
-def count():
-    return sum("argument" not in text for _, text in saved_residuals(loss, 1.0))
-
-
-kept = [count()]
-if hasattr(jax.config, "jax_remat3"):
-    jax.config.update("jax_remat3", True)
-    kept.append(count())
-"""

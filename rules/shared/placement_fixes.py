@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from remat_migrate.analysis import Project
 from remat_migrate.analysis.names.scopes import parameters
-from remat_migrate.analysis.placement.heads import has_head_beside
-from remat_migrate.analysis.placement.whole_and_last import DifferentiatedPart
+from remat_migrate.analysis.placement.operations import is_head
+from remat_migrate.analysis.placement.whole_and_last import DifferentiatedPart, operations_after
 from remat_migrate.analysis.values.callees import targets_of
 from remat_migrate.analysis.values.declarations import gradient_places
 from remat_migrate.codemod.changes import Change
@@ -43,9 +43,9 @@ def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple
     from remat_migrate.rewrite.placement import move_to_stages
 
     found = part.found
-    if found.part == "bulk" and has_head_beside(part):
+    if found.part == "bulk" and is_head(operations_after(project, found)):
         # Measured: with a large head, layer by layer takes up to 4% more than the whole stack.
-        return None, f"{advice}; with a large head beside the stack, measure both"
+        return None, f"{advice}; a large head follows the stack, so measure both"
     functions = {t.function for t in targets_of(project.evaluator, found.applied.target)}
     if len(functions) != 1:
         return None, advice

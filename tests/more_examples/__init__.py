@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from remat_migrate.rule import Example, Rule
 
-from . import modules, next_implementation, placement, policies, removed_options, static_arguments
+from . import modules, placement, policies, removed_options, static_arguments
 
-_SERIES = (removed_options, static_arguments, placement, policies, modules, next_implementation)
+_SERIES = (removed_options, static_arguments, placement, policies, modules)
 
 
 def wrong_examples(rule: Rule) -> list[Example]:

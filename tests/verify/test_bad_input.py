@@ -225,10 +225,6 @@ class TestInterpreter:
         ran = verify(project, "--platform", "abacus", "model.py")
         refused(ran, "JAX does not start on abacus in ", "abacus")
 
-    def test_unknown_flag(self, project: Path) -> None:
-        ran = verify(project, "--under", "jax_no_such_flag", "model.py")
-        refused(ran, f"{sys.executable}: jax ", " has no flag jax_no_such_flag\n")
-
 
 class TestBase:
     """The option `--base`."""

@@ -1,4 +1,4 @@
-"""Whether a test expects code to fail: `pytest.raises`, `self.assertRaises`, `xfail`."""
+"""Whether code is a test, and whether the test expects it to fail: `pytest.raises`, `xfail`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,17 @@ def expects_failure(module: Module, node: ast.AST, *errors: str) -> bool:
                 if all(_in_failing_block(module, use, errors) for use in uses):
                     return True
     return False
+
+
+def in_test(module: Module, node: ast.AST) -> bool:
+    """Return whether code is part of a test, which may examine a checkpoint on purpose."""
+    stem = module.source.path.stem
+    if stem.startswith("test_") or stem.endswith("_test"):
+        return True
+    return any(
+        isinstance(around, ast.FunctionDef) and around.name.lower().startswith("test")
+        for around in module.ancestors(node)
+    )
 
 
 def _uses(test: ast.AST, name: str) -> list[ast.Name]:

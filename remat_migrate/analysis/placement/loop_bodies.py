@@ -7,13 +7,18 @@ import re
 from typing import Literal
 
 from ..names.module import Module
-from ..names.scopes import Definition
-from ..sites.site import sites_in
+from ..names.scopes import Definition, FunctionNode
+from ..sites.site import Site, sites_in
 from ..values.callees import layers, targets_of
 from ..values.values import Applied, External, Function, Instance, Parameter, Result, Value
 from .applied_transforms import AppliedTransforms
 from .call_graph import own_nodes
 from .loops import LoopUse
+from .nested_checkpoints import wrapped_by
+from .placement import Placement
+from .stages import in_python_loop
+from .whole_and_last import wraps_policy
+from .workload import does_work
 
 Work = Literal["checkpointed", "unseen", "heavy", "light"]
 
@@ -32,10 +37,9 @@ _DEPTH = 3
 def body_work(transforms: AppliedTransforms, loop: LoopUse) -> Work:
     """Return what an iteration of a loop does, following the project's functions a few calls deep.
 
-    "checkpointed" includes loops inside a checkpointed function and bodies that mention a
-    checkpoint.
+    "checkpointed" includes bodies that mention a checkpoint.
     """
-    if loop.loop.own_checkpoints or _in_checkpoint(transforms, loop.module, loop.node):
+    if loop.loop.own_checkpoints:
         return "checkpointed"
     works = {_work(transforms, body, 0) for body in loop.bodies} or {"unseen"}
     if loop.use.subject is not None and not loop.bodies:
@@ -49,7 +53,44 @@ def _most(works: set[Work]) -> Work:
     return next((work for work in order if work in works), "light")
 
 
-def _in_checkpoint(transforms: AppliedTransforms, module: Module, node: ast.AST) -> bool:
+def checkpoint_of_scan(placement: Placement, loop: LoopUse) -> Site | None:
+    """Return the checkpoint of a function that does nothing but run a loop.
+
+    None if it has a policy, or is called several times: each call may be one of several segments.
+    """
+    module, evaluator = loop.module, placement.evaluator
+    function = module.enclosing_function(loop.node)
+    if function is None or not isinstance(loop.node, ast.Call):
+        return None
+    call = loop.node if loop.use.subject in loop.node.args else module.parent(loop.node)
+    for node in own_nodes(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return None
+        if isinstance(node, ast.Call) and node not in (call, loop.node):
+            if does_work(evaluator, module, node):
+                return None
+    wrapping = [
+        site
+        for site in sites_in(placement.project, module)
+        if site.application is not None and site.certain and _wraps(placement, site, function)
+    ]
+    if len(wrapping) != 1 or wraps_policy(wrapping[0]):
+        return None
+    calls = [o for o in placement.of_site(wrapping[0]) if o.how != "exported"]
+    if len(calls) != 1 or calls[0].how != "called" or placement.loops_of(calls[0]):
+        return None
+    return None if in_python_loop(calls[0].module, calls[0].node) else wrapping[0]
+
+
+def _wraps(placement: Placement, site: Site, function: FunctionNode) -> bool:
+    targets = wrapped_by(placement.project, site)
+    return {t.function.node for v in targets for t in targets_of(placement.evaluator, v)} == {
+        function
+    }
+
+
+def in_checkpoint(transforms: AppliedTransforms, module: Module, node: ast.AST) -> bool:
+    """Return whether code is in a function of its module that is checkpointed."""
     sites = sites_in(transforms.project, module)
     applied = {site.application for site in sites}
     wrapped = {site.subject[1] for site in sites if site.subject is not None}

@@ -9,10 +9,10 @@ from ..project import Project
 from ..sites.forms import decorates
 from ..sites.site import Site, sites_in
 from ..values.callees import layers, targets_of
-from ..values.values import Applied, Bound, Function, Partial, Value, Values, Wrapped
+from ..values.values import Applied, Bound, External, Function, Partial, Value, Values, Wrapped
 from .call_graph import own_nodes
 from .stages import only_call
-from .workload import applied_by, does_work
+from .workload import COMPILED_LOOPS, DEPTH, applied_by, does_work
 
 
 def checkpoint_within(project: Project, site: Site) -> Place | None:
@@ -21,10 +21,10 @@ def checkpoint_within(project: Project, site: Site) -> Place | None:
 
     This must hold on every path: a function that may also be None does not count.
     """
-    targets = _wrapped(project, site)
+    targets = wrapped_by(project, site)
     found: list[Applied] = []
     for target in targets:
-        applied = _only_checkpoint(project, target)
+        applied = only_checkpoint(project, target)
         if applied is None or applied.node is site.application:
             return None
         found.append(applied)
@@ -35,23 +35,50 @@ def checkpoint_within(project: Project, site: Site) -> Place | None:
 
 
 def calls_within(project: Project, applied: Applied) -> list[Place]:
-    """Return the calls of checkpoints that make up what a checkpoint wraps; none if it does
-    more.
+    """Return the checkpoints that make up what a checkpoint wraps; none if it does more.
+
+    They may be called in loops, and by functions that only call them.
     """
     found: list[Place] = []
     for target in targets_of(project.evaluator, applied.target):
-        module = target.function.module
-        for node in own_nodes(target.function.node):
-            if not isinstance(node, ast.Call):
-                continue
-            if applied_by(project.evaluator, module, node) is not None:
-                found.append((module, node.func))
-            elif does_work(project.evaluator, module, node):
-                return []
+        inside = _checkpoints_in(project, target.function, 0)
+        if inside is None:
+            return []
+        found += inside
     return found
 
 
-def _wrapped(project: Project, site: Site) -> Values:
+def _checkpoints_in(project: Project, function: Function, depth: int) -> list[Place] | None:
+    """Return the checkpoints that do all the work of a function; None if it does more."""
+    module, evaluator = function.module, project.evaluator
+    found: list[Place] = []
+    for node in own_nodes(function.node):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            return None
+        if not isinstance(node, ast.Call):
+            continue
+        if applied_by(evaluator, module, node) is not None:
+            found.append((module, node.func))
+        elif does_work(evaluator, module, node):
+            values = evaluator.values(module, node.func)
+            if any(isinstance(v, External) and v.name.endswith(COMPILED_LOOPS) for v in values):
+                values = frozenset(v for arg in node.args for v in evaluator.values(module, arg))
+                values = frozenset(v for v in values if isinstance(v, Applied | Function))
+            if not values or depth == DEPTH:
+                return None
+            for value in values:
+                if isinstance(value, Applied):
+                    found.append((value.module, value.node))
+                    continue
+                for target in targets_of(evaluator, value):
+                    inside = _checkpoints_in(project, target.function, depth + 1)
+                    if inside is None:
+                        return None
+                    found += inside
+    return found
+
+
+def wrapped_by(project: Project, site: Site) -> Values:
     """Return what a site wraps."""
     module, node = site.module, site.application
     assert node is not None
@@ -69,7 +96,7 @@ def _wrapped(project: Project, site: Site) -> Values:
     return frozenset(v.target for v in own if v is not None and v.target is not None)
 
 
-def _only_checkpoint(project: Project, value: Value) -> Applied | None:
+def only_checkpoint(project: Project, value: Value) -> Applied | None:
     """Return the checkpoint that calling a value runs, if it runs nothing else."""
     while True:
         match value:

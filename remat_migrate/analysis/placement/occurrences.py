@@ -171,10 +171,25 @@ class FunctionTracker:
                 yield from self._assigned(target, holder)
             case ast.Expr():
                 return
+            case ast.Return():
+                yield from self._returned(holder)
             case _ if self.through and self._only_inspects(node):
                 return
             case _:
                 yield Occurrence("elsewhere", self.module, node)
+
+    def _returned(self, statement: ast.Return) -> Iterator[Occurrence]:
+        """Follow what the calls of a function return: `loss = make_loss(model)`."""
+        around = self.module.enclosing_function(statement)
+        if not isinstance(around, ast.FunctionDef) or around in self.seen:
+            yield Occurrence("elsewhere", self.module, statement)
+            return
+        self.seen.add(around)
+        for found in self.start(around):
+            if found.how == "called" and isinstance(found.node, ast.Call):
+                yield from self._inside(found.module)._follow(found.node)
+            else:
+                yield found
 
     def _transformed(self, node: ast.expr) -> Occurrence | None:
         match self.transforms.use_at(self.module, node):

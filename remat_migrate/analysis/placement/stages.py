@@ -18,7 +18,10 @@ from ..values.values import Applied, Bound, External, Function, Instance, Partia
 from .call_graph import own_nodes
 from .workload import DEPTH, SAME_WORK, applied_by, callees, does_work, is_apply
 
-_PLAIN = ast.Name | ast.Attribute | ast.Constant | ast.Starred
+_PLAIN = (
+    ast.Name | ast.Attribute | ast.Subscript | ast.Constant | ast.Starred | ast.Tuple | ast.List
+    | ast.Call | ast.keyword | ast.Assign | ast.Return | ast.Expr | ast.expr_context
+)  # fmt: skip
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _PYTHON_LOOPS = ast.For | ast.AsyncFor | ast.While | _COMPREHENSIONS
 # "bulk": all but a few single layers before and after it, such as an embedding and a head.
@@ -317,18 +320,9 @@ def _inputs(module: Module, call: ast.Call) -> set[ast.AST]:
 
 
 def only_call(function: Function) -> ast.Call | None:
-    """Return the call that is all that a function does: `lambda x: f(x)`, `return f(x)`."""
-    node = function.node
-    if isinstance(node, ast.Lambda):
-        body: ast.expr | None = node.body
-    else:
-        *before, last = node.body
-        documented = all(
-            isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) for s in before
-        )
-        body = last.value if documented and isinstance(last, ast.Return) else None
-    if not isinstance(body, ast.Call):
+    """Return the call that is all that a function does, besides packing and unpacking values."""
+    nodes = list(own_nodes(function.node))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    if len(calls) != 1 or not all(isinstance(node, _PLAIN) for node in nodes):
         return None
-    given = [*body.args, *(keyword.value for keyword in body.keywords)]
-    plain = all(isinstance(arg, _PLAIN) for arg in given)
-    return body if plain else None
+    return calls[0]

@@ -6,16 +6,21 @@ import ast
 from dataclasses import dataclass
 from typing import Literal
 
+from ..names.expected_failures import in_test
 from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..project import Project
 from ..sites.site import Site, sites_in
-from ..values.callees import underlying
-from ..values.values import Class, Function, Value
+from ..values.callees import targets_of, underlying
+from ..values.evaluator import Evaluator
+from ..values.values import Applied, Class, Function, Value
+from .call_graph import own_nodes
 from .differentiation import Derivative
 from .occurrences import Occurrence
+from .operations import Operation, Operations, is_head, weight
 from .placement import Placement, placement_of
 from .stages import Checkpointed, checkpointed_parts, in_python_loop
+from .workload import does_work
 
 # How certain it is that the checkpoint does not run in another way: it does not; no other is found,
 # but something may be chosen or wrapped; others may import it; it is also called in another way.
@@ -70,12 +75,16 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
         placement.evaluator.apply_functions = placement.arguments.apply_functions(modules)
     for module in modules:
         for derivative in placement.derivatives(module):
-            if not _has_immediate_backward_pass(derivative):
+            if not _has_immediate_backward_pass(placement.evaluator, derivative):
                 continue
             for value in sorted(derivative.functions, key=_place):
                 for found in checkpointed_parts(placement.evaluator, value):
                     applied = sites.get(found.applied.node)
                     if applied is None or applied in known:
+                        continue
+                    if in_test(applied.module, found.applied.node):
+                        continue
+                    if found.part != "bulk" and _is_one_of_several(project, found):
                         continue
                     certainty = _certainty(placement, applied, derivative, found)
                     if certainty is not None:
@@ -83,6 +92,39 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
                         part = DifferentiatedPart(applied, derivative, found, certainty)
                         parts.setdefault(applied.module, []).append(part)
     return parts
+
+
+def _is_one_of_several(project: Project, found: Checkpointed) -> bool:
+    """Return whether what follows a checkpoint keeps more than a tenth of what that drops.
+
+    The backward pass of what follows ends before the recomputation starts, so each needs memory
+    only while the other does not. A loss keeps one array, which its gradient replaces.
+    """
+    after = operations_after(project, found)
+    inside = _operations_of(project, found.applied)
+    grows = any(operation.kind == "broadcast" for operation in after)
+    return grows or (bool(inside) and (weight(after) - 1) * 10 > weight(inside))
+
+
+def operations_after(project: Project, found: Checkpointed) -> list[Operation]:
+    """Return what the functions that lead to a checkpoint compute after it, in this order."""
+    every: list[Operation] = []
+    for module, call in reversed(found.calls):
+        around = module.enclosing_function(call)
+        assert around is not None
+        every += project.once(Operations).after(Function(module, around), call)
+    return every
+
+
+def _operations_of(project: Project, applied: Applied) -> list[Operation]:
+    functions = (target.function for target in targets_of(project.evaluator, applied.target))
+    return [o for function in functions for o in project.once(Operations).of(function)]
+
+
+def may_be_head(project: Project, found: Checkpointed) -> bool:
+    """Return whether a stage may compute something larger than its inputs, such as logits."""
+    operations = _operations_of(project, found.applied)
+    return not operations or is_head(operations)
 
 
 def _certainty(
@@ -121,7 +163,9 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
     rule.
     """
     module, node = derivative.module, derivative.node
-    if not _has_immediate_backward_pass(derivative) or placement.in_derivative_rule(module, node):
+    if not _has_immediate_backward_pass(placement.evaluator, derivative):
+        return False
+    if placement.in_derivative_rule(module, node):
         return False
     if placement.differentiated.contains(module, node):
         return False
@@ -136,10 +180,12 @@ def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
     return in_python_loop(module, node)
 
 
-def _has_immediate_backward_pass(derivative: Derivative) -> bool:
+def _has_immediate_backward_pass(evaluator: Evaluator, derivative: Derivative) -> bool:
     """Return whether the backward pass follows the forward pass immediately.
 
-    `y, back = jax.vjp(f, x)`, where `back` is called in the same function and not kept.
+    `y, back = jax.vjp(f, x)`, where `back` is called in the same function, not kept, and no work
+    lies between the two: `back(jax.grad(critic)(y))` runs the critic while `y` is all that a
+    checkpoint keeps.
     """
     if not derivative.is_reverse_mode:
         return False
@@ -159,16 +205,31 @@ def _has_immediate_backward_pass(derivative: Derivative) -> bool:
         for load in find_mentions(module).names.get(name, ())
         if any(binding.node is holder for binding in module.reaching(load))
     ]
-    return len(loads) == 1 and all(_is_called(module, load, function) for load in loads)
-
-
-def _is_called(module: Module, load: ast.Name, function: ast.AST) -> bool:
-    call = module.parent(load)
-    return (
-        isinstance(call, ast.Call)
-        and call.func is load
-        and module.enclosing_function(load) is function
+    if len(loads) != 1:
+        return False
+    call = module.parent(loads[0])
+    if not isinstance(call, ast.Call) or call.func is not loads[0]:
+        return False
+    if module.enclosing_function(call) is not function:
+        return False
+    start, end = _end(holder), _end(call)
+    return not any(
+        start < (inner.lineno, inner.col_offset) < end and _works(evaluator, module, inner)
+        for inner in own_nodes(function)
+        if isinstance(inner, ast.BinOp | ast.Call) and inner is not call
     )
+
+
+def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    return node.end_lineno, node.end_col_offset
+
+
+def _works(evaluator: Evaluator, module: Module, node: ast.BinOp | ast.Call) -> bool:
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.MatMult)
+    return does_work(evaluator, module, node)
 
 
 def wraps_policy(site: Site) -> bool:

@@ -20,22 +20,28 @@ from ..values.values import (
 )
 from .call_graph import own_nodes
 
-# Methods and functions that keep few residuals: reductions, elementwise functions, what a loss does
-# with the output of a model, container operations. By the last part of the name.
-_SMALL = frozenset(
+# Methods and functions that keep no arrays for the backward pass: sums, and container operations.
+# By the last part of the name.
+LINEAR = frozenset(
     {
-        "sum", "mean", "max", "min", "nansum", "nanmean", "average", "vdot", "square", "any", "all",
-        "abs", "absolute", "where", "sqrt", "log", "log1p", "exp", "tanh", "asarray", "array",
-        "astype", "reshape", "ravel", "squeeze", "expand_dims", "l2_loss", "transpose", "copy",
-        "squared_error", "huber_loss", "subtract", "add", "multiply", "divide", "float32",
-        "norm", "stack", "real", "item", "float", "clip", "maximum", "minimum", "power", "len",
-        "tuple", "list", "dict", "log_softmax", "one_hot", "take_along_axis", "argmax", "argmin",
-        "softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels", "items", "keys",
-        "sigmoid_binary_cross_entropy", "stop_gradient", "values", "append", "update", "extend",
+        "sum", "mean", "max", "min", "nansum", "nanmean", "average", "any", "all", "asarray",
+        "array", "astype", "reshape", "ravel", "squeeze", "transpose", "copy", "subtract", "add",
+        "float32", "stack", "real", "item", "float", "len", "tuple", "list", "dict", "one_hot",
+        "take_along_axis", "argmax", "argmin", "items", "keys", "stop_gradient", "values", "append",
+        "update", "extend",
+    }
+)  # fmt: skip
+# Those that keep few: elementwise functions, and what a loss does with the output of a model.
+_SMALL = LINEAR | frozenset(
+    {
+        "vdot", "square", "abs", "absolute", "where", "sqrt", "log", "log1p", "exp", "tanh",
+        "expand_dims", "l2_loss", "squared_error", "huber_loss", "multiply", "divide", "norm",
+        "clip", "maximum", "minimum", "power", "log_softmax", "softmax_cross_entropy",
+        "softmax_cross_entropy_with_integer_labels", "sigmoid_binary_cross_entropy",
     }
 )  # fmt: skip
 # Library functions that multiply matrices or run other functions, by the last part of the name.
-_HEAVY = frozenset(
+HEAVY = frozenset(
     {
         "dot", "matmul", "einsum", "tensordot", "dot_general", "conv", "conv_general_dilated",
         "conv_general_dilated_local", "conv_transpose", "conv_with_general_padding", "inner",
@@ -45,6 +51,8 @@ _HEAVY = frozenset(
         "reduce", "reduce_window", "filter", "eval", "exec",
     }
 )  # fmt: skip
+# Functions of libraries that run a function in a compiled loop, by the last part of the name.
+COMPILED_LOOPS = (".scan", ".map", ".fori_loop", ".while_loop", ".associative_scan")
 _LIBRARIES = ("jax.numpy.", "jax.nn.", "jax.lax.", "jax.random.", "jax.debug.", "builtins.")
 _OF_TREES = ("jax.tree.", "jax.tree_util.", "jax.tree_map", "jax.tree_leaves")
 # A function wrapped in one of these does the same work, unlike one in a derivative or a rule.
@@ -114,7 +122,7 @@ def does_work(evaluator: Evaluator, module: Module, call: ast.Call, depth: int =
     Reductions and elementwise functions do not, nor do functions of the project that call nothing
     else, nor does creating a function or a module.
     """
-    if _is_small(call) or _makes_function(evaluator, module, call):
+    if _is_small(call) or makes_function(evaluator, module, call):
         return False
     values = evaluator.values(module, call.func)
     return not values or not all(
@@ -135,7 +143,7 @@ def is_light(evaluator: Evaluator, value: Value, depth: int = 0) -> bool:
     match value:
         case External(name) if name.startswith((*_LIBRARIES, *_OF_TREES)):
             return name.startswith(_OF_TREES) or (
-                name.rpartition(".")[2] not in _HEAVY and ".linalg." not in name
+                name.rpartition(".")[2] not in HEAVY and ".linalg." not in name
             )
         case External(name):
             # Losses of optax; its optimizers are classes, and factories of another kind.
@@ -173,7 +181,7 @@ def _runs_work(evaluator: Evaluator, module: Module, call: ast.Call, value: Valu
     return not values or not all(is_light(evaluator, inner, 1) for inner in values)
 
 
-def _makes_function(evaluator: Evaluator, module: Module, call: ast.Call) -> bool:
+def makes_function(evaluator: Evaluator, module: Module, call: ast.Call) -> bool:
     """Return whether a call creates the function that is called, or a module, and so does no
     work.
     """

@@ -25,7 +25,6 @@ def rule_object(rule: Rule) -> dict[str, object]:
         "fix_availability": fix_availability(rule),
         "fix_safety": None if fix_availability(rule) == "none" else rule.fix_safety,
         "severity": rule.severity,
-        "enabled": rule.enabled,
         "since": rule.since or None,
         "url": rule.url or None,
         "explanation": rule_page(rule),

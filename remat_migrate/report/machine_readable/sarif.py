@@ -138,17 +138,8 @@ class _Run:
                 " the rest reaches GitHub's limit"
             )
             notifications.append(_notification("warning", text))
-        enabled = [
-            {
-                "descriptor": {"id": rule["id"], "index": number},
-                "configuration": {"enabled": True},
-            }
-            for number, rule in enumerate(self.rules)
-            if not _is_enabled(rule)
-        ]
         return {
             "executionSuccessful": not self.report.faults,
-            **({"ruleConfigurationOverrides": enabled} if enabled else {}),
             **({"toolExecutionNotifications": notifications} if notifications else {}),
         }
 
@@ -317,11 +308,6 @@ def _cell(finding: Finding) -> _Object:
     """Return the notebook cell of a finding; empty for other files."""
     cell = finding.source.cell(finding.span.start)
     return {"cell": {"number": cell[0], "line": cell[1]}} if cell else {}
-
-
-def _is_enabled(rule: _Object) -> bool:
-    configuration = rule["defaultConfiguration"]
-    return not isinstance(configuration, dict) or configuration.get("enabled", True)
 
 
 def _text(text: str) -> str:

@@ -66,10 +66,7 @@ def _descriptor(rule: Rule, precision: str) -> _Object:
         "fullDescription": {"text": shorten(f"{what} {why}".strip(), _MAX_DESCRIPTION)},
         "help": {"text": "\n".join(explain(rule, Screen())), "markdown": rule_page(rule)},
         **({"helpUri": rule.url} if rule.url else {}),
-        "defaultConfiguration": {
-            "level": rule.severity,
-            **({} if rule.enabled else {"enabled": False}),
-        },
+        "defaultConfiguration": {"level": rule.severity},
         "properties": {
             "tags": ["jax", "rematerialization", *(["migration"] if rule.since else [])],
             "precision": precision,

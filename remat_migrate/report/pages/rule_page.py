@@ -25,8 +25,6 @@ def rule_summary(rule: Rule) -> str:
     facts = [f"Fix: {fix_kind(rule)}."]
     if rule.since:
         facts.insert(0, f"Since jax {rule.since}.")
-    if not rule.enabled:
-        facts.append(f"Off by default: `--extend-select {rule.code}`.")
     if rule.url:
         facts.append(f"See <{rule.url}>.")
     documentation = (inspect.getdoc(rule) or "").strip()
@@ -81,13 +79,12 @@ def index_page(rules: Sequence[Rule]) -> str:
         "",
         "`remat-migrate rules --write FOLDER` writes these pages, with those of your own rules.",
         "",
-        "| rule | finds | fix | by default |",
-        "|---|---|---|---|",
+        "| rule | finds | fix |",
+        "|---|---|---|",
     ]
     for rule in rules:
         lines.append(
             f"| [{rule.code}]({page_name(rule)}) {rule.name} | {_finds(rule)} | {fix_kind(rule)} |"
-            f" {'on' if rule.enabled else 'off'} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -37,14 +37,13 @@ def unmarked(markdown: str, screen: Screen) -> Iterator[str]:
 
 
 def table(rules: Sequence[Rule], screen: Screen) -> Iterator[str]:
-    """Yield a line for each rule: code, name, the safety of its fixes, and whether it is off."""
+    """Yield a line for each rule: code, name, and the safety of its fixes."""
     name = max((len(rule.name) for rule in rules), default=0)
     kind = max((len(_kind(rule)) for rule in rules), default=0)
     for rule in rules:
-        off = "" if rule.enabled else "off by default"
         safety = screen.paint(f"{_kind(rule):<{kind}}", *_STYLES.get(_kind(rule)[:4], ()))
         code = screen.paint(rule.code, "bold")
-        yield f"{code}  {rule.name:<{name}}  {safety}  {off}".rstrip()
+        yield f"{code}  {rule.name:<{name}}  {safety}".rstrip()
 
 
 _STYLES = {"safe": ("green",), "unsa": ("yellow", "bold")}

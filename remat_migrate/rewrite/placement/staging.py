@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
+from ...analysis.placement.nested_checkpoints import only_checkpoint
 from ...analysis.values.callees import layers, targets_of, underlying
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
 from ..arguments.traced_arguments import LAYERS
@@ -109,7 +110,7 @@ class _Search:
             bodies = project.values(module, body)
             if not light and not any(self._runs_heavy(v) for v in bodies):
                 return None
-            done = any(_is_done(v) for v in bodies)
+            done = any(_is_done(project, v) for v in bodies)
             return Stage(module, function, call, body, True, None, done, ())
         callees = [t.function for v in values for t in targets_of(project.evaluator, v)]
         for value in values:
@@ -121,7 +122,7 @@ class _Search:
             self.is_heavy(c) or (light and _computes(project, c)) for c in callees
         ):
             return None
-        done = any(_is_done(v) for v in values)
+        done = any(_is_done(project, v) for v in values)
         flax = _flax_class(project, values)
         return Stage(module, function, call, None, looped, flax, done, tuple(callees))
 
@@ -163,12 +164,15 @@ def _computes(project: Project, function: Function) -> bool:
     )
 
 
-def _is_done(value: Value) -> bool:
+def _is_done(project: Project, value: Value) -> bool:
+    """Return whether a value is a checkpoint, or only calls one."""
     found = list(layers(value))
     if any(isinstance(layer, Applied) for layer in found):
         return True
     last = found[-1]
-    return isinstance(last, Instance) and _is_done(last.cls)
+    if isinstance(last, Instance):
+        return _is_done(project, last.cls)
+    return only_checkpoint(project, last) is not None
 
 
 def _flax_class(project: Project, values: frozenset[Value]) -> Class | None:

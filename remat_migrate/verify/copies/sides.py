@@ -52,7 +52,6 @@ class Task:
             run if what they use is not exercised alone.
         is_partial: whether other code, such as files that were not linted, may be in the old API
             and keeps its old meaning.
-        is_same: whether both states are the same code, run without and with a JAX flag.
     """
 
     before: State
@@ -64,7 +63,6 @@ class Task:
     unfinished: tuple[tuple[Path, int, int], ...] = ()
     callers: tuple[tuple[Unit, ...], ...] = ()
     is_partial: bool = False
-    is_same: bool = False
 
     @property
     def all_units(self) -> tuple[Unit, ...]:
@@ -145,12 +143,8 @@ class Sides:
         if options.baseline_python:
             self.ported = self._worker(replace(shimmed, python=self.task.python), "ported")
             self.before = self._worker(replace(shimmed, shim=shim_table("none")), "baseline")
-        elif self.task.is_same:
-            side = replace(shimmed, shim=shim_table("none"), flags=self.flags(on=False))
-            self.before = self._worker(side, "without")
-        flags = self.flags(on=True)
-        side = replace(self._side(self.task.python, self.new, self.shim_after), flags=flags)
-        self.after = self._worker(side, "migrated")
+        migrated = self._side(self.task.python, self.new, self.shim_after)
+        self.after = self._worker(migrated, "migrated")
         for worker in dict.fromkeys((self.after, self.before)):
             self.pool.submit(worker.start)
 
@@ -169,11 +163,6 @@ class Sides:
         """The shim's table for the new state."""
         leftover = [(str(self.new.at(p)), a, b) for p, a, b in self.task.unfinished]
         return shim_table("refused" if self.task.is_partial else "none", leftover)
-
-    def flags(self, *, on: bool) -> dict[str, bool]:
-        """Return the JAX configuration of one side: the flag `options.under` on or off."""
-        under = self.task.options.under
-        return {under: on} if under and (on or self.task.is_same) else {}
 
     def _side(self, python: Path, workspace: Workspace, shim: str) -> Side:
         return Side(

@@ -202,14 +202,9 @@ def users(
     paths: Iterable[Path],
     import_names: ImportNames,
     texts: Texts = _ON_DISK,
-    *,
-    of_jax: bool = False,
 ) -> Iterator[Unit]:
-    """Yield the units of some files that read a name or attribute among `names`.
-
-    With `of_jax`, attributes of JAX's modules count, too: `jax.checkpoint`.
-    """
-    for path, name, line in _mentioning(names, paths, texts, of_jax=of_jax):
+    """Yield the units of some files that read a name or attribute among `names`."""
+    for path, name, line in _mentioning(names, paths, texts):
         yield _unit(path, name, line, import_names)
 
 
@@ -228,14 +223,13 @@ def called_names(qualnames: Iterable[str]) -> Iterator[str]:
 
 
 def _mentioning(
-    names: Set[str], paths: Iterable[Path], texts: Texts = _ON_DISK, *, of_jax: bool = False
+    names: Set[str], paths: Iterable[Path], texts: Texts = _ON_DISK
 ) -> Iterator[tuple[Path, str, int]]:
     any_name = b"|".join(re.escape(name.encode()) for name in sorted(names))
     prefilter = re.compile(rb"\b(?:" + any_name + rb")\b")
     for path in paths if names else ():
         found = _outline_of(path, prefilter, texts)
-        bindings = {} if of_jax else found.bindings
-        libraries = {name for name, pieces in bindings.items() if _is_of_jax(pieces)}
+        libraries = {name for name, pieces in found.bindings.items() if _is_of_jax(pieces)}
         for name, pieces in found.units.items():
             if any(_reads(piece, names, libraries) for piece in pieces):
                 yield path, name, pieces[-1].line
