@@ -19,7 +19,7 @@ from pathlib import Path
 
 from kill_faults import Event
 
-_ENTRY = re.compile(r"[0-9]{6,}-[0-9a-f]+(\.open)?\.json")
+_ENTRY = re.compile(r"[0-9]{6,}-[0-9a-f-]+(\.open)?\.json")
 # Name changes: from one path to another, or to nothing.
 _Names = Mapping[Path, int | None]
 

@@ -22,6 +22,7 @@ import remat_migrate
 import remat_migrate.engine.check
 from remat_migrate.cache import entry, file_states, folder, key, slot
 from remat_migrate.report.outputs import FORMATS
+from remat_migrate.text import private_folders
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="owners, modes and links")
 
@@ -437,7 +438,7 @@ class TestStale:
         # is kept.
         others = {"verify", "measure", "plan", "sweep", "lsp", "cache"}
         # A progress bar is not kept; nothing is beside a job's summary; each run lists its files.
-        others |= {"progress_bar.py", "github.py", "listing.py"}
+        others |= {"progress_bar.py", "github.py", "listing.py", "private_folders.py"}
         read = set()
         for file in package.rglob("*.py"):
             text = file.read_text()
@@ -788,7 +789,7 @@ class TestFolder:
         cli(project, "src")
         [kept] = entries(cache)
         assert kept.stat().st_size < 10**6
-        monkeypatch.setattr(folder, "MAX_BYTES", 10)
+        monkeypatch.setattr(private_folders, "MAX_BYTES", 10)
         kept.unlink()
         cli(project, "src")
         assert entries(cache) == []

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from support import cli, read_files, write_files
 from remat_migrate.analysis import Module, Project
 from remat_migrate.engine import run
 from remat_migrate.engine.check import fix_in_memory
+from remat_migrate.engine.journal_entries import entry_files, load, open_journal, store
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Finding, Fix, Rule, Safety
 from remat_migrate.text import Edit, Span
@@ -182,13 +184,13 @@ class TestFix:
         before = read_files(project)
         cli(project, "--fix", "src")
         fixed = read_files(project)
-        (entry,) = (project / ".remat_migrate/journal").glob("*.json")
-        content = json.loads(entry.read_text())
-        untouched = {**content["files"][0], "path": "src/same.py"}
-        content["files"].append(untouched)
+        (name,) = entry_files(project)
+        with open_journal(project) as journal:
+            entry = load(name, journal)
+            untouched = replace(entry.files[0], path=project / "src/same.py")
+            store(replace(entry, files=(*entry.files, untouched)), journal, "")
+            journal.remove(name)
         write_files(project, {"src/same.py": before["src/old.py"]})
-        entry.with_name(entry.name.replace(".json", ".open.json")).write_text(json.dumps(content))
-        entry.unlink()
         ran = cli(project, "--fix", "src/old.py")
         assert ran.err.startswith("note: restored src/old.py: a run was killed")
         assert (project / "src/old.py").read_bytes() == fixed["src/old.py"]

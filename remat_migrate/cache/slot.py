@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from ..discovery.roots import repository
 from ..discovery.survey import Survey
 from ..errors import SourceError
+from ..text.private_folders import PrivateFolder, open_private
 from ..text.source_file import check_text
 from .entry import VERSION, Entry, dump, load
 from .file_states import content, content_hash, exists, hash_of, states_of
-from .folder import CacheFolder, cache_folder, open_cache
+from .folder import cache_folder, store_entry
 from .key import code_files, key_of
 from .record import Outcome, Record
 
@@ -47,7 +48,7 @@ def find_slot(
     place = cache_folder()
     if place is None:
         return None
-    with open_cache(place, outside=repository(about.settings.root)) as folder:
+    with open_private(place, outside=repository(about.settings.root)) as folder:
         if folder is None:
             return None
         key = key_of(command, parameters, about)
@@ -87,7 +88,7 @@ class CacheSlot:
         self._states = states_of(named, self._moment)
         self._hashes: dict[str, str | None] = {}
 
-    def look_up(self, folder: CacheFolder) -> None:
+    def look_up(self, folder: PrivateFolder) -> None:
         """Look up the outcome in a folder."""
         entry = self._find(folder)
         if entry is not None:
@@ -106,11 +107,11 @@ class CacheSlot:
         place = cache_folder()
         if entry is None or place is None:
             return
-        with open_cache(place, outside=self._outside) as folder:
+        with open_private(place, outside=self._outside) as folder:
             if folder is not None:
-                folder.write(self._name, dump(entry))
+                store_entry(folder, self._name, dump(entry))
 
-    def _find(self, folder: CacheFolder) -> Entry | None:
+    def _find(self, folder: PrivateFolder) -> Entry | None:
         """Return the stored entry if everything that it depends on is unchanged."""
         data = folder.read(self._name)
         entry = load(data) if data is not None else None

@@ -1,7 +1,10 @@
 """The entries of the undo journal on disk.
 
-An entry is `.remat_migrate/journal/NUMBER.json`. While its files are being written it is named
-`NUMBER.open.json`: an open entry found under the project lock is that of a killed run.
+An entry is `.remat_migrate/journal/NUMBER-RANDOM-SIGNATURE.json`. While its files are being written
+its name ends with `.open.json`: an open entry found under the project lock is that of a killed run.
+
+A repository can carry a journal, too. Therefore names and contents are signed with a key that only
+the user has, outside of the project, and entries that the user's runs did not sign are ignored.
 """
 
 from __future__ import annotations
@@ -12,18 +15,23 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ..discovery.roots import foreign_part
+from ..discovery.roots import repository
 from ..errors import ApplyError
 from ..text.folders import Folder, open_folder
+from ..text.private_folders import open_private, user_folder
 
 FOLDER = ".remat_migrate"
 KEPT_ENTRIES = 10
-_VERSION = 1
-# A small compressed file can unpack to more than fits into memory.
-_MAX_FILE_BYTES = 2**30
-_ENTRY = re.compile(r"([0-9]{6,}-[0-9a-f]+)(\.open)?\.json")
+# Signed, so that an entry of another version is none.
+_VERSION = "1"
+_ENTRY = re.compile(r"(([0-9]{6,}-[0-9a-f]{8})-([0-9a-f]{32}))(\.open)?\.json")
 _OPEN = ".open.json"
+_KEY = "journal-key"
+_KEY_BYTES = 32
+# Signs the entries of a run that has no place for a key; nothing can undo it.
+_LOST_KEY = os.urandom(_KEY_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +101,11 @@ def entries_in(journal: Folder) -> list[str]:
         ApplyError: the journal folder cannot be listed.
     """
     try:
-        return sorted(filter(_ENTRY.fullmatch, journal.names()))
+        found = list(filter(None, map(_ENTRY.fullmatch, journal.names())))
     except OSError as error:
         raise journal_error(journal.path, "cannot be listed", error) from error
+    key = _key(root_of(journal)) if found else b""
+    return sorted(one[0] for one in found if one[3] == _signature(key, one[2]))
 
 
 def open_entries(names: Sequence[str]) -> list[str]:
@@ -107,12 +117,37 @@ def next_id(journal: Folder) -> str:
     """Return the id of a new entry."""
     entries = entries_in(journal)
     last = int(entries[-1].partition("-")[0]) if entries else 0
-    return f"{last + 1:06}-{os.urandom(4).hex()}"
+    name = f"{last + 1:06}-{os.urandom(4).hex()}"
+    return f"{name}-{_signature(_key(root_of(journal)), name)}"
 
 
 def temporary_of(path: Path, entry_id: str) -> str:
     """Return the temporary file for replacing `path`, short even if the file name is not."""
     return f".remat-{entry_id}-{sha256(os.fsencode(path.name))[:16]}.tmp"
+
+
+# -- signing
+
+
+def _key(root: Path) -> bytes:
+    """Return the user's key for journals, which is created when it is needed first."""
+    place = user_folder("XDG_STATE_HOME", ".local/state", "Library/Application Support")
+    if place is not None:
+        with open_private(place, outside=repository(root)) as folder:
+            if folder is not None:
+                key = folder.read(_KEY) or b""
+                if len(key) != _KEY_BYTES and folder.write(_KEY, os.urandom(_KEY_BYTES)):
+                    key = folder.read(_KEY) or b""
+                if len(key) == _KEY_BYTES:
+                    return key
+    return _LOST_KEY
+
+
+def _signature(key: bytes, *parts: str) -> str:
+    import hmac
+
+    data = "\n".join((_VERSION, *parts)).encode()
+    return hmac.digest(key, data, "sha256").hex()[:32]
 
 
 # -- writing
@@ -131,13 +166,13 @@ def store(entry: JournalEntry, journal: Folder, consequence: str) -> None:
     """
     import json
 
-    text = json.dumps(
-        {
-            "version": _VERSION,
-            "created": entry.created,
-            "files": [_to_json(saved, root_of(journal)) for saved in entry.files],
-        }
-    )
+    root = root_of(journal)
+    content = {
+        "created": entry.created,
+        "files": [_to_json(saved, root) for saved in entry.files],
+    }
+    signature = _signature(_key(root), entry.id, json.dumps(content))
+    text = json.dumps({**content, "signature": signature})
     try:
         temporary = f"{entry.id}.tmp"
         journal.discard(temporary)
@@ -221,55 +256,31 @@ def load(name: str, journal: Folder) -> JournalEntry:
         ApplyError: the file cannot be read or is damaged.
     """
     import json
-    import zlib
 
-    path = journal.path / name
+    path, root = journal.path / name, root_of(journal)
+    match = _ENTRY.fullmatch(name)
+    assert match is not None
     try:
-        data = journal.read(name)
+        content = json.loads(journal.read(name))
+        signature = content.pop("signature")
+        if signature != _signature(_key(root), match[1], json.dumps(content)):
+            raise ValueError("its signature is wrong")
     except OSError as error:
         raise journal_error(path, "cannot read this journal entry", error) from error
-    try:
-        content = json.loads(data)
-        if content["version"] != _VERSION:
-            raise ApplyError(
-                f"{path}: written by another version of remat-migrate; undo with that version"
-            )
-        files = tuple(_from_json(item, root_of(journal)) for item in content["files"])
-        match = _ENTRY.fullmatch(name)
-        assert match is not None
-        return JournalEntry(match[1], ascii(content["created"]).strip("'"), files)
-    except (ValueError, KeyError, TypeError, RecursionError, zlib.error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ApplyError(
             f"{path}: this journal entry is damaged ({error}); delete it to continue"
         ) from error
+    files = tuple(_from_json(item, root) for item in content["files"])
+    return JournalEntry(match[1], content["created"], files)
 
 
-def _from_json(item: dict[str, object], root: Path) -> SavedFile:
+def _from_json(item: dict[str, Any], root: Path) -> SavedFile:
     import base64
     import zlib
 
-    match item:
-        case {
-            "path": str(name),
-            "old": str(old),
-            "new_sha256": str(new_sha256),
-            "mode": int(mode),
-            "group": int(group),
-        }:
-            path = Path(os.path.normpath(root / name))
-            if path == root or not path.is_relative_to(root):
-                raise ValueError(f"{name!r} is outside {root}")
-            # A forged entry must not plant code that git or an environment runs.
-            if part := foreign_part(path, root):
-                raise ValueError(f"{name!r} is in {part}, which is not part of the project")
-            if mode & ~0o7777 or "\0" in name:
-                raise ValueError(f"the mode of {name!r} is invalid")
-            unpacking = zlib.decompressobj()
-            data = unpacking.decompress(base64.b64decode(old, validate=True), _MAX_FILE_BYTES)
-            if not unpacking.eof:
-                raise ValueError(f"the content of {name!r} is truncated or too large")
-            return SavedFile(path, data, new_sha256, mode & 0o777, group)
-    raise ValueError("the data of a file is incomplete")
+    old = zlib.decompress(base64.b64decode(item["old"]))
+    return SavedFile(root / item["path"], old, item["new_sha256"], item["mode"], item["group"])
 
 
 # -- shared

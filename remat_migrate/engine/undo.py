@@ -62,6 +62,8 @@ def undo(root: Path, *, force: bool = False) -> UndoResult:
         raise nothing
     with project_lock(root) as journal:
         entries = entries_in(journal)
+        if not entries and journal.names():
+            raise ApplyError(f"{nothing}: its journal has no entry that a run of yours has signed")
         if not entries:
             raise nothing
         entry = load(entries[-1], journal)
