@@ -36,6 +36,7 @@ _SET = re.compile(rb"concrete\s*=\s*(?:True|False)\b")
 _OPTION = re.compile(rb"\bconcrete\s*=[^=]|['\"]concrete['\"]\s*:")
 _SPREAD = rb"\b(?:%s)\([^()]*\*\*\s*\w+\s*,?\s*\)"
 
+
 # `def remat(*args, **kwargs)`
 _FORWARDS_ALL = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 
@@ -111,7 +112,8 @@ def load_project(
             if places and (path.suffix != ".json" or any(flag in places for flag in FLAGS)):
                 project.texts[path] = files.read(path, data, python=False)
         except SourceError as error:
-            project.errors.append(error)
+            if path.suffix != ".json":  # it holds data rather than settings
+                project.errors.append(error)
     known = {error.path for error in project.errors}
     project.errors += [e for path, e in (refused or {}).items() if path not in known]
     return project
