@@ -227,14 +227,14 @@ def test_nothing_to_fix_loads_no_libcst(tmp_path):
     module = shutil.copy(ROOT / "fixtures/behaviour/untouched/already_new.py", tmp_path)
     loaded, printed = loaded_by("check", "--no-cache", str(module))
     assert "RMT" not in printed
-    assert loaded.isdisjoint({*NEVER_IN_ANALYSIS, "libcst", "tree_sitter"})
+    assert loaded.isdisjoint({*NEVER_IN_ANALYSIS, "libcst"})
 
 
 def test_a_fix_of_comments_loads_no_libcst(tmp_path):
     (tmp_path / "model.py").write_text("import jax\n\nf = jax.checkpoint(g)  # noqa: RMT101\n")
     loaded, printed = loaded_by("check", "--no-cache", "--diff", str(tmp_path))
     assert "+f = jax.checkpoint(g)\n" in printed
-    assert loaded.isdisjoint({*NEVER_IN_ANALYSIS, "libcst", "tree_sitter"})
+    assert loaded.isdisjoint({*NEVER_IN_ANALYSIS, "libcst"})
 
 
 def test_help_loads_almost_nothing():
@@ -244,7 +244,6 @@ def test_help_loads_almost_nothing():
         {
             *NEVER_IN_ANALYSIS,
             "libcst",
-            "tree_sitter",
             "remat_migrate.analysis",
             "remat_migrate.engine.analyse",
         }

@@ -60,7 +60,7 @@ def test_format(folder: Path) -> None:
 
 def test_known_findings_are_hidden(folder: Path) -> None:
     ran = compared(folder)
-    assert (ran.code, ran.out, ran.err) == (0, "No findings in 2 files.  (3 known)\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, "No findings in 4 files.  (3 known)\n", "")
     ran = cli(folder, "report", "--baseline", "known.json", "--output-format", "json")
     assert ran.code == 0
     assert json.loads(ran.out)["summary"]["known"] == 3
@@ -97,13 +97,13 @@ def test_identical_findings_are_counted(folder: Path) -> None:
     assert [e["count"] for e in entries(folder)] == [3, 1, 1]
     write_files(folder, {"src/a.py": ONE.replace(body, body * 2)})
     ran = compared(folder)
-    assert (ran.code, last(ran)) == (0, "No findings in 2 files.  (4 known, 1 stale)")
+    assert (ran.code, last(ran)) == (0, "No findings in 4 files.  (4 known, 1 stale)")
 
 
 def test_stale_entries_are_listed_and_dropped_when_rewriting(folder: Path) -> None:
     write_files(folder, {"src/b.py": ONE})
     ran = compared(folder)
-    assert (ran.code, last(ran)) == (0, "No findings in 2 files.  (2 known, 1 stale)")
+    assert (ran.code, last(ran)) == (0, "No findings in 4 files.  (2 known, 1 stale)")
     assert ran.err == (
         "note: 1 finding of known.json is gone; --write-baseline known.json removes it\n"
         "  src/b.py: RMT101 in h: return jax.checkpoint(g, concrete=True)(x)\n"
@@ -240,7 +240,7 @@ def test_fixes_are_applied_before_writing(folder: Path) -> None:
 def test_the_baseline_setting(folder: Path) -> None:
     write_files(folder, {"pyproject.toml": '[tool.remat-migrate]\nbaseline = "known.json"\n'})
     assert load_settings(folder, folder).baseline == folder / "known.json"
-    for start, number in ((folder, 3), (folder / "src", 2)):
+    for start, number in ((folder, 5), (folder / "src", 2)):
         ran = cli(start, "--output-format", "concise")
         assert (ran.code, last(ran)) == (0, f"No findings in {number} files.  (3 known)")
     ran = cli(folder, "--no-baseline", "--output-format", "concise")
@@ -352,7 +352,7 @@ def test_entries_duplicated_by_a_merge_count_once(folder: Path) -> None:
     document = json.loads((folder / "known.json").read_text())
     document["findings"] += document["findings"]
     (folder / "known.json").write_text(json.dumps(document))
-    assert last(compared(folder)) == "No findings in 2 files.  (3 known)"
+    assert last(compared(folder)) == "No findings in 4 files.  (3 known)"
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_suppressed_findings_are_not_known(folder: Path) -> None:
     assert "RMT001" in ran.out
     assert last(ran) == "Found 1 in 1 file: 1 fixable.  (1 suppressed, 2 known, 1 stale)"
     cli(folder, "--write-baseline", "known.json")
-    assert last(compared(folder)) == "No findings in 3 files.  (1 suppressed, 3 known)"
+    assert last(compared(folder)) == "No findings in 5 files.  (1 suppressed, 3 known)"
 
 
 def notebook(*cells: str) -> str:

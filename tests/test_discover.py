@@ -61,8 +61,10 @@ def test_python_files_and_text_formats(folder: Path) -> None:
         "prod.env",
         ".env.local",
         ".envrc",
+        "tox.ini",
+        "x.json",
     }
-    others = {"README.md", "notes.txt", "data.bin", "script", "a.pyc", "x.json"}
+    others = {"README.md", "notes.txt", "data.bin", "script", "a.pyc", "x.csv"}
     write(folder, {"a.py", "pkg/b.py", *texts, *others})
     targets = discovered([folder], folder)
     assert targets.python == (folder / "a.py", folder / "pkg/b.py")

@@ -36,6 +36,7 @@ _SET = re.compile(rb"concrete\s*=\s*(?:True|False)\b")
 _OPTION = re.compile(rb"\bconcrete\s*=[^=]|['\"]concrete['\"]\s*:")
 _SPREAD = rb"\b(?:%s)\([^()]*\*\*\s*\w+\s*,?\s*\)"
 
+
 # `def remat(*args, **kwargs)`
 _FORWARDS_ALL = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 
@@ -43,13 +44,7 @@ _FLAGS = frozenset(flag.decode() for flag in FLAGS)
 
 
 # A file that is not Python can set a flag or suppress a finding only with one of these.
-TEXT_WORDS = (
-    b"jax_new_checkpoint",
-    b"JAX_NEW_CHECKPOINT",
-    b"jax_remat_barrier",
-    b"JAX_REMAT_BARRIER",
-    b"RMT",
-)
+TEXT_WORDS = (*FLAGS, b"RMT")
 
 
 def load_project(
@@ -112,11 +107,13 @@ def load_project(
     search = WordSearch(TEXT_WORDS)
     for path in texts:
         try:
-            data = files.data(path)
-            if search.places(data):
+            data, places = files.searched(path, search)
+            # JSON has no comments that suppress findings.
+            if places and (path.suffix != ".json" or any(flag in places for flag in FLAGS)):
                 project.texts[path] = files.read(path, data, python=False)
         except SourceError as error:
-            project.errors.append(error)
+            if path.suffix != ".json":  # it holds data rather than settings
+                project.errors.append(error)
     known = {error.path for error in project.errors}
     project.errors += [e for path, e in (refused or {}).items() if path not in known]
     return project

@@ -100,6 +100,9 @@ class Statements:
         if isinstance(node, cst.SimpleStatementSuite):
             return node.with_changes(body=[cst.Pass()])
         assert isinstance(node, cst.IndentedBlock)
+        if any(isinstance(statement, ast.Pass) for statement in block):
+            body, tail = self.items(block, node.body)
+            return node.with_changes(body=body, footer=[*tail, *node.footer])
         lines = [line for item in node.body for line in comment_lines(item)]
         line = cst.SimpleStatementLine([cst.Pass()])
         return node.with_changes(body=[line], footer=[*lines, *node.footer])
@@ -183,8 +186,6 @@ class Statements:
     def _remains(self, statement: ast.stmt, node: Statement) -> Lines:
         """Return the lines that a removed statement leaves: those above it, and its comments."""
         lines = list(node.leading_lines)
-        if statement in self.marks.dead:
-            return lines[: next((i for i, line in enumerate(lines) if line.comment), len(lines))]
         if statement in self.marks.suites:
             return lines
         return [*lines, *own_lines(comments_in(node.with_changes(leading_lines=[])))]

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from ..errors import SourceError
 from ..text.source_file import may_be_notebook, read_bytes
 
 _PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
-_TEXT_SUFFIXES = (".sh", ".bash", ".yaml", ".yml", ".toml", ".mk", ".env")
-_TEXT_NAMES = frozenset({"Makefile", "makefile", "GNUmakefile", ".envrc"})
-_TEXT_PREFIXES = ("Dockerfile", "Containerfile", ".env.")
-_TEXT_EXTENSIONS = (".dockerfile", ".containerfile")
+# The text formats in which JAX flags are set, by the ends, the starts, and all of a file name.
+_SUFFIXES = {
+    **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch", ".envrc"), "shell"),
+    **dict.fromkeys((".yaml", ".yml"), "yaml"),
+    **dict.fromkeys((".ini", ".cfg"), "ini"),
+    **dict.fromkeys((".dockerfile", ".containerfile"), "docker"),
+    ".toml": "toml",
+    ".json": "json",
+    ".mk": "make",
+    ".env": "env",
+}
+_PREFIXES = {"Dockerfile": "docker", "Containerfile": "docker", ".env.": "env"}
+_NAMES = dict.fromkeys(("Makefile", "makefile", "GNUmakefile"), "make")
+_ENDS = tuple(_SUFFIXES)
+_STARTS = (*_PREFIXES, *_NAMES)
+_SHELL = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
 
 
 def is_python(path: Path, data: bytes | None = None) -> bool:
@@ -59,12 +72,18 @@ def has_python_suffix(file: str) -> bool:
 
 def is_text_name(name: str) -> bool:
     """Return whether a file name is that of a text format in which JAX flags are set."""
-    return (
-        name.endswith(_TEXT_SUFFIXES)
-        or name.startswith(_TEXT_PREFIXES)
-        or name in _TEXT_NAMES
-        or name.lower().endswith(_TEXT_EXTENSIONS)
-    )
+    return (name.lower().endswith(_ENDS) or name.startswith(_STARTS)) and text_kind(name) != ""
+
+
+def text_kind(name: str, head: str = "") -> str:
+    """Return the format of a text file by its name, or of a script by its first line; else ""."""
+    if name in _NAMES:
+        return _NAMES[name]
+    for start, kind in _PREFIXES.items():
+        if name.startswith(start):
+            return kind
+    suffix = name[name.rfind(".") :].lower() if "." in name else ""
+    return _SUFFIXES.get(suffix) or ("shell" if _SHELL.match(head) else "")
 
 
 def is_checked_name(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Recognises JAX's configuration, environments, and the name of the flag."""
+"""Recognizes JAX's configuration, environments, and the name of the flag."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from ...formats.setting import Setting
+from ...formats import NAME, OPTION, VARIABLE
 from ..names.mentions import last_name
 from ..names.module import Module
 from ..project import Project
-from ..values.values import Constant, Container, Function, Instance, Parameter, Result
+from ..values.values import Constant, Function, Parameter, Result
 
-SETTING = Setting("JAX_NEW_CHECKPOINT", "jax_new_checkpoint")
+NAMES = (OPTION, VARIABLE)
 # Why `--jax_new_checkpoint` stays if the project has an option of that name.
 OWN_OPTION = "the project defines its own option with this name"
 
@@ -24,7 +24,6 @@ _CONFIG = re.compile(
 _ENVIRONMENT_NAME = re.compile(
     r"(?i)_*((\w*_)?(env|environ|environment)s?(_?vars?|_variables)?|passenv)"
 )
-_CONFIG_NAME = re.compile(r"(?i)_*(\w*_)?(config|flags)")
 _COPIES = frozenset({"dict", "copy", "deepcopy", "OrderedDict", "ChainMap"})
 _DEFINES = re.compile(
     r"add_argument|add_option|option|Option|DEFINE_\w+|define_bool_state|bool_state"
@@ -34,33 +33,22 @@ Owner = Literal["config", "other", "unknown"]
 
 
 class Names:
-    """Recognises names in one module; `assumed` gives names a value while a loop is examined."""
+    """Recognizes names in one module."""
 
     def __init__(self, module: Module, project: Project) -> None:
         self.module = module
         self.project = project
-        self.assumed: dict[ast.expr, str] = {}
         self._constants = _constant_names(module, project)
 
     def key(self, node: ast.expr | None) -> str:
         """Return the name of the flag or the variable if an expression is that string; else ""."""
-        value = self.text(node)
-        return value if value in (SETTING.option, SETTING.variable) else ""
-
-    def text(self, node: ast.expr | None) -> str:
-        """Return the string that an expression is, if it mentions the flag; else ""."""
-        if node is None:
-            return ""
-        if node in self.assumed:
-            return self.assumed[node]
         if isinstance(node, ast.Constant):
-            return node.value if isinstance(node.value, str) else ""
-        if last_name(node) not in self._constants:
+            return node.value if node.value in NAMES else ""
+        if node is None or last_name(node) not in self._constants:
             return ""
-        values = self.project.values(self.module, node)
-        match list(values):
-            case [Constant(str(value))]:
-                return value
+        match list(self.project.values(self.module, node)):
+            case [Constant(value)] if value in NAMES:
+                return str(value)
         return ""
 
     def config(self, node: ast.expr) -> Owner:
@@ -77,10 +65,6 @@ class Names:
         if values and not any(isinstance(v, Parameter | Result) for v in values):
             return "other"
         return "unknown"
-
-    def looks_like_config(self, node: ast.expr) -> bool:
-        """Return whether an expression has a name typical of a configuration."""
-        return _CONFIG_NAME.fullmatch(last_name(node)) is not None
 
     def function(self, node: ast.expr) -> frozenset[str]:
         """Return the qualified names of a callee; configuration methods as `jax.config.NAME`."""
@@ -111,34 +95,17 @@ class Names:
                 return any(k is None and self.environment(v, depth + 1) for k, v in pairs)
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
                 return self.environment(left, depth + 1) or self.environment(right, depth + 1)
-            case ast.BoolOp(values=parts):
-                return any(self.environment(part, depth + 1) for part in parts)
-            case ast.IfExp(body=body, orelse=orelse):
-                return self.environment(body, depth + 1) and self.environment(orelse, depth + 1)
-            case ast.Name(id=name):
-                return self._bound_to_environment(node, depth) or is_environment_name(name)
-            case ast.Attribute(attr=name):
+            case ast.Name(id=name) | ast.Attribute(attr=name):
                 return is_environment_name(name)
         return False
 
-    def _bound_to_environment(self, node: ast.Name, depth: int) -> bool:
-        bindings = self.module.reaching(node)
-        return bool(bindings) and all(
-            b.kind == "assign" and not b.path and b.value and self.environment(b.value, depth + 1)
-            for b in bindings
+    def takes_anything(self, callee: ast.expr, name: str) -> bool:
+        """Return whether a function may take a keyword other than as one of its parameters."""
+        return not any(
+            isinstance(value, Function)
+            and any(a.arg == name for a in (*value.node.args.args, *value.node.args.kwonlyargs))
+            for value in self.project.values(self.module, callee)
         )
-
-    def takes_anything(self, callee: ast.expr, name: str) -> bool | None:
-        """Return whether a project function takes a keyword in its `**kwargs`; None if unknown."""
-        for value in self.project.values(self.module, callee):
-            if isinstance(value, Function):
-                arguments = value.node.args
-                named = [a.arg for a in (*arguments.args, *arguments.kwonlyargs)]
-                return name not in named and arguments.kwarg is not None
-            if not isinstance(value, Container | Instance):
-                continue
-            return False
-        return None
 
 
 def is_environment_name(name: str) -> bool:
@@ -150,7 +117,7 @@ def defines_own_option(project: Project) -> bool:
     """Return whether the project defines its own option with the flag's name."""
     return any(
         _defines(node)
-        for module in project.mentioning((SETTING.option, SETTING.variable, "jax-new-checkpoint"))
+        for module in project.mentioning((*NAMES, "jax-new-checkpoint"))
         for node in module.nodes
         if isinstance(node, ast.Call)
     )
@@ -160,31 +127,29 @@ def _defines(call: ast.Call) -> bool:
     if not _DEFINES.fullmatch(last_name(call.func)):
         return False
     words = [a.value for a in call.args if isinstance(a, ast.Constant)]
-    return any(
-        isinstance(w, str) and w.strip("-").replace("-", "_") == SETTING.option for w in words
-    )
+    return any(isinstance(w, str) and w.strip("-").replace("-", "_") == OPTION for w in words)
 
 
 def may_use_flag(module: Module, project: Project) -> bool:
     """Return whether a module mentions the flag or another module's constant with its name."""
     text = module.source.text
-    return SETTING.occurs(text) or any(
+    return NAME.search(text) is not None or any(
         re.search(rf"\b{re.escape(name)}\b", text) for name in project.once(_exported)
     )
 
 
 def _exported(project: Project) -> frozenset[str]:
-    """Return the module-level names of parsed modules whose value mentions the flag."""
+    """Return the module-level names of parsed modules whose value is the name of the flag."""
     return frozenset(
         name
         for module in project.parsed
-        if SETTING.occurs(module.source.text)
+        if NAME.search(module.source.text)
         for name in _assigned(module.tree.body)
     )
 
 
 def _constant_names(module: Module, project: Project) -> frozenset[str]:
-    """Return the names and attributes in a module that may be a string that mentions the flag."""
+    """Return the names and attributes in a module that may be the name of the flag."""
     found = {*_assigned(module.nodes), *project.once(_exported)}
     for node in module.nodes:
         if isinstance(node, ast.alias) and node.name in found and node.asname:
@@ -195,23 +160,11 @@ def _constant_names(module: Module, project: Project) -> frozenset[str]:
 def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
     for node in nodes:
         match node:
-            case ast.Assign(targets=targets, value=value):
-                pass
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                targets = [target]
-            case ast.NamedExpr(target=target, value=value):
-                targets = [target]
-            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                targets = [target]
+            case ast.Assign(targets=targets, value=ast.Constant(value=value)):
+                names = targets
+            case ast.AnnAssign(target=target, value=ast.Constant(value=value)):
+                names = [target]
             case _:
                 continue
-        if any(
-            isinstance(n, ast.Constant) and isinstance(n.value, str) and SETTING.occurs(n.value)
-            for n in ast.walk(value)
-        ):
-            for target in targets:
-                for name in ast.walk(target):
-                    if isinstance(name, ast.Name):
-                        yield name.id
-                    elif isinstance(name, ast.Attribute):
-                        yield name.attr
+        if value in NAMES:
+            yield from filter(None, map(last_name, names))

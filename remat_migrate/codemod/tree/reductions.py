@@ -10,6 +10,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+# The indices of the changes that cause something.
+Causes = frozenset[int]
+
 _PURE_FUNCTIONS = frozenset(
     {
         "LooseVersion", "StrictVersion", "Version", "abs", "all", "any", "bool", "callable",
@@ -43,17 +46,15 @@ class Reduction:
         keep: expressions that are reduced to one of their parts: (whole, part).
         suites: statements that are reduced to one of their suites, `[]` for none: (statement,
             suite).
-        dead: statements that are never reached; their comments are removed with them.
     """
 
     remove: tuple[ast.AST, ...] = ()
     replace: tuple[tuple[ast.expr, str], ...] = ()
     keep: tuple[tuple[ast.expr, ast.expr], ...] = ()
     suites: tuple[tuple[ast.stmt, list[ast.stmt]], ...] = ()
-    dead: tuple[ast.stmt, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.remove or self.replace or self.keep or self.suites or self.dead)
+        return bool(self.remove or self.replace or self.keep or self.suites)
 
     def __or__(self, other: Reduction) -> Reduction:
         return Reduction(
@@ -61,7 +62,6 @@ class Reduction:
             self.replace + other.replace,
             self.keep + other.keep,
             self.suites + other.suites,
-            self.dead + other.dead,
         )
 
 

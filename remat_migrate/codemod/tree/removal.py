@@ -11,10 +11,9 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...text.replacements import Causes
 from ...text.tokens import layout_of
 from ..changes import File, Reduce
-from .reductions import Reduction
+from .reductions import Causes, Reduction
 from .suites import Marks, Verdicts, lost_nodes
 from .tree_index import index_of
 from .unused import Unused
@@ -38,7 +37,6 @@ def plan_removals(
     changes: Sequence[Reduction],
     *,
     is_used_elsewhere: Callable[[str], bool] = lambda name: False,
-    literals: frozenset[str] = frozenset(),
 ) -> list[Removal]:
     """Return the reductions of a Python file, grouped by what must be made together.
 
@@ -47,12 +45,10 @@ def plan_removals(
         changes: what is removed; an empty Reduction gives no Removal.
         is_used_elsewhere: whether another file may use a module-level name of this one; such an
             import is kept.
-        literals: strings; a name that only holds one of them is removed with its last use, like an
-            import.
     """
     if not any(changes):
         return []
-    marks = marks_of(file, changes, is_used_elsewhere, literals)
+    marks = marks_of(file, changes, is_used_elsewhere)
     groups = _groups(marks, Verdicts(marks, index_of(file.tree)), file.tree)
     return [Removal(g, (Reduce(file, file.tree, marks.of_causes(g)),)) for g in groups]
 
@@ -61,11 +57,10 @@ def marks_of(
     file: File,
     changes: Sequence[Reduction],
     is_used_elsewhere: Callable[[str], bool],
-    literals: frozenset[str] = frozenset(),
 ) -> Marks:
     """Return what reductions of a file remove, including imports that become unused."""
     marks = Marks.of(changes)
-    unused = Unused(layout_of(file.source), index_of(file.tree), is_used_elsewhere, literals)
+    unused = Unused(layout_of(file.source), index_of(file.tree), is_used_elsewhere)
     while unused.mark(marks):
         pass
     return marks

@@ -10,8 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ...text.replacements import Causes
-from .reductions import Reduction, is_pure
+from .reductions import Causes, Reduction, is_pure
 from .tree_index import TreeIndex, with_holders
 
 Reduced = tuple[list[ast.stmt], Causes]
@@ -26,7 +25,6 @@ class Marks:
     replaced: dict[ast.expr, tuple[str, Causes]] = field(default_factory=dict)
     kept: dict[ast.expr, tuple[ast.expr, Causes]] = field(default_factory=dict)
     suites: dict[ast.stmt, Reduced] = field(default_factory=dict)
-    dead: set[ast.AST] = field(default_factory=set)
 
     @classmethod
     def of(cls, changes: Sequence[Reduction]) -> Marks:
@@ -34,9 +32,8 @@ class Marks:
         marks = cls()
         for index, change in enumerate(changes):
             cause = frozenset((index,))
-            for node in (*change.remove, *change.dead):
+            for node in change.remove:
                 marks.remove(node, cause)
-            marks.dead.update(change.dead)
             for expression, text in change.replace:
                 before = marks.replaced.get(expression, (text, cause))
                 marks.replaced[expression] = (text, before[1] | cause)
@@ -55,7 +52,6 @@ class Marks:
             {node: found for node, found in self.replaced.items() if found[1] <= causes},
             {node: found for node, found in self.kept.items() if found[1] <= causes},
             {node: found for node, found in self.suites.items() if found[1] <= causes},
-            self.dead,
         )
 
     def __or__(self, other: Marks) -> Marks:
@@ -64,7 +60,6 @@ class Marks:
             self.replaced | other.replaced,
             self.kept | other.kept,
             self.suites | other.suites,
-            self.dead | other.dead,
         )
 
     def remove(self, node: ast.AST, causes: Causes) -> None:

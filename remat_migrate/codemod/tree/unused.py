@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ...text.replacements import Causes
 from ...text.tokens import Layout
+from .reductions import Causes
 from .suites import Marks, TryNode, Verdicts, lost_nodes
 from .tree_index import TreeIndex
 
@@ -35,7 +35,6 @@ class Unused:
         layout: the file.
         index: its tree.
         is_used_elsewhere: whether another file may use a module-level name of this one.
-        literals: strings; a name that is assigned nothing but one of them may go like an import.
     """
 
     def __init__(
@@ -43,12 +42,10 @@ class Unused:
         layout: Layout,
         index: TreeIndex,
         is_used_elsewhere: Callable[[str], bool],
-        literals: frozenset[str] = frozenset(),
     ) -> None:
         self.layout = layout
         self.index = index
         self.is_used_elsewhere = is_used_elsewhere
-        self.literals = literals
 
     def mark(self, marks: Marks) -> bool:
         """Mark what goes now; False when there is nothing more."""
@@ -85,8 +82,6 @@ class Unused:
                     yield _Spare(name, assignment, assignment, scope)
 
     def _is_spare_value(self, value: ast.expr, marks: Marks) -> bool:
-        if isinstance(value, ast.Constant):
-            return value.value in self.literals
         if value in marks.replaced:
             return True
         while isinstance(value, ast.Attribute):

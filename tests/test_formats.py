@@ -1,0 +1,211 @@
+"""The flag in files that are not Python: what is removed, what is left to the user, and why.
+
+`V` stands for `JAX_NEW_CHECKPOINT`, `opt` for `jax_new_checkpoint`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from remat_migrate.engine.integrity import check_integrity
+from remat_migrate.formats import find_uses
+from remat_migrate.text import Edit, SourceFile, apply_edits
+
+NAMES = {"V": "JAX_NEW_CHECKPOINT", "opt": "jax_new_checkpoint"}
+
+
+def expanded(text: str) -> str:
+    return re.sub(r"\b(no)?(V|opt)\b", lambda m: (m[1] or "") + NAMES[m[2]], text)
+
+
+def fixed(name: str, text: str) -> tuple[str, list[str]]:
+    """Return the file without what can be removed, and the reasons for what is left."""
+    text = expanded(text)
+    while True:
+        source = SourceFile(Path(name), text)
+        uses = find_uses(name, text)
+        edits: list[Edit] = []
+        for edit in sorted({Edit(source.path, a, b, "") for use in uses for a, b in use.cuts}):
+            if not any(edit.span.overlaps(other.span) for other in edits):
+                edits.append(edit)
+        if not edits:
+            return text, [use.reason for use in uses]
+        text = apply_edits(text, edits)
+        assert check_integrity(source, text, edits) is None
+
+
+REMOVED = {
+    "run.sh": [
+        ("export V=0  # why\nls\n", "ls\n"),
+        ("export A=1 V=0 B=2\n", "export A=1 B=2\n"),
+        ("unset V\nls\n", "ls\n"),
+        ("unset A V\n", "unset A\n"),
+        ('A=1 V="0" python t.py\n', "A=1 python t.py\n"),
+        ("V=${V:-0} python t.py\n", "python t.py\n"),
+        ("python t.py --opt=False --lr 3\n", "python t.py --lr 3\n"),
+        ("python t.py --noopt > log\n", "python t.py > log\n"),
+        ('python t.py "--opt=$X" --b\n', "python t.py --b\n"),
+        ("python t.py \\\n  --opt=0 \\\n  --lr 3\n", "python t.py \\\n  --lr 3\n"),
+        ("python t.py \\\n  --lr 3 \\\n  --opt=0\nls\n", "python t.py \\\n  --lr 3\nls\n"),
+        ("V=0 \\\n  python t.py\n", "python t.py\n"),
+        ("if f; then\n  ls\n  export V=0\nfi\n", "if f; then\n  ls\nfi\n"),
+        ("a && V=0 ls\n", "a && ls\n"),
+    ],
+    "Dockerfile": [
+        ("FROM x\nENV V=0\n", "FROM x\n"),
+        ("ENV V 0\nARG V\nFROM x\n", "FROM x\n"),
+        ("ENV A=1 V=1 B=2\n", "ENV A=1 B=2\n"),
+        ("ENV V=0 \\\n    A=1\n", "ENV \\\n    A=1\n"),
+        ("ENV A=1 \\\n    V=0 \\\n    B=2\n", "ENV A=1 \\\n    B=2\n"),
+        ("RUN V=0 python t.py\n", "RUN python t.py\n"),
+        ('CMD ["python", "--opt=false", "x"]\n', 'CMD ["python", "x"]\n'),
+        ('CMD ["python", "--opt=false"]\n', 'CMD ["python"]\n'),
+    ],
+    "Makefile": [
+        ("export V = 0\nA = 1\n", "A = 1\n"),
+        ("V ?= 0\nexport V\nA = 1\n", "A = 1\n"),
+        ("F = --a --opt=0\n", "F = --a\n"),
+        ("t:\n\t@V=0 $(PY) --opt=0 \\\n\t  -x\n", "t:\n\t@$(PY) \\\n\t  -x\n"),
+    ],
+    ".env": [("A=1\nexport V=0 # c\nB=2\n", "A=1\nB=2\n"), ('V = "0"\n', "")],
+    "tox.ini": [
+        ("[pytest]\nenv =\n    V=0\n    A=1\n", "[pytest]\nenv =\n    A=1\n"),
+        ("[pytest]\nenv =\n    D:V=0\n", "[pytest]\nenv =\n"),
+        ("addopts = -v --opt=0\n", "addopts = -v\n"),
+    ],
+    "pyproject.toml": [
+        ('[env]\nV = "0" # c\nA = 1\n', "[env]\nA = 1\n"),
+        ('x = {V = "0", A = "1"}\n', 'x = {A = "1"}\n'),
+        ('x = [\n    "A=1",\n    "V=0",\n]\n', 'x = [\n    "A=1",\n]\n'),
+        ('x = ["--opt=0"]\n', "x = []\n"),
+    ],
+    "launch.json": [
+        ('{"env": {"V": "0"}, "args": ["--opt=0", "-v"]}\n', '{"env": {}, "args": ["-v"]}\n'),
+        ('{\n  "A": "1",\n  "V": "0"\n}\n', '{\n  "A": "1"\n}\n'),
+        ('{\n  "V": "0",\n  "A": "1"\n}\n', '{\n  "A": "1"\n}\n'),
+    ],
+    "ci.yml": [
+        ('env:\n  V: "0"  # c\njobs:\n  a: 1\n', "jobs:\n  a: 1\n"),
+        ("env:\n  A: 1\n  V: 0\n", "env:\n  A: 1\n"),
+        ("env: {V: 0, A: 1}\n", "env: {A: 1}\n"),
+        ("a:\n  env:\n  - V=0\n  - A=1\n", "a:\n  env:\n  - A=1\n"),
+        ("args:\n  - --a\n  - '--opt=0'\n", "args:\n  - --a\n"),
+        ("command: [python, --opt=0, -v]\n", "command: [python, -v]\n"),
+        ("- run: V=0 ls\n", "- run: ls\n"),
+        ("- run: |\n    export V=0\n    t --opt=0 -v\n", "- run: |\n    t -v\n"),
+        ("- run: >-\n    t\n    --opt=0\n    -v\n", "- run: >-\n    t\n    -v\n"),
+        ("script:\n  - export V=0\n  - ls\n", "script:\n  - ls\n"),
+    ],
+}
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", REMOVED)
+def test_what_holds_nothing_else_is_removed(name, ending):
+    for before, after in REMOVED[name]:
+        assert fixed(name, before.replace("\n", ending)) == (after.replace("\n", ending), [])
+        without, left = fixed(name, before.rstrip("\n"))
+        assert (without.rstrip("\n"), left) == (after.rstrip("\n"), [])
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_results_are_valid(name):
+    checks = {
+        "run.sh": ["bash", "-n"],
+        "pyproject.toml": tomllib.loads,
+        "launch.json": json.loads,
+    }
+    check = checks.get(name)
+    for before, _ in REMOVED[name]:
+        after, _ = fixed(name, before)
+        if isinstance(check, list):
+            if shutil.which(check[0]):
+                subprocess.run(check, input=after, text=True, check=True)
+        elif check is not None:
+            check(after)
+        elif name == "ci.yml":
+            yaml = pytest.importorskip("yaml")
+            assert yaml.safe_load(after) is not None
+
+
+LEFT = [
+    ("run.sh", "if f; then\n  export V=0\nfi\n", "block would be empty"),
+    ("run.sh", "f() {\n  export V=0\n  unset V\n}\n", "block would be empty"),
+    ("run.sh", "a &&\n  export V=0\n", "block would be empty"),
+    ("run.sh", "export V=0 && ls\n", "all that the command does"),
+    ("run.sh", 'bash -c "V=0 ls"\n', "longer string"),
+    ("run.sh", "bash <<EOF\nexport V=0\nEOF\n", "here-document"),
+    ("run.sh", "docker run -e V=0 img\n", "the option before it"),
+    ("run.sh", "python t.py --opt 0 x\n", "may be its value"),
+    ("run.sh", "srun --export=ALL,V=0 t\n", "part of more"),
+    ("run.sh", "V=$(cat f) ls\n", "part of more"),
+    ("run.sh", "X=$(V=0 ls)\n", "part of more"),
+    ("run.sh", 'echo "V=0" >> $F\n', "part of more"),
+    ("run.sh", "export V=0\nls $V\n", "line 2 reads"),
+    ("Dockerfile", "ENV A=1 \\\n    # c\n    V=0\n", "part of more"),
+    ("Dockerfile", 'ENV F="--opt=0 --x"\n', "longer string"),
+    ("Makefile", "V ?= 0\nifeq ($(V),0)\nendif\n", "line 2 reads"),
+    ("Makefile", "t:\n\texport V=0\n", "all that the command does"),
+    (".env", 'C="t --opt=0"\n', "longer string"),
+    ("tox.ini", "passenv = A V\n", "part of more"),
+    ("pyproject.toml", 'addopts = "-v --opt=0"\n', "longer string"),
+    ("pyproject.toml", "opt = false\n", "may read it"),
+    ("launch.json", '{"a": ["-e", "V=0"]}\n', "the option before it"),
+    ("launch.json", '{"a": "t --opt=0"}\n', "longer string"),
+    ("ci.yml", "job:\n  V: 0\n", "block would be empty"),
+    ("ci.yml", "- run: |\n    export V=0\n- a: 1\n", "block would be empty"),
+    ("ci.yml", "- name: V\n  value: '0'\n", "part of more"),
+    ("ci.yml", "run: export V=0\n", "all that the command does"),
+    ("ci.yml", "run: V=0 {a} b\n", "part of more"),
+    ("ci.yml", "model:\n  opt: false\n", "may read it"),
+    ("ci.yml", "env:\n  V: 0\nif: env.V == '0'\n", "line 3 reads"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "reason"), LEFT)
+def test_the_rest_is_left_with_a_reason(name, text, reason):
+    after, reasons = fixed(name, text)
+    assert after == expanded(text)
+    assert any(reason in found for found in reasons), reasons
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.sh", "# V=0\n"),
+        ("run.sh", 'echo "V=0 is gone" >&2\n'),
+        ("run.sh", "MY_V=0 ls --opt_too=0\n"),
+        ("ci.yml", "# V: 0\na: 1\n"),
+        ("ci.yml", "name: V=0 for the old checkpoint\n"),
+        ("launch.json", '{"note": "`opt` is gone"}\n'),
+        ("notes.txt", "V=0\n"),
+    ],
+)
+def test_comments_and_prose_are_no_uses(name, text):
+    assert fixed(name, text) == (expanded(text), [])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.sh", "V=0 " * 20_000),
+        ("run.sh", "export V=0\n" * 20_000),
+        ("run.sh", "<<a\nV=0\n" * 20_000),
+        ("run.sh", "t \\\n" + "--opt=0 \\\n" * 20_000),
+        ("ci.yml", "a:\n" + "  - V=0\n" * 20_000),
+        ("ci.yml", "a: [" + "V=0, " * 20_000 + "]\n"),
+        ("launch.json", "[" * 20_000 + '"V"'),
+    ],
+)
+def test_time_is_linear(name, text):
+    started = time.process_time()
+    find_uses(name, expanded(text))
+    assert time.process_time() - started < 5
