@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -198,32 +195,3 @@ def test_shells_complete_commands_formats_and_codes(
     monkeypatch.setenv("COMP_CWORD", str(len(words)))
     found = dict(line.split(",", 1)[::-1] for line in cli(tmp_path).out.splitlines())
     assert {value for value, kind in found.items() if kind == "plain"} == expected
-
-
-def test_watch_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "watchfiles", None)
-    ran = cli(tmp_path, "--watch")
-    assert (ran.code, ran.err) == (
-        2,
-        "error: --watch requires watchfiles; run: pip install 'remat-migrate[watch]'\n",
-    )
-
-
-def test_watch_checks_again_after_a_change(tmp_path: Path) -> None:
-    pytest.importorskip("watchfiles")
-    write_files(tmp_path, {"pyproject.toml": "", "m.py": "x = 1\n"})
-    log = tmp_path / "log"
-    with log.open("w") as stream:
-        command = [sys.executable, "-m", "remat_migrate", "--watch", "--output-format", "concise"]
-        process = subprocess.Popen(command, cwd=tmp_path, stdout=stream, stderr=stream)
-    try:
-        for text, expected in (("", "No findings in 2 files."), (CODE, "Found 6 in 1 file")):
-            end = time.monotonic() + 20
-            while expected not in log.read_text() and time.monotonic() < end:
-                if text:
-                    (tmp_path / "m.py").write_text(text)
-                time.sleep(0.3)
-            assert expected in log.read_text()
-    finally:
-        process.terminate()
-        process.wait()

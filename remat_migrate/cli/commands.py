@@ -96,7 +96,6 @@ def cli() -> None:
 @click.option(
     "--add-noqa", is_flag=True, help="Add a `# noqa` comment to each line with a finding."
 )
-@click.option("--watch", "-w", is_flag=True, help="Check again whenever files change.")
 @click.option("--show-settings", is_flag=True, help="Show the settings of the first file.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option(
@@ -117,7 +116,6 @@ def check(
     fix_only: bool,
     unsafe_fixes: bool,
     add_noqa: bool,
-    watch: bool,
     diff: bool,
     statistics: bool,
     show_settings: bool,
@@ -140,15 +138,6 @@ def check(
 
         return inspect_run(paths, stdin_filename, options, files_only=show_files)
     verify, fix = verify or verify_strict, fix or fix_only
-    if watch:
-        if fix or add_noqa or baseline.write or Path("-") in paths:
-            raise UsageError(
-                "--watch cannot be combined with options that write, or with `-` (stdin)"
-            )
-        from .watching import check_again
-
-        given = {**click.get_current_context().params, "watch": False}
-        return check_again(paths, lambda: click.get_current_context().invoke(check, **given))
     if add_noqa and (fix or diff or baseline.write or Path("-") in paths):
         raise UsageError(
             "--add-noqa cannot be combined with --fix, --diff, --write-baseline, or `-` (stdin)"
