@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.placement.placement import placement_of
+from remat_migrate.analysis.names.expected_failures import in_test
+from remat_migrate.analysis.placement.placement import Placement, placement_of
+from remat_migrate.analysis.placement.stages import in_python_loop
 from remat_migrate.analysis.sites.site import sites_in
+from remat_migrate.analysis.values.classes import class_chain
+from remat_migrate.analysis.values.values import Class, External
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
 
 from .shared.placement_fixes import placement_fix
 
+_LIBRARIES = ("flax.", "haiku.", "equinox.")
 _STEP = """\
 import jax
 
@@ -27,10 +33,30 @@ def step(layers, x):
 """
 
 
+_BRANCHES = """\
+import jax
+
+
+def step(layer, weights, x, scan):
+    body = jax.checkpoint(layer, prevent_cse=%s)
+
+    def loss(x):
+        if scan:
+            x, _ = jax.lax.scan(body, x, weights)
+        else:
+            for weight in weights:
+                x, _ = body(x, weight)
+        return x.sum()
+
+    return jax.grad(loss)(x)
+"""
+
+
 class CseOutsideLoop(Rule):
     """## What it does
     Checks for `prevent_cse=False` on a checkpoint that is called inside a differentiated function,
-    with no JAX loop between the two.
+    or in a Python loop of a module, with no JAX loop between the two. It may run in a JAX loop
+    elsewhere, as where a flag chooses between a scan and a Python loop.
 
     ## Why is this bad?
     Under `jax.jit` the compiler sees the recomputation next to the original computation and merges
@@ -45,8 +71,9 @@ class CseOutsideLoop(Rule):
     fix_safety = Safety.UNSAFE
     severity = "note"
     url = "https://docs.jax.dev/en/latest/_autosummary/jax.checkpoint.html"
-    wrong = [Example(_STEP % "False", _STEP % "True")]
+    wrong = [Example(_STEP % "False", _STEP % "True"), Example(_BRANCHES % "False")]
     right = [
+        _BRANCHES % "not scan",
         "import jax\n\n\n"
         "def step(layer, weights, x):\n"
         "    body = jax.checkpoint(layer, prevent_cse=False)\n"
@@ -61,16 +88,18 @@ class CseOutsideLoop(Rule):
                 continue
             if not isinstance(option.value, ast.Constant) or option.value.value is not False:
                 continue
-            found = never_in_loops(site, project)
-            if found is None:
+            found = outside_loops(site, project)
+            if found is None or in_test(module, site.application):
                 continue
             from remat_migrate.rewrite.placement import set_option
 
-            calls, confidence = found
+            advice = "leave `prevent_cse` at its default"
+            if found.also_in_loop:
+                advice = "pass `prevent_cse=False` only where it runs in a loop"
             fix, reason = placement_fix(
                 "pass `prevent_cse=True`, the default",
-                confidence == "low",
-                "leave `prevent_cse` at its default",
+                found.confidence == "low" or found.also_in_loop,
+                advice,
                 partial(set_option, project, site, "prevent_cse", True),
             )
             yield self.finding(
@@ -78,26 +107,62 @@ class CseOutsideLoop(Rule):
                 site.span,
                 "`prevent_cse=False` outside a loop; under `jax.jit` the compiler merges the"
                 " recomputation with the forward pass and no memory is saved",
-                confidence=confidence,
-                related=(Related(*module.location(calls[0]), "called here, outside any loop"),),
+                confidence=found.confidence,
+                related=(
+                    Related(*module.location(found.calls[0]), "called here, outside any loop"),
+                ),
                 fix=fix,
                 reason=reason,
             )
 
 
-def never_in_loops(site: Site, project: Project) -> tuple[list[ast.expr], Confidence] | None:
-    """Return the calls of a site's function, if all are differentiated and none is in a loop."""
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """Calls of a checkpoint outside loops.
+
+    Attributes:
+        calls: the calls.
+        confidence: how sure it is that no loop is around them.
+        also_in_loop: whether the checkpoint is used in a loop elsewhere.
+    """
+
+    calls: list[ast.expr]
+    confidence: Confidence
+    also_in_loop: bool
+
+
+def outside_loops(site: Site, project: Project) -> _Outside | None:
+    """Return the differentiated calls of a site's function outside loops; None without any."""
     placement = placement_of(project)
     calls: list[ast.expr] = []
     confidence: Confidence = "medium"
+    also_in_loop = False
     for occurrence in placement.of_site(site):
         if occurrence.how == "exported":
             confidence = "low"
-            continue
-        if occurrence.how != "called" or placement.loops_of(occurrence):
+        elif placement.loops_of(occurrence):
+            also_in_loop = True
+        elif occurrence.how != "called":
             return None
-        if not placement.differentiated_backward.only_outside_loops(site.module, occurrence.node):
-            return None
-        assert isinstance(occurrence.node, ast.expr)
-        calls.append(occurrence.node)
-    return (calls, confidence) if calls and site.certain else None
+        else:
+            assert isinstance(occurrence.node, ast.expr)
+            module, node = occurrence.module, occurrence.node
+            if not placement.differentiated_backward.only_outside_loops(module, node):
+                if not _in_loop_of_layers(placement, module, node):
+                    return None
+                confidence = "low"
+            calls.append(node)
+    return _Outside(calls, confidence, also_in_loop) if calls and site.certain else None
+
+
+def _in_loop_of_layers(placement: Placement, module: Module, node: ast.expr) -> bool:
+    """Return whether a call is in a Python loop of a neural network module that no loop runs."""
+    cls = module.enclosing_class(module.enclosing_function(node) or node)
+    if cls is None or not in_python_loop(module, node):
+        return False
+    if placement.differentiated_backward.contains(module, node):
+        return False  # in a loop
+    bases = class_chain(placement.evaluator, Class(module, cls))
+    if not any(isinstance(b, External) and b.name.startswith(_LIBRARIES) for b in bases):
+        return False
+    return all(o.loop is None for o in placement.occurrences(module, cls))

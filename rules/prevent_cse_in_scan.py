@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import partial
 
 from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.names.expected_failures import in_test
 from remat_migrate.analysis.placement.loops import LoopUse, checkpoints_around
 from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.sites.site import sites_in
@@ -82,32 +82,46 @@ class PreventCseInScan(Rule):
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """Report each checkpoint that runs in loops only."""
+        """Report the checkpoints that run in loops only, those of one loop together."""
+        groups: dict[tuple[str, ast.AST, Confidence], list[tuple[Site, list[LoopUse]]]] = {}
         for site in sites_in(project, module):
-            found = only_in_loops(site, project) if _prevents_cse(site, project) else None
-            if found is None:
-                continue
-            from remat_migrate.rewrite.placement import set_option
+            if _prevents_cse(site, project) and not in_test(module, site.reference):
+                found = only_in_loops(site, project)
+                if found is not None:
+                    loops, confidence = found
+                    key = site.api, loops[0].node, confidence
+                    groups.setdefault(key, []).append((site, loops))
+        for (_, _, confidence), members in groups.items():
+            yield self._finding(project, members, confidence)
 
-            loops, confidence = found
-            fix, reason = placement_fix(
-                "pass `prevent_cse=False`",
-                confidence == "low",
-                "pass `prevent_cse=False` where the loop is never unrolled",
-                partial(set_option, project, site, "prevent_cse", False),
-            )
-            yield self.finding(
-                module.source,
-                site.span,
-                f"`{site.api}` in `{loops[0].loop.name}` does not need `prevent_cse=True`; its"
-                " barriers save no memory",
-                confidence=confidence,
-                related=tuple(
-                    Related(*loop.module.location(loop.node), "the loop") for loop in loops[:3]
-                ),
-                fix=fix,
-                reason=reason,
-            )
+    def _finding(
+        self, project: Project, members: list[tuple[Site, list[LoopUse]]], confidence: Confidence
+    ) -> Finding:
+        from remat_migrate.rewrite.placement import set_option
+
+        site, loops = members[0]
+        fix, reason = placement_fix(
+            "pass `prevent_cse=False`",
+            confidence == "low",
+            "pass `prevent_cse=False` where the loop is never unrolled",
+            lambda: [
+                change
+                for member, _ in members
+                for change in set_option(project, member, "prevent_cse", False)
+            ],
+        )
+        others = [Related(m.module.source, m.span, "and this one") for m, _ in members[1:]]
+        places = [Related(*loop.module.location(loop.node), "the loop") for loop in loops[:3]]
+        return self.finding(
+            site.module.source,
+            site.span,
+            f"`{site.api}` in `{loops[0].loop.name}` does not need `prevent_cse=True`; its"
+            " barriers save no memory",
+            confidence=confidence,
+            related=(*others, *places),
+            fix=fix,
+            reason=reason,
+        )
 
 
 def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confidence] | None:

@@ -28,6 +28,10 @@ FOUND = [
     ("def steps(x, xs):\n  h = jax.checkpoint(f, prevent_cse=False)\n"
      "  back = jax.grad(lambda x: g(h(x)))\n"
      "  return jax.lax.scan(lambda x, _: (x - back(x), None), x, xs)", "medium"),
+    # In a Python loop over the layers of a module.
+    ("from flax import nnx\n\nclass Net(nnx.Module):\n  def __call__(self, x):\n"
+     "    for layer in self.layers:\n"
+     "      x = nnx.remat(Block.__call__, prevent_cse=False)(layer, x)\n    return x", "low"),
     # Other code may import it and run it in a loop.
     ("@partial(jax.checkpoint, prevent_cse=False)\ndef h(x):\n  return x * x\n\n"
      "step = jax.grad(lambda x: g(h(x)))", "low"),

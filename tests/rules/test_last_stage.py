@@ -17,6 +17,9 @@ def layer(x, w):
 def vocab_layer(x, w):
     return jax.nn.log_softmax(x @ w)
 
+def decode_tokens(x, w):
+    return jnp.tanh(jax.nn.softmax(x @ w) @ w)
+
 """
 STEP = (
     "def step(ws, x):\n  last = jax.checkpoint({of})\n  def loss(ws):\n{body}  return {how}(ws)\n"
@@ -62,6 +65,8 @@ def test_left_alone(body: str) -> None:
 
 def test_a_head_is_left_alone() -> None:
     assert findings(code(FOUND[0], of="vocab_layer"), select=CODE) == []
+    # Its name does not make it one, nor does a softmax before its last product.
+    assert len(findings(code(FOUND[0], of="decode_tokens"), select=CODE)) == 1
 
 
 def test_fixed_with_an_option_of_the_same_checkpoint() -> None:

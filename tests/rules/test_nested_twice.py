@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, no_findings
+from support import findings, fixed, no_findings
 
 CODE = "RMT305"
 HEAD = """\
@@ -28,7 +28,8 @@ FOUND = [
     ("h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(x))", "high"),
     ("h = jax.checkpoint(f)\n\n@jax.checkpoint\ndef k(x):\n  'Doc.'\n  return h(x)", "high"),
     ("y = jax.checkpoint(jax.checkpoint(f, policy=dots), policy=dots)", "high"),
-    ("y = jax.checkpoint(jax.checkpoint(f, prevent_cse=False))", "high"),
+    ("h = jax.checkpoint(f)\n\n@jax.checkpoint\ndef body(carry, x):\n  w, c = carry\n"
+     "  c = h(c)\n  return (w, c), c", "high"),
     ("B = nn.remat(nn.remat(nn.Dense))", "high"),
     ("def step(x):\n  h = jax.checkpoint(f)\n  loss = lambda x: h(h(x))\n"
      "  return jax.grad(jax.checkpoint(loss))(x)", "high"),
@@ -44,6 +45,8 @@ def test_found(code: str, confidence: str) -> None:
 
 LEFT_ALONE = [
     "y = jax.checkpoint(f)",
+    # Only the outer one has barriers.
+    "y = jax.checkpoint(jax.checkpoint(f, prevent_cse=False))",
     # Two policies, or perhaps two.
     "y = jax.checkpoint(jax.checkpoint(f, policy=dots))",
     "y = jax.checkpoint(jax.checkpoint(f), policy=dots)",
@@ -69,3 +72,30 @@ test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 def test_a_whole_function_of_checkpoints_is_reported_once() -> None:
     code = HEAD + FOUND[-1][0] + "\n"
     assert [finding.code for finding in findings(code, select="RMT3")] == [CODE]
+
+
+def test_the_fix_of_a_whole_function_makes_no_double() -> None:
+    code = """\
+import jax
+import jax.numpy as jnp
+
+
+@jax.checkpoint
+def cell(h, w):
+    return jnp.tanh(h @ w)
+
+
+def body(h, w):
+    return cell(h, w), None
+
+
+def step(ws, h):
+    def loss(ws):
+        return %s.sum()
+
+    return jax.grad(jax.checkpoint(loss))(ws)
+"""
+    for result in ("jax.lax.scan(body, h, ws)[0]", "cell(body(h, ws[0])[0] @ ws[1], ws[2])"):
+        after = fixed(code % result, select="RMT3", unsafe=True)["example.py"]
+        assert "jax.checkpoint(body" not in after
+        assert "jax.checkpoint(loss)" not in after or result.startswith("cell")

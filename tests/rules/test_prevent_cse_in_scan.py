@@ -147,3 +147,13 @@ def test_a_scan_wrapper_in_the_settings() -> None:
     assert places(files, select=CODE) == ["model.py:4:17 RMT304"]
     del files["pyproject.toml"]
     assert places(files, select=CODE) == []
+
+
+def test_checkpoints_of_one_loop_are_one_finding() -> None:
+    code = (
+        "def stack(f, x, n):\n  return lax.scan(f, x, None, n)[0]\n\n"
+        "def net(x):\n  x = stack(jax.checkpoint(step), x, 4)\n"
+        "  return stack(jax.checkpoint(lambda c, x: step(c, 2)), x, 4)\n"
+    )
+    [finding] = findings(HEAD + code, select=CODE)
+    assert [related.message for related in finding.related] == ["and this one", "the loop"]

@@ -78,3 +78,25 @@ def test_a_file_without_checkpoints_is_checked(tmp_path: Path) -> None:
     write_files(tmp_path, HEAD + FOUND[0][0] + "\n")
     ran = cli(tmp_path, "check", "--select", CODE, "example.py")
     assert "RMT303" in ran.out
+
+
+WHOLE = """\
+@jax.checkpoint
+def stack(ws, x):
+    return jax.lax.scan(layer, x, ws)[0]
+
+
+def loss(ws, x):
+    x = jnp.tanh(x @ ws[0])
+    return jnp.tanh(%s @ ws[0]).sum()
+
+
+step = jax.grad(loss)
+"""
+
+
+def test_a_whole_scan() -> None:
+    [finding] = findings(HEAD + WHOLE % "stack(ws, x)", select=CODE)
+    assert "wraps a whole `jax.lax.scan`" in finding.message
+    # Two segments are two stages.
+    assert findings(HEAD + WHOLE % "stack(ws, stack(ws, x))", select=CODE) == []

@@ -61,6 +61,12 @@ FOUND = [
      "  return jax.grad(err, has_aux=True)(w)", "medium"),
     ("def step(w, x):\n  net = nn.remat(nn.Dense)(4)\n"
      "  return jax.grad(lambda w: net.apply(w, x).sum())(w)", "medium"),
+    # What a factory returns.
+    ("def make(model):\n  @jax.checkpoint\n  def f(w):\n    return model(w).sum()\n"
+     "  return f\n\nf = make(abs)\ndef step(w):\n  return jax.grad(f)(w)", "low"),
+    ("def make(model):\n  apply = jax.remat(model.apply)\n"
+     "  def f(w, x):\n    return ((apply(w, x) - 1) ** 2).mean()\n  return f\n\n"
+     "def step(model, w, x):\n  f = make(model)\n  return jax.grad(f)(w, x)", "low"),
     # Other code may import it.
     ("@jax.checkpoint\ndef err(w):\n  return w.sum()\n\ng = jax.grad(err)", "low"),
     ("class T:\n  def __init__(self):\n    self.err = jax.checkpoint(loss)\n"
@@ -98,6 +104,13 @@ LEFT_ALONE = [
     "@jax.grad\ndef outer(x):\n  return jax.grad(jax.checkpoint(loss))(x, 1.0).sum()",
     "def step(w):\n  f = jax.checkpoint(loss)\n"
     "  return jax.grad(f)(w, 1.0), jax.hessian(f)(w, 1.0)",
+    # Work follows whose values are not needed at the same time.
+    "def wave(x):\n  return jnp.sin(jnp.sin(x))\n\n"
+    "g = jax.grad(lambda x: wave(jax.checkpoint(wave)(x)).sum())",
+    "def critic(y):\n  return jnp.tanh(y @ y).sum()\n\ndef step(w, x):\n"
+    "  y, back = jax.vjp(jax.checkpoint(loss), w, x)\n  return back(jax.grad(critic)(y))",
+    # A test of the checkpoint.
+    "def test_remat():\n  g = jax.grad(jax.checkpoint(loss))\n  assert g(1.0, 1.0) == 0",
     # One stage of several, or of a loop.
     "def step(w, a, b):\n  f = jax.checkpoint(loss)\n  def err(w, x):\n    return f(w, x)\n"
     "  total = lambda w: err(w, a) * err(w, b)\n  return jax.grad(err)(w, a), jax.grad(total)(w)",

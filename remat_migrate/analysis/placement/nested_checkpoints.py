@@ -120,5 +120,7 @@ def _same_policy(project: Project, site: Site, applied: Applied) -> bool:
                 not site.spread
                 and not inner.spread
                 and site.options.get("policy") == inner.options.get("policy")
+                # Without the barriers of the outer one, the inner one may save nothing.
+                and site.options.get("prevent_cse") == inner.options.get("prevent_cse")
             )
     return False

@@ -171,6 +171,9 @@ def _advice(found: Measurement, screen: Screen) -> Iterator[str]:
         for one in found.alternatives
         if one.pareto and one.peak_bytes < 0.98 * found.cost.peak_bytes
     ]
+    if len(found.alternatives) < 2:  # it is itself the first
+        yield "It has no checkpoint. No other placement was measured."
+        return
     if not better:
         yield "It has no checkpoint, and a checkpoint on a stage would not lower the peak."
         return

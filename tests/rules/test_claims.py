@@ -1,0 +1,278 @@
+"""Every sentence about memory or time that a rule prints, against compiled programs.
+
+A claim names a program in which the rule prints the sentence, and what is asserted of the compiled
+program beside variants of it: temporary bytes and FLOPs, on CPU.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from support import findings
+
+RULES = Path(__file__).parents[2] / "rules"
+_CLAIM = re.compile(
+    r"memory|residuals|recomputation|recomputes|recomputing|comput.* (twice|once more)|redundant"
+)
+
+HEAD = """\
+import jax
+import jax.numpy as jnp
+
+
+def block(x, w):
+    h = jnp.tanh(jnp.sin(x @ w) @ w)
+    return x + jnp.exp(-jnp.square(jnp.sin(h @ w))) @ w
+
+
+"""
+CHAIN = (
+    HEAD
+    + """\
+def loss(ws, x):
+    for w in ws[:6]:
+        x = {}(x, w)
+    return ({last}(x, ws[6]) ** 2).mean()
+
+
+step = jax.value_and_grad({loss})
+"""
+)
+SCAN = (
+    HEAD
+    + """\
+def layer(x, w):
+    return block(x, w), None
+
+
+def stack(ws, x):
+    return jax.lax.scan({body}, x, ws)[0]
+
+
+def loss(ws, x):
+    return (block({stack}(ws[:{n}], jnp.sin(x)), ws[7]) ** 2).mean()
+
+
+step = jax.value_and_grad(loss)
+"""
+)
+STACK = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Layer(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return x + nn.Dense(128)(jnp.tanh(nn.Dense(128)(jnp.sin(x))))
+
+
+class Stack(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        for i in range(8):
+            x = Layer(name=f"layer{{i}}")(x)
+        return x
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(128)(x)
+        x = {}(name="stack")(x)
+        return nn.Dense(1)(x)
+
+
+def loss(params, x):
+    return (Model().apply(params, x) ** 2).mean()
+
+
+step = jax.value_and_grad(loss)
+"""
+
+
+def chain(each: str = "block", last: str = "block", loss: str = "loss") -> str:
+    return CHAIN.format(each, last=last, loss=loss)
+
+
+def scan(body: str = "layer", stack: str = "stack", n: int = 6) -> str:
+    return SCAN.format(body=body, stack=stack, n=n)
+
+
+CKPT = "jax.checkpoint(block)"
+POLICY = "jax.checkpoint(block, policy=jax.checkpoint_policies.everything_saveable)"
+PROGRAMS = {
+    "plain": chain(),
+    "whole": chain(loss="jax.checkpoint(loss)"),
+    "last": chain(last=CKPT),
+    "each": chain(CKPT, CKPT),
+    "doubled": chain("jax.checkpoint(jax.checkpoint(block))", CKPT),
+    "whole of each": chain(CKPT, CKPT, "jax.checkpoint(loss)"),
+    "no barriers": chain("jax.checkpoint(block, prevent_cse=False)"),
+    "saves everything": chain(POLICY),
+    "scan": scan(),
+    "short scan": scan(n=3),
+    "whole scan": scan(stack="jax.checkpoint(stack)"),
+    "body": scan("jax.checkpoint(layer)"),
+    "body without barriers": scan("jax.checkpoint(layer, prevent_cse=False)"),
+    "stack": STACK.format("Stack"),
+    "whole stack": STACK.format("nn.remat(Stack)"),
+}
+
+Measured = tuple[float, float]  # temporary bytes, FLOPs
+
+
+def same(one: float, other: float) -> bool:
+    return one == pytest.approx(other, rel=0.03)
+
+
+def saves_nothing_and_costs(which: str, other: str) -> Callable[[Mapping[str, Measured]], bool]:
+    """The memory is that of another program, and there are more FLOPs."""
+    return lambda m: same(m[which][0], m[other][0]) and m[which][1] > 1.02 * m[other][1]
+
+
+def is_free(which: str, other: str) -> Callable[[Mapping[str, Measured]], bool]:
+    """Memory and FLOPs are those of another program."""
+    return lambda m: same(m[which][0], m[other][0]) and same(m[which][1], m[other][1])
+
+
+# The sentence, the program in which it is printed, and what is true of the compiled program.
+CLAIMS: dict[str, tuple[str, Callable[[Mapping[str, Measured]], bool]]] = {
+    "{}; it saves no memory, and computes everything twice": (
+        "whole",
+        lambda m: same(m["whole"][0], m["plain"][0]) and m["whole"][1] > 1.3 * m["plain"][1],
+    ),
+    "{}; it saves no memory, and may compute everything twice": (
+        "whole of a gradient",
+        saves_nothing_and_costs("whole", "plain"),
+    ),
+    "; recomputing the stack keeps the residuals of all layers at once": (
+        "whole stack",
+        saves_nothing_and_costs("whole stack", "stack"),
+    ),
+    "`{}` wraps the last stage of what `{}` differentiates; it saves no memory, and may compute"
+    " the stage twice": ("last", saves_nothing_and_costs("last", "plain")),
+    "remove it, unless `remat-migrate measure` shows that the compiled program then needs more"
+    " memory": ("", saves_nothing_and_costs("last", "plain")),
+    "the body of `{}` is differentiated without a checkpoint; every iteration keeps"
+    " its residuals": (
+        "scan",
+        lambda m: m["scan"][0] > 1.5 * m["short scan"][0],
+    ),
+    "if memory is short, use `{}, prevent_cse=False)`": (
+        "",
+        lambda m: m["body without barriers"][0] < 0.5 * m["scan"][0],
+    ),
+    "`{}` wraps a whole `{}`; its recomputation keeps the residuals of every iteration, and on the"
+    " body it saves memory at the same cost": (
+        "whole scan",
+        lambda m: (
+            same(m["whole scan"][0], m["scan"][0])
+            and m["body"][0] < 0.5 * m["whole scan"][0]
+            and m["body"][1] <= 1.01 * m["whole scan"][1]
+        ),
+    ),
+    "`{}` in `{}` does not need `prevent_cse=True`; its barriers save no memory": (
+        "body",
+        is_free("body", "body without barriers"),
+    ),
+    "wraps nothing but a checkpoint, and is redundant": ("doubled", is_free("doubled", "each")),
+    "wraps stages that are already checkpointed; it saves no memory, and may compute each stage"
+    " once more": ("whole of each", saves_nothing_and_costs("whole of each", "each")),
+    "`prevent_cse=False` outside a loop; under `jax.jit` the compiler merges the recomputation with"
+    " the forward pass and no memory is saved": (
+        "no barriers",
+        lambda m: (
+            m["each"][0] < 0.7 * m["plain"][0] and is_free("no barriers", "plain")(m)
+        ),
+    ),
+    "{} saves everything, so the checkpoint recomputes nothing and saves no memory": (
+        "saves everything",
+        lambda m: (
+            same(m["saves everything"][1], m["plain"][1])
+            and m["saves everything"][0] > 0.97 * m["plain"][0]
+        ),
+    ),
+}  # fmt: skip
+PRINTED = {
+    **PROGRAMS,
+    "whole of a gradient": chain(loss="jax.checkpoint(loss)").replace("value_and_grad", "grad"),
+}
+
+COMPILE = """\
+import json, sys
+import jax
+
+found = {}
+for name, text in json.load(sys.stdin).items():
+    scope = {}
+    exec(compile(text, name, "exec"), scope)
+    x = jax.ShapeDtypeStruct((512, 128), "float32")
+    weights = jax.ShapeDtypeStruct((8, 128, 128), "float32")
+    if "Model" in scope:
+        weights = jax.eval_shape(scope["Model"]().init, jax.random.PRNGKey(0), x)
+    compiled = jax.jit(scope["step"]).lower(weights, x).compile()
+    cost = compiled.cost_analysis()
+    cost = cost[0] if isinstance(cost, list) else cost
+    found[name] = compiled.memory_analysis().temp_size_in_bytes, cost["flops"]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, Measured]:
+    pytest.importorskip("jax")
+    # Before 0.11, XLA for the CPU drops the barriers before it merges what is equal.
+    flags = "--xla_disable_hlo_passes=cse_barrier_expander"
+    ran = subprocess.run(
+        [sys.executable, "-c", COMPILE],
+        input=json.dumps(PROGRAMS),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags},
+    )
+    return {name: tuple(numbers) for name, numbers in json.loads(ran.stdout).items()}
+
+
+@pytest.mark.parametrize("sentence", CLAIMS)
+def test_compiled(measured: dict[str, Measured], sentence: str) -> None:
+    _, holds = CLAIMS[sentence]
+    assert holds(measured), measured
+
+
+@pytest.mark.parametrize("sentence", [s for s, (program, _) in CLAIMS.items() if program])
+def test_printed(sentence: str) -> None:
+    shown = re.escape(sentence).replace(re.escape("{}"), ".*")
+    messages = [finding.message for finding in findings(PRINTED[CLAIMS[sentence][0]], select="RMT")]
+    assert any(re.search(shown, message) for message in messages), messages
+
+
+def test_each_sentence_has_a_claim() -> None:
+    texts = {text for path in RULES.rglob("*.py") for text in _texts(ast.parse(path.read_text()))}
+    assert {text for text in texts if _CLAIM.search(text)} == CLAIMS.keys()
+
+
+def _texts(tree: ast.AST, inside: bool = False) -> Iterator[str]:
+    """Yield the strings in functions, with `{}` for what is filled in; no docstrings."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.FunctionDef(body=[ast.Expr(value=ast.Constant()) as documentation, *_]):
+                yield from (t for n in node.body if n is not documentation for t in _texts(n, True))
+            case ast.FunctionDef():
+                yield from _texts(node, True)
+            case ast.JoinedStr(values=parts) if inside:
+                yield "".join(p.value if isinstance(p, ast.Constant) else "{}" for p in parts)
+            case ast.Constant(value=str(text)) if inside:
+                yield text
+            case _:
+                yield from _texts(node, inside)
