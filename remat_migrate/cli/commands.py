@@ -249,7 +249,6 @@ def _report_nothing(
     " that change results.",
 )
 @click.option("--unsafe-fixes", is_flag=True, help="With --patch, include unsafe fixes.")
-@click.option("--part", type=click.Path(path_type=Path, exists=True), hidden=True)
 @verify_options
 @output_control
 def report(
@@ -263,7 +262,6 @@ def report(
     measure: bool,
     patch: Path | None,
     unsafe_fixes: bool,
-    part: Path | None,
     **how: Any,
 ) -> int:
     """List every checkpoint with its risk."""
@@ -274,7 +272,7 @@ def report(
         raise UsageError("--unsafe-fixes requires --patch")
     cache = RunCache()
     # Measuring runs the project's code, which may depend on anything.
-    if not (no_cache or verify or measure or patch or part):
+    if not (no_cache or verify or measure or patch):
         given = click.get_current_context().params
         cache = run_cache("report", given, paths, options, baseline, outputs)
     if cache.outcome is not None:
@@ -295,10 +293,6 @@ def report(
 
     with cache.recording():
         run = set_up_run(paths, None, options, baseline, cache.about)
-    if part:
-        from ..sweep.parts import only_part
-
-        run = only_part(run, part)
     how_to_verify = verification(run.settings, verify, **how)
     with with_progress(run, "Checking") as run:
         if how_to_verify or patch:
