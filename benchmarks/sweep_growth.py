@@ -23,7 +23,7 @@ from pathlib import Path
 import click
 import dask
 import psutil
-from distributed import Client, Worker
+from distributed import Worker
 
 from remat_migrate.settings import Options
 from remat_migrate.sweep.cluster import connected
@@ -59,10 +59,10 @@ def workers(sources: Sequence[str], most: int) -> None:
     found = parse_sources(sources)
     print("| workers | seconds | repositories a second |\n| --: | --: | --: |")
     for count in range(1, most + 1):
-        with tempfile.TemporaryDirectory() as out, connected(None, count) as client:
+        with tempfile.TemporaryDirectory() as out, connected(None, count) as cluster:
             plan = Plan(out, Options(), Limits(600, 8 << 30, 4 << 30))
             started = time.perf_counter()
-            run_sweep(client, found, plan, lambda brief: None)
+            run_sweep(cluster, found, plan, lambda brief: None)
             seconds = time.perf_counter() - started
         print(f"| {count} | {seconds:.1f} | {len(found) / seconds:.2f} |", flush=True)
 
@@ -90,13 +90,14 @@ def _simulated(workers: int, total: int, seconds: float) -> str:
 
     sources = [Source(f"https://example.com/{number}") for number in range(total)]
     plan = Plan("/nowhere", Options(), Limits(1, 1, 1))
-    with _cluster(workers) as (address, scheduler), Client(address, set_as_default=False) as client:
-        client.wait_for_workers(workers, timeout=300)
+    with _cluster(workers) as (address, scheduler), connected(address, None) as cluster:
+        while cluster.count() < workers:
+            time.sleep(0.1)
         own = psutil.Process()
         before, own_before = _cpu(scheduler), _cpu(own)
         started = time.perf_counter()
         done: list[Brief] = []
-        run_sweep(client, sources, plan, done.append, task=task)
+        run_sweep(cluster, sources, plan, done.append, task=task)
         wall = time.perf_counter() - started
         spent, own_spent = _cpu(scheduler) - before, _cpu(own) - own_before
         memory = scheduler.memory_info().rss / 1e6

@@ -182,3 +182,37 @@ def test_an_unknown_code_is_an_error(settings: Settings) -> None:
 def test_a_mistyped_code_gets_a_suggestion() -> None:
     with pytest.raises(SettingsError, match=r"did you mean RMT101\?"):
         check_codes(Settings(select=("RMT1011",)), ["RMT101"])
+
+
+HUGE = {
+    'search-path = ["/**/**/**"]': r"search-path.*may have wildcards",
+    'search-path = ["/*/*/*/*"]': r"search-path.*may have wildcards",
+    'search-path = ["~nobody-has-this-name/x"]': "search-path.*home",
+    'extend = "\\u0000"': "extend: a string has a NUL character",
+    'extend = "~nobody-has-this-name/x"': "extend.*home",
+    "ignore = [" + '"RMT1",' * 50_000 + "]": "more than 5,000 keys and values",
+    'exclude = ["' + "*a" * 3_000 + '"]': "exclude: a string is longer",
+    f"max-file-size = 0x{'f' * 20_000}": "max-file-size: an integer has more than 64 bits",
+    f"fail-on = 0x{'f' * 20_000}": "fail-on: an integer has more than 64 bits",
+    "verify = {timeout = nan}": "timeout: expected a finite number",
+    f"{'a.' * 100_000}b = 1": "more than 300 dots",
+    f"select = {'[' * 900}{']' * 900}": "nested too deeply",
+    'jax-version = "0.' + "1" * 5_000 + '"': "jax-version: a string is longer",
+    'baseline = "' + "a" * 2_000_000 + '"': "larger than 1 MiB",
+}
+
+
+@pytest.mark.parametrize(("line", "message"), HUGE.items(), ids=range(len(HUGE)))
+def test_settings_that_would_hang_or_crash(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        load(tmp_path, f"[tool.remat-migrate]\n{line}\n")
+
+
+@pytest.mark.parametrize("through", ["d/pyproject.toml", "more.toml"])
+def test_files_that_extend_one_another_without_end(tmp_path: Path, through: str) -> None:
+    (tmp_path / "d").symlink_to(tmp_path)
+    for number in range(50):
+        (tmp_path / f"{number}.toml").write_text(f'extend = "{number + 1}.toml"')
+    (tmp_path / "more.toml").write_text('extend = "0.toml"')
+    with pytest.raises(SettingsError, match="more than 20 files extend"):
+        load(tmp_path, f'[tool.remat-migrate]\nextend = "{through}"\n')

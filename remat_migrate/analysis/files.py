@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -35,7 +35,6 @@ class Files:
     default, those of the project's environment.
 
     Attributes:
-        linked: the files in which uses of a name are searched: all, or those of a part.
         beyond: what was looked at besides targets and context, and whether the file exists.
         searches: the searches for words, see `searched`.
         looks: the first looks at files, see `looked_at`.
@@ -53,13 +52,11 @@ class Files:
         refused: Mapping[Path, SourceError] | None = None,
         limit: Callable[[Path], int] = lambda path: MAX_BYTES,
         previous: Files | None = None,
-        part: Collection[Path] | None = None,
     ) -> None:
         self.root = root
         self.targets = tuple(dict.fromkeys(targets))
         # In an order that does not depend on which files are named.
         self.all = tuple(dict.fromkeys((*context, *targets)))
-        self.linked = self.all if part is None else tuple(p for p in self.all if p in part)
         self._search_path = tuple(search_path)
         self._limit = limit
         self._kept: dict[Path, bytes] = {}
@@ -301,25 +298,9 @@ class Files:
         """
         return self._mentions.find(set(words))
 
-    def linked_mentioning(self, words: Iterable[str], also: set[Path]) -> list[Path]:
-        """Return the same of the files in `linked`, and of some others."""
-        asked = set(words)
-        others = {path for path in also if path not in self._is_linked}
-        found = [path for path in self.mentioning(asked) if path in others] if others else []
-        return self._linked_mentions.find(asked) + found
-
     @cached_property
     def _mentions(self) -> _Mentions:
         return _Mentions(self, self.all)
-
-    @cached_property
-    def _is_linked(self) -> frozenset[Path]:
-        return frozenset(self.linked)
-
-    @cached_property
-    def _linked_mentions(self) -> _Mentions:
-        is_whole = len(self.linked) == len(self.all)
-        return self._mentions if is_whole else _Mentions(self, self.linked)
 
 
 class _Mentions:

@@ -62,7 +62,6 @@ def load_project(
     words: Iterable[str] = (),
     refused: Mapping[Path, SourceError] | None = None,
     nearest: NearestSettings | None = None,
-    part: Collection[Path] | None = None,
 ) -> Project:
     """Read the files that may matter into a project.
 
@@ -81,8 +80,6 @@ def load_project(
         words: further words that make a file matter.
         refused: files that count as unreadable.
         nearest: the settings of each file; by default those of the run.
-        part: the only files that may matter, because no other file that does imports one of them
-            or is imported by one; None for all.
     """
     nearest = nearest or NearestSettings(settings, Options())
     before = previous.files if previous is not None else None
@@ -95,7 +92,6 @@ def load_project(
         refused,
         lambda path: nearest.of(path).max_file_size << 20,
         before,
-        part,
     )
     project = Project(
         settings,
@@ -145,7 +141,7 @@ class _Selection:
         optional: list[Path] = []
         forwarding: list[Path] = []
         look = self._prefilter.first_look
-        for path in self.files.linked:
+        for path in self.files.all:
             try:
                 data, words = self.files.looked_at(path, look)
                 check_text(path, data)
@@ -319,7 +315,7 @@ class _Selection:
         """
         search = WordSearch(word.encode() for word in new)
         reached: dict[str, dict[Path, bool]] = {word: {} for word in new}
-        for path in self.files.linked:
+        for path in self.files.all:
             data, places = self._searched(path, search)
             words = [
                 word

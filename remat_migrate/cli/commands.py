@@ -238,7 +238,6 @@ def _report_nothing(
     " that change results.",
 )
 @click.option("--unsafe-fixes", is_flag=True, help="With --patch, include unsafe fixes.")
-@click.option("--part", type=click.Path(path_type=Path, exists=True), hidden=True)
 @verify_options
 @output_control
 def report(
@@ -252,7 +251,6 @@ def report(
     measure: bool,
     patch: Path | None,
     unsafe_fixes: bool,
-    part: Path | None,
     **how: Any,
 ) -> int:
     """List every checkpoint with its risk."""
@@ -263,7 +261,7 @@ def report(
         raise UsageError("--unsafe-fixes requires --patch")
     cache = RunCache()
     # Measuring runs the project's code, which may depend on anything.
-    if not (no_cache or verify or measure or patch or part):
+    if not (no_cache or verify or measure or patch):
         given = click.get_current_context().params
         cache = run_cache("report", given, paths, options, baseline, outputs)
     if cache.outcome is not None:
@@ -284,10 +282,6 @@ def report(
 
     with cache.recording():
         run = set_up_run(paths, None, options, baseline, cache.about)
-    if part:
-        from ..sweep.parts import only_part
-
-        run = only_part(run, part)
     how_to_verify = verification(run.settings, verify, **how)
     with with_progress(run, "Checking") as run:
         if how_to_verify or patch:

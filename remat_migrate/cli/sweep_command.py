@@ -1,4 +1,4 @@
-"""The command `sweep`: many repositories, checked by the workers of a Dask cluster."""
+"""The command `sweep`: many repositories, checked side by side."""
 
 from __future__ import annotations
 
@@ -55,11 +55,6 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     "--measure", is_flag=True, help="Measure the targets that the settings of a repository name."
 )
 @click.option(
-    "--open-branches",
-    is_flag=True,
-    help="Commit each patch on a branch in a clone below DIR. Nothing is pushed.",
-)
-@click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=600.0,
@@ -80,14 +75,6 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     metavar="BYTES",
     help="Size of a repository, and of the files of a revision.  [default: 4GiB]",
 )
-@click.option(
-    "--split-at",
-    type=click.IntRange(min=1),
-    default=10_000,
-    metavar="FILES",
-    help="Check larger repositories in parts, on all workers.  [default: 10000]",
-)
-@click.option("--part-files", type=click.IntRange(min=1), default=400, hidden=True)
 @click.option("--no-cache", is_flag=True, help="Also check what has not changed.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 @selection_options
@@ -102,16 +89,13 @@ def sweep_command(
     verify: bool,
     python: str | None,
     measure: bool,
-    open_branches: bool,
     timeout: float,
     memory: int,
     max_size: int,
-    split_at: int,
-    part_files: int,
     no_cache: bool,
     exit_zero: bool,
 ) -> int:
-    """Check many repositories on a Dask cluster.
+    """Check many repositories, on this machine or a Dask cluster.
 
     SOURCES are folders, addresses of git repositories with an optional @REVISION, and files that
     list them, one per line. A folder is checked as it is, and git repositories are checked out.
@@ -121,8 +105,7 @@ def sweep_command(
     same command goes on where it was. Exits with 1 if findings or unchecked repositories remain,
     and with 3 if a verification failed.
     """
-    from ..report.output import say
-    from ..sweep.cluster import connected, dashboard_of, require
+    from ..sweep.cluster import connected, require
     from ..sweep.driver import run_sweep
     from ..sweep.job import Plan
     from ..sweep.limited import Limits
@@ -132,7 +115,7 @@ def sweep_command(
 
     if python and not verify:
         raise UsageError("--python requires --verify")
-    require("distributed", "fsspec", "pyarrow")
+    require("fsspec", "pyarrow")
     wanted = parse_sources(sources)
     store = Store(out)
     plan = Plan(
@@ -142,19 +125,11 @@ def sweep_command(
         unsafe=unsafe_fixes,
         verify=(("--python", python) if python else ()) if verify else None,
         measure=measure,
-        branches=open_branches,
         again=no_cache,
-        split_at=split_at,
-        part_files=part_files,
     )
-    if open_branches and not store.is_local:
-        raise UsageError("--open-branches requires a folder for --out")
-    with connected(scheduler, workers) as client:
-        if (address := dashboard_of(client)) and not is_quiet():
-            say(f"Dashboard: {address}")
-        with progress_bar("Sweeping") as bar:
-            progress = _Progress(len(wanted), bar)
-            run_sweep(client, wanted, plan, progress.decided)
+    with connected(scheduler, workers) as cluster, progress_bar("Sweeping") as bar:
+        progress = _Progress(len(wanted), bar)
+        run_sweep(cluster, wanted, plan, progress.decided)
     totals = write_results(wanted, plan.store)
     for line in _summary(totals, progress.kept, plan):
         print(line)
@@ -224,6 +199,5 @@ def _summary(totals: Totals, kept: int, plan: Plan) -> Iterator[str]:
             f"Verified: {found['equal']:,} equal, {found['wrong']:,} wrong,"
             f" {found['not_exercised']:,} not exercised."
         )
-    branches = f", {pluralize(totals.branches, 'branch', 'branches')}" if totals.branches else ""
-    yield f"{pluralize(totals.patches, 'patch', 'patches')}{branches}."
+    yield f"{pluralize(totals.patches, 'patch', 'patches')}."
     yield f"Results: {plan.store.address(PAGE)}"

@@ -11,6 +11,10 @@ from ..errors import SettingsError
 from ..settings import Settings
 from ..text.regular_files import read_regular
 
+# What a `.gitignore` has beyond this is ignored where git is not asked.
+_MOST_PATTERNS = 5_000
+_LONGEST_PATTERN = 4_096
+
 
 def excluded_by(settings: Settings) -> Callable[[Path], bool]:
     """Return a predicate for the files that settings exclude.
@@ -74,7 +78,8 @@ def ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
 
     from .many_stars import with_many_stars
 
-    lines = data.decode(errors="replace").splitlines()
+    lines = data.decode(errors="replace").splitlines()[:_MOST_PATTERNS]
+    lines = [line for line in lines if len(line) <= _LONGEST_PATTERN]
     try:
         spec = GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error):  # Like git, skip invalid patterns.

@@ -137,7 +137,6 @@ def _analyse(
         words=sorted({word for rule in rules for word in rule.words}),
         refused=refused,
         nearest=run.nearest,
-        part=run.part,
     )
     faults: list[Fault] = []
     enabled = Enabled(run)

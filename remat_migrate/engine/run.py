@@ -41,7 +41,6 @@ class Run:
         rules: every loaded rule; the settings enable some of them.
         learned: parameters that were found to be needed at trace time by running the code.
         shown: the targets whose findings are reported; None for all of them.
-        part: the Python files of a part of the run, see `sweep.linking`; None for the whole run.
         overlay: texts that replace what is on disk: stdin, open documents.
         folders: the folders on the command line, or the current one.
         baselines: known findings, which are neither reported nor fixed, by the file in the settings
@@ -56,7 +55,6 @@ class Run:
     rules: tuple[Rule, ...]
     learned: frozenset[Learned] = frozenset()
     shown: frozenset[Path] | None = None
-    part: frozenset[Path] | None = None
     overlay: Mapping[Path, SourceFile] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
     baselines: Mapping[Path | None, Baseline] = field(default_factory=dict)

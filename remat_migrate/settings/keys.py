@@ -20,6 +20,10 @@ from .settings import (
 )
 
 TABLE = "tool.remat-migrate"
+_WILD = re.compile(r"[*?[]")
+# A glob must not walk through the whole disk.
+_MOST_WILD = 3
+_MOST_FOLDERS = 1_000
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 Schema = Mapping[str, object]
@@ -113,12 +117,6 @@ class Key:
                     )
         return value
 
-    def text(self, value: object) -> str:
-        """Parse a string that is not empty."""
-        if not isinstance(value, str) or not value:
-            raise self.error("a string", value)
-        return value
-
     def strings(self, value: object) -> tuple[str, ...]:
         """Parse an array of strings."""
         if not isinstance(value, list):
@@ -165,28 +163,47 @@ class Key:
         for name in _FILES & table.keys():
             if isinstance(text := table[name], str):
                 # Links are not resolved: the python of a virtual environment is one.
-                table[name] = os.path.abspath(self.base / Path(text).expanduser())
+                table[name] = os.path.abspath(self.within(name).path(text))
         return table
+
+    def path(self, text: str) -> Path:
+        """Return a path relative to the folder of the settings; `~` is a home folder."""
+        try:
+            return self.base / Path(text).expanduser()
+        except RuntimeError as error:
+            raise SettingsError(f"{self.origin}: {self.name}: {text!r}: {error}") from error
 
     def file(self, value: object) -> Path:
         """Parse a file name, relative to the folder of the settings."""
         if not isinstance(value, str) or not value:
             raise self.error("a file name", value)
-        return self.base / Path(value).expanduser()
+        return self.path(value)
 
     def folders(self, value: object) -> tuple[Path, ...]:
         """Parse an array of folders or globs, relative to the folder of the settings."""
-        base = self.base
-        folders: list[Path] = []
-        for text in self.strings(value):
-            folder = Path(text).expanduser()
-            if not any(letter in text for letter in "*?["):
-                folders.append(base / folder)
-            elif folder.is_absolute():
-                folders += sorted(Path(folder.anchor).glob(str(folder.relative_to(folder.anchor))))
-            else:
-                folders += sorted(base.glob(str(folder)))
-        return tuple(folders)
+        return tuple(folder for text in self.strings(value) for folder in self._matching(text))
+
+    def _matching(self, text: str) -> list[Path]:
+        """Return the folders that a glob matches; the text as a path if it is none."""
+        path, parts = self.path(text), Path(text).expanduser().parts
+        first = next((n for n, part in enumerate(parts) if _WILD.search(part)), None)
+        if first is None:
+            return [path]
+        wild = parts[first:]
+        if sum(bool(_WILD.search(part)) for part in wild) > _MOST_WILD or "**" in wild:
+            raise SettingsError(
+                f"{self.origin}: {self.name}: {text!r}: at most {_MOST_WILD} parts of a path may"
+                " have wildcards, and none may be **"
+            )
+        try:
+            found = sorted(self.base.joinpath(*parts[:first]).glob("/".join(wild)))
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"{self.origin}: {self.name}: {text!r}: {error}") from error
+        if len(found) > _MOST_FOLDERS:
+            raise SettingsError(
+                f"{self.origin}: {self.name}: {text!r} matches more than {_MOST_FOLDERS} folders"
+            )
+        return found
 
     def wrappers(self, value: object) -> tuple[Wrapper, ...]:
         """Parse a table from qualified names to library functions."""
@@ -281,7 +298,7 @@ SETTINGS: Mapping[str, Setting] = {
     "extend": Setting(
         "Settings file to inherit from, relative to this one; the keys here take precedence.",
         _STRING,
-        Key.text,
+        Key.file,
     ),
     "exclude": Setting(
         "Gitignore patterns of files and folders to skip unless they are given explicitly.",

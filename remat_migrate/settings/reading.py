@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,14 @@ from .settings import Globs, Options, Settings, with_options
 _NAME = "pyproject.toml"
 # Chosen by one layer of settings as a whole.
 _CHOICES = ("select", "extend_select", "ignore")
+
+# A repository's settings must not hang a run: what each value costs is bounded when it is read.
+_MOST_BYTES = 1 << 20
+_MOST_VALUES = 5_000
+_LONGEST_STRING = 4_096
+_MOST_EXTENDED = 20
+# `tomllib` takes quadratic time for dotted keys.
+_MOST_DOTS = 300
 
 
 def load_settings(root: Path, start: Path, options: Options | None = None) -> Settings:
@@ -55,13 +64,14 @@ def settings_in(config: Path | None, root: Path, options: Options) -> Settings:
 def _override(text: str) -> dict[str, object]:
     """Parse a TOML pair KEY=VALUE."""
     try:
-        return _parsed(text.encode(errors="surrogateescape"), "--config")
+        table = _parsed(text.encode(errors="surrogateescape"), "--config")
     except SettingsError as error:
         key, _, value = text.partition("=")
         if not re.fullmatch(r"\s*[\w.-]+\s*", value):
             raise
         quoted = f'{key.strip()}="{value.strip()}"'
         raise SettingsError(f"{error}; quote strings: --config '{quoted}'") from error
+    return _bounded(table, "--config")
 
 
 def has_settings(config: Path) -> bool:
@@ -80,6 +90,8 @@ def _extended(config: Path, root: Path, base: Path, above: tuple[Path, ...]) -> 
     if config in above:
         circle = " extends ".join(map(str, (*above[above.index(config) :], config)))
         raise SettingsError(f"circular configuration: {circle}")
+    if len(above) > _MOST_EXTENDED:
+        raise SettingsError(f"{config}: more than {_MOST_EXTENDED} files extend one another")
     try:
         table = _read_table(config, is_named=True) or {}
     except SettingsError as error:
@@ -88,8 +100,9 @@ def _extended(config: Path, root: Path, base: Path, above: tuple[Path, ...]) -> 
         raise SettingsError(f"{error} ({above[-1]} extends it)") from error
     settings = Settings(root=root)
     if "extend" in table:
-        text = Key(str(config), base, f"{TABLE}.extend").text(table["extend"])
-        named = Path(os.path.normpath(base / Path(text).expanduser()))
+        named = Path(
+            os.path.normpath(Key(str(config), base, f"{TABLE}.extend").file(table["extend"]))
+        )
         settings = _extended(named, root, named.parent, (*above, config))
     return replace(_with_table(settings, table, str(config), base), config=config)
 
@@ -164,15 +177,55 @@ def _read_table(config: Path, *, is_named: bool = False) -> dict[str, object] | 
     document = _parsed(data, str(config))
     tools = document.get("tool", {})
     if not isinstance(tools, dict) or "remat-migrate" not in tools:
-        return document if is_bare else None
+        return _bounded(document, str(config)) if is_bare else None
     from .keys import TABLE, Key
 
-    return Key(str(config), config.parent, TABLE).table(tools["remat-migrate"])
+    table = Key(str(config), config.parent, TABLE).table(tools["remat-migrate"])
+    return _bounded(table, str(config))
+
+
+def _bounded(table: dict[str, object], origin: str) -> dict[str, object]:
+    """Return a table of settings, of which nothing is too large.
+
+    Raises:
+        SettingsError: there are too many values, or one of them is too large or not a plain value.
+    """
+    from .keys import TABLE
+
+    waiting: list[tuple[str, object]] = [(TABLE, table)]
+    count = 0
+    while waiting:
+        name, value = waiting.pop()
+        wrong = ""
+        match value:
+            case dict():
+                waiting += [(f"{name}.{key}", inner) for key, inner in value.items()]
+                waiting += [(name, key) for key in value]  # on top, to be checked first
+            case list():
+                waiting += [(name, inner) for inner in value]
+            case str() if len(value) > _LONGEST_STRING:
+                wrong = f"a string is longer than {_LONGEST_STRING:,} characters"
+            case str() if "\0" in value:
+                wrong = "a string has a NUL character"
+            case int() if value.bit_length() > 63:
+                wrong = "an integer has more than 64 bits"
+            case float() if not math.isfinite(value):
+                wrong = f"expected a finite number, got {value}"
+        count += 1
+        if count + len(waiting) > _MOST_VALUES:
+            name, wrong = TABLE, f"more than {_MOST_VALUES:,} keys and values"
+        if wrong:
+            raise SettingsError(f"{origin}: {name}: {wrong}")
+    return table
 
 
 def _parsed(data: bytes, origin: str) -> dict[str, object]:
     import tomllib
 
+    if len(data) > _MOST_BYTES:
+        raise SettingsError(f"{origin}: is larger than {_MOST_BYTES >> 20} MiB")
+    if any(part.count(b".") > _MOST_DOTS for part in re.split(rb"[\r\n=]", data)):
+        raise SettingsError(f"{origin}: has a line of more than {_MOST_DOTS} dots")
     try:
         return tomllib.loads(data.decode())
     except UnicodeDecodeError as error:

@@ -221,6 +221,6 @@ def parse_version(text: str, where: str) -> tuple[int, ...]:
     Raises:
         SettingsError: it is not one.
     """
-    if not re.fullmatch(r"\d+(\.\d+)+", text.strip()):
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)+", text.strip()):
         raise SettingsError(f"{where}: {text!r} is not a JAX version, such as 0.12.0")
     return tuple(int(part) for part in text.strip().split("."))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -10,8 +12,10 @@ from pathlib import Path
 from ..discovery.listing import git_program
 from ..report.terminal.display import pluralize
 from .limited import Ended, Limits, SourceFailed, Status, run_limited
-from .sources import Source
+from .sources import Source, without_credentials
 
+# What a file or a folder takes at least. A small repository can have any number of them.
+_BLOCK = 4096
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # Nothing that a repository, or the user's configuration of hooks and filters, would execute.
 _SETTINGS = (
@@ -52,11 +56,20 @@ class Git:
     Attributes:
         scratch: the temporary folder of the run.
         limits: what each command may use.
+        credentials: environment variables that add the source's credentials to its address, which
+            appear neither in arguments, which all users see, nor in what is stored.
     """
 
-    def __init__(self, scratch: Path, limits: Limits) -> None:
+    def __init__(self, scratch: Path, limits: Limits, source: Source) -> None:
         self.scratch = scratch
         self.limits = limits
+        self.credentials: dict[str, str] = {}
+        if source.credentials:
+            self.credentials = {
+                "GIT_CONFIG_COUNT": "1",
+                "GIT_CONFIG_KEY_0": f"url.{source.with_credentials}.insteadOf",
+                "GIT_CONFIG_VALUE_0": source.address,
+            }
 
     def run(self, folder: Path, *arguments: str, growing: Path | None = None) -> Ended:
         """Run a git command in a folder; `growing` is a folder whose size is limited.
@@ -73,7 +86,7 @@ class Git:
             folder,
             self.scratch,
             self.limits,
-            environment=_ENVIRONMENT,
+            environment={**_ENVIRONMENT, **self.credentials},
             is_beyond=lambda: growing is not None and size_of(growing) > self.limits.size,
         )
 
@@ -89,7 +102,8 @@ class Git:
             fatal = [line for line in lines if line.startswith(("fatal:", "error:"))]
             reason = (fatal or lines or [f"git {arguments[0]} ended with {done.code}"])[0]
             is_missing = _NOT_THERE.search(done.messages)
-            raise SourceFailed(Status.MISSING if is_missing else Status.FAILED, reason)
+            failed = Status.MISSING if is_missing else Status.FAILED
+            raise SourceFailed(failed, without_credentials(reason))
         return done.output.decode(errors="surrogateescape")
 
 
@@ -154,17 +168,14 @@ def _commit_by_prefix(source: Source, prefix: str, git: Git) -> str:
     return found.output.decode().strip()
 
 
-def check_out(
-    source: Source, commit: str, folder: Path, git: Git, *, shares: bool = False
-) -> Sequence[str]:
-    """Check a commit out into a new folder, which becomes a clone without history.
+def check_out(source: Source, commit: str, folder: Path, git: Git) -> Sequence[str]:
+    """Check a commit out into a new folder.
 
     Args:
         source: the repository.
         commit: the hash of the commit.
         folder: the folder to create.
         git: runs git.
-        shares: whether to read from the objects of a repository on this machine, not to copy them.
 
     Returns:
         Notes about files that the repository does not have.
@@ -174,7 +185,7 @@ def check_out(
     """
     git.output(git.scratch, "init", "--quiet", "--template=", str(folder))
     git.output(folder, "remote", "add", "origin", source.address)
-    if shares and source.is_folder:
+    if source.is_folder:
         where = git.output(git.scratch, "-C", source.address, "rev-parse", "--git-common-dir")
         objects = Path(source.address, where.strip(), "objects")
         alternates = folder / ".git" / "objects" / "info" / "alternates"
@@ -182,7 +193,7 @@ def check_out(
         alternates.write_text(f"{objects}\n")
     else:
         _fetch(source, commit, folder, git)
-    size = _tree_size(git.output(folder, "ls-tree", "-r", "-l", "-z", commit))
+    size = tree_size(git.output(folder, "ls-tree", "-r", "-l", "-z", commit))
     if size > git.limits.size:
         reason = f"{size >> 20:,} MiB of files, more than {git.limits.size >> 20:,}"
         raise SourceFailed(Status.TOO_LARGE, reason)
@@ -191,7 +202,9 @@ def check_out(
     done = git.run(folder, "checkout-index", "--all", "--force", "--index", "--quiet")
     absent = done.messages.count("unable to read")
     if done.code and not absent:
-        raise SourceFailed(Status.FAILED, done.messages.strip().rpartition("\n")[2])
+        raise SourceFailed(
+            Status.FAILED, without_credentials(done.messages).strip().rpartition("\n")[2]
+        )
     return [f"the repository lacks the contents of {pluralize(absent, 'file')}"] if absent else []
 
 
@@ -204,10 +217,19 @@ def _fetch(source: Source, commit: str, folder: Path, git: Git) -> None:
         git.output(folder, "fetch", "--quiet", *sender, "origin", growing=folder)
 
 
-def _tree_size(listing: str) -> int:
-    """Return the bytes of all files that `git ls-tree -l` lists."""
-    sizes = (entry.partition("\t")[0].split()[-1] for entry in listing.split("\0") if entry)
-    return sum(int(size) for size in sizes if size.isdecimal())
+def tree_size(listing: str) -> int:
+    """Return the bytes on disk of the files and folders that `git ls-tree -r -l -z` lists."""
+    total = 0
+    above: list[str] = []
+    for entry in filter(None, listing.split("\0")):
+        about, _, path = entry.partition("\t")
+        *folders, _ = path.split("/")
+        known = sum(1 for _ in itertools.takewhile(bool, map(operator.eq, folders, above)))
+        size = about.split()[-1]
+        total += _BLOCK * (len(folders) - known)
+        total += max(_BLOCK, int(size) if size.isdecimal() else 0)
+        above = folders
+    return total
 
 
 def size_of(folder: Path) -> int:

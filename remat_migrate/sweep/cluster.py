@@ -1,14 +1,21 @@
-"""Calls of functions on the workers of a Dask cluster."""
+"""Calls of functions by workers: threads of this process, or the workers of a Dask cluster.
+
+On this machine there is no scheduler, which would run the code of anyone who connects to it.
+"""
 
 from __future__ import annotations
 
 import itertools
 import logging
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
+from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
@@ -28,6 +35,7 @@ _SECONDS_FOR_WORKERS = 60.0
 
 # The name of a call, and its arguments.
 Call = tuple[Any, tuple[Any, ...]]
+Result = tuple[Any, Any, Exception | None]
 
 
 class SchedulerLost(RematMigrateError):
@@ -41,9 +49,22 @@ def require(*modules: str) -> None:
             raise UsageError(f"{module} is required; run: pip install 'remat-migrate[sweep]'")
 
 
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Workers that call functions.
+
+    Attributes:
+        results: calls a function, and yields the names of the calls, their results, and errors.
+        count: returns how many calls run at the same time.
+    """
+
+    results: Callable[[Callable[..., Any], Iterable[Call]], Iterator[Result]]
+    count: Callable[[], int]
+
+
 @contextmanager
-def connected(scheduler: str | None, workers: int | None) -> Iterator[Client]:
-    """Yield a client of a running scheduler, or of a cluster on this machine.
+def connected(scheduler: str | None, workers: int | None) -> Iterator[Cluster]:
+    """Yield the workers of a running scheduler, or threads.
 
     Raises:
         UsageError: Dask is not installed, there is no scheduler at the address, or it has no
@@ -51,54 +72,52 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[Client]:
     """
     if workers and scheduler:
         raise UsageError("--workers cannot be combined with --scheduler")
+    if scheduler is None:
+        count = workers or len(os.sched_getaffinity(0))
+        yield Cluster(partial(_called_here, count), lambda: count)
+        return
     require("distributed")
-    import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     # A lost connection is reported as `SchedulerLost`, not with a traceback of Dask's.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-    if scheduler is not None:
+    try:
+        client = Client(scheduler, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--scheduler {scheduler}: {error}") from error
+    with client:
         try:
-            client = Client(scheduler, timeout="10s", set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--scheduler {scheduler}: {error}") from error
-        with client:
-            try:
-                client.wait_for_workers(1, timeout=_SECONDS_FOR_WORKERS)
-            except TimeoutError as error:
-                raise UsageError(f"--scheduler {scheduler}: it has no workers") from error
-            yield client
-        return
-    # A worker starts each source in processes of its own, which have limits of their own.
-    settings = {"distributed.worker.daemon": False, "distributed.logging.distributed": "error"}
-    with (
-        dask.config.set(settings),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            memory_limit=0,
-            dashboard_address="127.0.0.1:0" if find_spec("bokeh") else None,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
+            client.wait_for_workers(1, timeout=_SECONDS_FOR_WORKERS)
+        except TimeoutError as error:
+            raise UsageError(f"--scheduler {scheduler}: it has no workers") from error
+        yield Cluster(partial(_called_there, client), lambda: _thread_count(client))
 
 
-def dashboard_of(client: Client) -> str | None:
-    """Return the address of the scheduler's dashboard, if it has one."""
-    return client.dashboard_link or None if find_spec("bokeh") else None
+def _called_here(
+    count: int, function: Callable[..., Any], calls: Iterable[Call]
+) -> Iterator[Result]:
+    """Call a function in threads, which suffice: a source runs in processes of its own."""
+
+    def call(one: Call) -> Result:
+        name, arguments = one
+        try:
+            return name, function(*arguments), None
+        except Exception as error:
+            return name, None, error
+
+    with ThreadPool(count) as pool:
+        yield from pool.imap_unordered(call, calls)
 
 
-def thread_count(client: Client) -> int:
-    """Return how many calls run at the same time."""
+def _thread_count(client: Client) -> int:
     threads: Mapping[str, int] = client.nthreads()
     return max(1, sum(threads.values()))
 
 
-def results(
+def _called_there(
     client: Client, function: Callable[..., Any], calls: Iterable[Call]
-) -> Iterator[tuple[Any, Any, Exception | None]]:
-    """Call a function on the workers, some calls ahead; yield their names, results, and errors.
+) -> Iterator[Result]:
+    """Call a function on the workers of a scheduler, some calls ahead.
 
     Raises:
         SchedulerLost: the scheduler is gone.
@@ -143,14 +162,16 @@ def _call(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def call_all(client: Client, function: Callable[..., Any], calls: Iterable[Call]) -> dict[Any, Any]:
+def call_all(
+    cluster: Cluster, function: Callable[..., Any], calls: Iterable[Call]
+) -> dict[Any, Any]:
     """Call a function on the workers; return the results by the names of the calls.
 
     Raises:
         RematMigrateError: a call failed.
     """
     found = {}
-    for name, result, error in results(client, function, calls):
+    for name, result, error in cluster.results(function, calls):
         if isinstance(error, RematMigrateError):
             raise error
         if error is not None:
@@ -170,16 +191,16 @@ def variant_workers(scheduler: str | None, workers: int | None) -> Iterator[Work
     if scheduler is None and workers is None:
         yield None
         return
-    with connected(scheduler, workers) as client:
+    with connected(scheduler, workers) as cluster:
 
         def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
             try:
-                found = call_all(client, function, enumerate(arguments))
+                found = call_all(cluster, function, enumerate(arguments))
             except SourceFailed as error:
                 raise VerificationError(str(error)) from error
             return [found[number] for number in range(len(arguments))]
 
-        yield Workers(call, thread_count(client))
+        yield Workers(call, cluster.count())
 
 
 class _Ahead:
@@ -192,7 +213,7 @@ class _Ahead:
     def most(self) -> int:
         """Return the number of tasks that are waiting or running at most."""
         if time.monotonic() >= self._until:
-            self._known = thread_count(self._client)
+            self._known = _thread_count(self._client)
             self._until = time.monotonic() + _SECONDS_KNOWN
         return max(_FEWEST, _AHEAD * self._known)
 

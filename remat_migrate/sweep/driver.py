@@ -1,34 +1,29 @@
-"""Distribute the sources of a sweep over the workers of a Dask cluster."""
+"""Distribute the sources of a sweep over workers."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from .cluster import is_lost, results
+from .cluster import Cluster, is_lost
 from .job import Plan, sweep_source, write_failure
-from .large import check_in_parts
-from .record import Brief, Large
+from .record import Brief
 from .sources import Source
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 Decided = Callable[[Brief], None]
 
 
 def run_sweep(
-    client: Client,
+    cluster: Cluster,
     sources: Sequence[Source],
     plan: Plan,
     decided: Decided,
     task: Callable[[Source, Plan], Brief] = sweep_source,
 ) -> None:
-    """Check sources on the workers; large ones at the end, each by all of them.
+    """Check sources on the workers.
 
     Args:
-        client: connects to the cluster.
+        cluster: the workers.
         sources: the sources.
         plan: how to check each.
         decided: receives what became of each source, as it comes.
@@ -37,14 +32,13 @@ def run_sweep(
     Raises:
         SchedulerLost: the scheduler is gone.
     """
-    large: list[Large] = []
     suspects: list[Source] = []
 
     def alone() -> Iterator[tuple[Source, Brief | None, Exception | None]]:
         for source in suspects:
-            yield from results(client, task, [(source, (source, plan))])
+            yield from cluster.results(task, [(source, (source, plan))])
 
-    together = results(client, task, ((source, (source, plan)) for source in sources))
+    together = cluster.results(task, ((source, (source, plan)) for source in sources))
     for source, brief, error in itertools.chain(together, alone()):
         if is_lost(error) and source not in suspects:
             # Dask blames all tasks of a worker that dies: try each again with nothing beside it.
@@ -53,9 +47,4 @@ def run_sweep(
         if error is not None:
             brief = write_failure(source, plan, error)
         assert brief is not None
-        if brief.large is not None:
-            large.append(brief.large)
-        else:
-            decided(brief)
-    for one in sorted(large, key=lambda one: one.source):
-        decided(check_in_parts(client, one, plan))
+        decided(brief)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,22 +16,19 @@ from .. import __version__
 from ..discovery.listing import list_files
 from ..errors import RematMigrateError
 from ..settings import Options
-from ..verify.scratch import remove_folder, scratch_folder
-from .branches import commit_patch
-from .checkout import Git, check_out, find_commit, is_repository
+from ..verify.scratch import scratch_folder
+from .checkout import Git, check_out, find_commit, is_repository, size_of
 from .limited import Ended, Limits, SourceFailed, Status, own_command, run_limited
-from .record import DONE, PATCH, RECORD, REPORT, SARIF, Brief, Large, Outcome, folder_of
-from .sources import Source
+from .record import DONE, PATCH, RECORD, REPORT, SARIF, Brief, Outcome, folder_of
+from .sources import Source, without_credentials
 from .store import Store
 
 _ERROR = 2
-# Where large sources are checked out, and their parts are kept until all are checked.
-WORK = "work"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What `remat-migrate report` wrote for a source or a part of it.
+    """What `remat-migrate report` wrote for a source.
 
     Attributes:
         code: its exit code.
@@ -56,10 +52,7 @@ class Plan:
         unsafe: whether patches include unsafe fixes.
         verify: the options of verification; None without it.
         measure: whether to measure the targets that the settings of a source name.
-        branches: whether to commit each patch on a branch in a clone.
         again: whether to check sources that have not changed since the last sweep.
-        split_at: the number of Python files from which on a source is checked in parts.
-        part_files: about how many files that may matter are in a part.
     """
 
     out: str
@@ -68,10 +61,7 @@ class Plan:
     unsafe: bool = False
     verify: tuple[str, ...] | None = None
     measure: bool = False
-    branches: bool = False
     again: bool = False
-    split_at: int = 10_000
-    part_files: int = 400
 
     @property
     def store(self) -> Store:
@@ -89,7 +79,7 @@ class Plan:
 
     def digest(self, state: str) -> str:
         """Identify how and in which state a source is checked."""
-        told = [__version__, *self.arguments, str(self.branches), state]
+        told = [__version__, *self.arguments, state]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
@@ -119,7 +109,7 @@ def sweep_source(source: Source, plan: Plan) -> Brief:
         StoreFailed: that cannot be written.
     """
     with scratch_folder() as scratch:
-        git = Git(scratch, plan.limits)
+        git = Git(scratch, plan.limits, source)
         try:
             commit = find_commit(source, git) if is_repository(source, git) else ""
             digest = plan.digest(commit or folder_state(Path(source.address)))
@@ -130,33 +120,11 @@ def sweep_source(source: Source, plan: Plan) -> Brief:
             notes: Sequence[str] = ()
             if commit:
                 root = scratch / "source"
-                notes = check_out(source, commit, root, git, shares=not plan.branches)
-            if _is_large(root, plan):
-                large = Large(source, str(_shared(root, source, plan)), commit, digest, notes)
-                return Brief(source, Status.CHECKED, large=large)
+                notes = check_out(source, commit, root, git)
             written = run_report(root, scratch, plan)
-            outcome = outcome_of(source, commit, root, written, notes)
-            return write_outcome(with_branch(outcome, root, git, plan), digest, plan)
+            return write_outcome(outcome_of(source, commit, root, written, notes), digest, plan)
         except (RematMigrateError, OSError) as error:
             return write_failure(source, plan, error)
-
-
-def _is_large(root: Path, plan: Plan) -> bool:
-    if not plan.store.is_local:  # the workers may share no folder
-        return False
-    return sum(1 for _ in list_files(root, lambda name: name.endswith(".py"))) > plan.split_at
-
-
-def _shared(root: Path, source: Source, plan: Plan) -> Path:
-    """Return the folder of a large source, moved to where all workers see it."""
-    if str(root) == source.address:
-        return root
-    to = Path(plan.store.path(f"{WORK}/{source.name}/source"))
-    if to.exists():
-        remove_folder(to)
-    to.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(root, to)
-    return to
 
 
 def folder_state(folder: Path) -> str:
@@ -173,34 +141,23 @@ def folder_state(folder: Path) -> str:
     return state.hexdigest()
 
 
-def with_branch(outcome: Outcome, root: Path, git: Git, plan: Plan) -> Outcome:
-    """Commit the patch of a source on a branch, if that is asked for."""
-    if not (plan.branches and outcome.patch):
-        return outcome
-    try:
-        branch = commit_patch(outcome, root, git, plan.store)
-    except SourceFailed as error:
-        return replace(outcome, notes=(*outcome.notes, f"no branch: {error}"))
-    return replace(outcome, branch=branch)
-
-
-def run_report(root: Path, scratch: Path, plan: Plan, *more: str) -> Written:
+def run_report(root: Path, scratch: Path, plan: Plan) -> Written:
     """Run `remat-migrate report` in a process of its own; if verifying fails, without it.
 
     Raises:
         SourceFailed: it reached a limit, or the tool failed.
     """
     try:
-        return _run_report(root, scratch, plan, *more)
+        return _run_report(root, scratch, plan)
     except SourceFailed as error:
         if plan.verify is None:
             raise
         # Without JAX, or with code that eats memory, there are still findings.
-        written = _run_report(root, scratch, replace(plan, verify=None), *more)
+        written = _run_report(root, scratch, replace(plan, verify=None))
         return replace(written, notes=(f"not verified: {error}",))
 
 
-def _run_report(root: Path, scratch: Path, plan: Plan, *more: str) -> Written:
+def _run_report(root: Path, scratch: Path, plan: Plan) -> Written:
     folder = scratch / "results"
     folder.mkdir(exist_ok=True)
     outputs = [
@@ -208,7 +165,13 @@ def _run_report(root: Path, scratch: Path, plan: Plan, *more: str) -> Written:
         *("--output-format", f"sarif={folder / SARIF}"),
         *("--patch", str(folder / PATCH)),
     ]
-    done = run_limited(own_command(*plan.arguments, *outputs, *more), root, scratch, plan.limits)
+    done = run_limited(
+        own_command(*plan.arguments, *outputs),
+        root,
+        scratch,
+        plan.limits,
+        is_beyond=lambda: size_of(folder) > plan.limits.size,
+    )
     if done.code < 0:
         raise SourceFailed(Status.MEMORY, f"ended by signal {-done.code}, often for want of memory")
     if done.code >= _ERROR and not (folder / SARIF).exists():
@@ -287,7 +250,7 @@ def write_failure(source: Source, plan: Plan, error: Exception) -> Brief:
         StoreFailed: it cannot be written.
     """
     status = error.status if isinstance(error, SourceFailed) else Status.FAILED
-    reason = " ".join(str(error).split()) or type(error).__name__
+    reason = " ".join(without_credentials(str(error)).split()) or type(error).__name__
     store, folder = plan.store, folder_of(source)
     for name in (DONE, REPORT, SARIF, PATCH):
         store.remove(f"{folder}/{name}")

@@ -16,6 +16,9 @@ from ..errors import RematMigrateError
 from ..verify.processes import ended, tail_of, wait_for_end
 from ..verify.scratch import MARK
 
+# A tree of git that fits into a few kilobytes can list more paths than fit on a disk.
+_MOST_OUTPUT = 256 << 20
+
 
 class Status(StrEnum):
     """How the sweep of a source ended."""
@@ -109,9 +112,13 @@ def run_limited(
         except OSError as error:
             raise SourceFailed(Status.FAILED, f"{name}: {error.strerror or error}") from error
         deadline = time.monotonic() + limits.seconds
+
+        def is_too_large() -> bool:
+            return os.fstat(output.fileno()).st_size > _MOST_OUTPUT or is_beyond()
+
         with ended(process) as tree:
             cause = wait_for_end(
-                process, tree, messages.fileno(), deadline, limits.memory, is_beyond=is_beyond
+                process, tree, messages.fileno(), deadline, limits.memory, is_beyond=is_too_large
             )
         match cause:
             case "time":
@@ -121,7 +128,8 @@ def run_limited(
                 raise SourceFailed(Status.MEMORY, f"stopped at {used:,} MiB of memory")
             case "limit":
                 size = limits.size >> 20
-                raise SourceFailed(Status.TOO_LARGE, f"larger than {size:,} MiB")
+                reason = f"larger than {size:,} MiB, or {name} prints more than 256 MiB"
+                raise SourceFailed(Status.TOO_LARGE, reason)
         output.seek(0)
         return Ended(process.returncode, output.read(), tail_of(messages.fileno()))
 

@@ -29,25 +29,6 @@ def folder_of(source: Source) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Large:
-    """A source that is checked in parts.
-
-    Attributes:
-        source: the source.
-        root: its folder, which all workers see.
-        commit: the commit that is checked out; empty for a folder.
-        digest: identifies what is checked, and how.
-        notes: what could not be checked out.
-    """
-
-    source: Source
-    root: str
-    commit: str
-    digest: str
-    notes: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Brief:
     """What a worker sends back of a source, whose record is in the store.
 
@@ -56,14 +37,12 @@ class Brief:
         status: how it ended.
         reason: why, if it was not checked.
         kept: whether an earlier sweep checked the same code in the same way.
-        large: set if it still has to be checked, in parts.
     """
 
     source: Source
     status: Status
     reason: str = ""
     kept: bool = False
-    large: Large | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +59,6 @@ class Outcome:
         patch: the patch with the fixes.
         sarif: the SARIF log.
         notes: what could not be done, such as to verify.
-        branch: the branch with the fixes in the source's clone.
     """
 
     source: Source
@@ -92,7 +70,6 @@ class Outcome:
     patch: bytes = b""
     sarif: bytes = b""
     notes: Sequence[str] = ()
-    branch: str = ""
 
     def record(self) -> dict[str, Any]:
         """Return what the tables and the page are made of."""
@@ -113,7 +90,6 @@ class Outcome:
             "sites": list(self.report.get("sites", ())),
             "verdicts": list(self.report.get("verdicts", ())),
             "notes": list(self.notes),
-            "branch": self.branch,
             "patched_files": self.patch.count(b"\n+++ ") + self.patch.startswith(b"+++ "),
         }
 

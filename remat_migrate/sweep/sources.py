@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import UsageError
@@ -15,6 +15,8 @@ from ..errors import UsageError
 # `https://host/path` and `user@host:path`
 _URL = re.compile(r"\w[\w+.-]*://")
 _SCP = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!\\)[^\s:]+")
+# A password, or a token in the place of a user or of a password. That of ssh is only a user.
+_CREDENTIALS = re.compile(r"\b((?!ssh:)\w[\w+.-]*://)([^/\s'\"]*)@")
 _UNNAMED = re.compile(r"[^\w.-]+")
 # Enough to tell apart a million sources.
 _HASH_LENGTH = 10
@@ -29,10 +31,12 @@ class Source:
         address: an absolute folder, or the address of a git repository.
         revision: the branch, tag, or hash to check; empty for the files of a folder as they are,
             or for the default branch of a repository.
+        credentials: what precedes the host in the address that was given, such as `user:token`.
     """
 
     address: str
     revision: str = ""
+    credentials: str = field(default="", compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -47,6 +51,11 @@ class Source:
     def is_folder(self) -> bool:
         """Whether the address is a folder, which may be or hold a repository."""
         return os.path.isabs(self.address)
+
+    @property
+    def with_credentials(self) -> str:
+        """The address for git alone."""
+        return self.address.replace("://", f"://{self.credentials}@", 1)
 
     def __str__(self) -> str:
         return f"{self.address}@{self.revision}" if self.revision else self.address
@@ -75,6 +84,7 @@ def _sources(text: str) -> Iterator[Source]:
         return
     source = _source(text, Path.cwd())
     if source.is_folder and not os.path.isdir(source.address):
+        text = without_credentials(text)
         raise UsageError(f"{text}: no such file or folder, and not the address of a repository")
     yield source
 
@@ -95,7 +105,7 @@ def _listed(file: Path) -> Iterator[Source]:
             case [address]:
                 yield _source(address, file.parent)
             case [address, revision]:
-                yield Source(_source(address, file.parent).address, _checked(revision, line))
+                yield replace(_source(address, file.parent), revision=_checked(revision, line))
             case _:
                 raise UsageError(
                     f"{file}:{number}: expected ADDRESS [REVISION], got {len(words)} words: quote"
@@ -117,7 +127,9 @@ def _source(text: str, base: Path) -> Source:
             address, revision = text[:at], _checked(text[at + 1 :], text)
             break
     if _URL.match(address) or (_SCP.fullmatch(address) and not os.path.exists(base / address)):
-        return Source(_checked(address, text), revision)
+        found = _CREDENTIALS.match(address)
+        clean = without_credentials(_checked(address, text))
+        return Source(clean, revision, found[2] if found else "")
     return Source(_absolute(address, base), revision)
 
 
@@ -128,5 +140,11 @@ def _absolute(text: str, base: Path) -> str:
 def _checked(text: str, whole: str) -> str:
     """Return a word that git gets as an argument, which must not look like an option."""
     if text.startswith("-") or not text:
-        raise UsageError(f"{whole.strip()}: {text!r} is neither an address nor a revision")
+        whole = without_credentials(whole.strip())
+        raise UsageError(f"{whole}: {text!r} is neither an address nor a revision")
     return text
+
+
+def without_credentials(text: str) -> str:
+    """Return a text in which no address of a repository has a password or a token."""
+    return _CREDENTIALS.sub(r"\1", text)

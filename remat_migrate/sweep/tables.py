@@ -43,7 +43,6 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "not_exercised": "int64",
         "patch": "string",
         "sarif": "string",
-        "branch": "string",
         "notes": "list<string>",
     },
     "findings": {

@@ -30,7 +30,6 @@ class Totals:
         verdicts: units by verdict: equal, wrong, not_exercised.
         rules: by code: the name, the findings, the sources, and the findings with a fix.
         patches: sources with a patch.
-        branches: sources with a branch.
         exit_codes: the exit codes of the runs.
         worst: rows of the sources with the most and worst findings, the worst first.
         failed: the sources that were not checked, or not completely.
@@ -45,7 +44,6 @@ class Totals:
     verdicts: Counter[str] = field(default_factory=Counter)
     rules: dict[str, dict[str, Any]] = field(default_factory=dict)
     patches: int = 0
-    branches: int = 0
     exit_codes: set[int] = field(default_factory=set)
     worst: list[Mapping[str, Any]] = field(default_factory=list)
     failed: list[Record] = field(default_factory=list)
@@ -65,7 +63,6 @@ class Totals:
         self.risks.update(site["risk"] for site in record["sites"])
         self.verdicts += verdict_counts(record)
         self.patches += bool(record["patched_files"])
-        self.branches += bool(record["branch"])
         self.exit_codes.add(record["exit_code"])
         if record["status"] != "checked":
             self.failed.append(record)

@@ -128,15 +128,11 @@ def _environment(side: Side) -> dict[str, str]:
         environment["VIRTUAL_ENV"] = str(prefix)
     else:
         environment.pop("VIRTUAL_ENV", None)
-    if platform != "cpu":
-        # Both sides run at once, and each would reserve most of the accelerator's memory.
-        environment.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     flags = {name.upper(): str(value) for name, value in side.flags.items()}
     return environment | {
         **flags,
+        **side.variables,
         "JAX_PLATFORMS": platform if "cpu" in platform.split(",") else f"{platform},cpu",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "0",
         "REMAT_MIGRATE_SITE": str(_SITE),
         "REMAT_MIGRATE_SHIM": side.shim,
         "REMAT_MIGRATE_ORIGINAL": str(side.original),

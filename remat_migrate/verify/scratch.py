@@ -88,11 +88,16 @@ def _remove_stale() -> None:
     """Remove what killed runs have left."""
     for folder in Path(os.path.realpath(tempfile.gettempdir())).glob(_PREFIX + "*"):
         try:
-            with (folder / _LOCK).open("r+") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                end_run(folder)
+            # Anyone may put anything here: a pipe would make `open` wait.
+            handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if os.fstat(handle).st_uid == folder.lstat().st_uid == os.geteuid():
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    end_run(folder)
+            finally:
+                os.close(handle)
         except OSError:
-            continue  # not a run's, someone else's, or in use
+            continue  # not a run's, or in use
 
 
 # -- the watchdog

@@ -25,6 +25,7 @@ _START_SECONDS = 300.0
 _LOG_TAIL = 2000
 _LONGEST_LINE = 300
 _MOST_OUTPUT = 64 * 2**20
+_MOST_REPLY = 256 * 2**20
 _LOOK_SECONDS = 0.5
 
 Reply = dict[str, Any]
@@ -57,6 +58,16 @@ class Side:
     platform: str = "cpu"
     same_random: bool = False
     optimized: bool = False
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables of every process that runs the code."""
+        found = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+        name = "XLA_PYTHON_CLIENT_PREALLOCATE"
+        if self.platform != "cpu" and name not in os.environ:
+            # Several run at once, and each would reserve most of the accelerator's memory.
+            found[name] = "false"
+        return found
 
 
 class WorkerEnded(Exception):
@@ -222,8 +233,9 @@ class _Process:
             )
         os.close(in_read)
         os.close(out_write)
+        os.set_blocking(in_write, False)
         self._channel = (in_write, out_read)
-        self._buffer = b""
+        self._buffer = bytearray()
         self._tree = ProcessTree(self._process.pid)
         self._log = log
         self._log_start = 0
@@ -246,8 +258,9 @@ class _Process:
         """
         self._log_start = self._log.stat().st_size
         try:
-            os.write(self._channel[0], json.dumps(request).encode() + b"\n")
-            line = self._read_line(time.monotonic() + timeout)
+            deadline = time.monotonic() + timeout
+            self._write_line(json.dumps(request).encode(), deadline)
+            line = self._read_line(deadline)
         except BrokenPipeError:
             line = b""
         except TimeoutError:
@@ -257,7 +270,12 @@ class _Process:
             raise WorkerEnded(f"used more than {size:.3g} GiB of memory and was stopped") from None
         if not line:
             raise WorkerEnded(self._how_it_ended())
-        reply: Reply = json.loads(line)
+        try:
+            reply = json.loads(line)
+        except (ValueError, RecursionError):
+            reply = None
+        if not isinstance(reply, dict):
+            raise WorkerEnded("wrote to the channel of its replies")
         return reply
 
     def close(self) -> None:
@@ -278,22 +296,44 @@ class _Process:
         """
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel[1], selectors.EVENT_READ)
-            while b"\n" not in self._buffer:
+            looked = time.monotonic()
+            end = self._buffer.find(b"\n")
+            while end < 0:
                 if self._stop.is_set():
                     raise RunStopped
-                left = deadline - time.monotonic()
-                if not selector.select(max(0.0, min(left, _LOOK_SECONDS))):
-                    if left <= _LOOK_SECONDS:
-                        raise TimeoutError
+                now = time.monotonic()
+                if now >= deadline:
+                    raise TimeoutError
+                if len(self._buffer) > _MOST_REPLY:
+                    raise WorkerEnded("sent a reply that is too long")
+                if now >= looked + _LOOK_SECONDS:
                     if not self._look():
                         return b""  # a process that it has forked may hold the pipe
-                    continue
-                data = os.read(self._channel[1], 1 << 16)
-                if not data:
-                    return b""
-                self._buffer += data
-        line, _, self._buffer = self._buffer.partition(b"\n")
+                    looked = now
+                if selector.select(min(deadline - now, _LOOK_SECONDS)):
+                    data = os.read(self._channel[1], 1 << 16)
+                    if not data:
+                        return b""
+                    searched = len(self._buffer)
+                    self._buffer += data
+                    end = self._buffer.find(b"\n", searched)
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
         return line
+
+    def _write_line(self, line: bytes, deadline: float) -> None:
+        """Send a line to the process.
+
+        Raises:
+            TimeoutError: the process has not read it at the deadline.
+        """
+        left = memoryview(line + b"\n")
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._channel[0], selectors.EVENT_WRITE)
+            while left:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise TimeoutError
+                left = left[os.write(self._channel[0], left) :]
 
     def _look(self) -> bool:
         """Check memory, truncate a long log, and return whether the process runs."""
@@ -327,12 +367,10 @@ def environment_of(side: Side, scratch: Path) -> dict[str, str]:
     """Return the environment variables to set for code under test."""
     temporary = scratch / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
-    variables = {
+    variables = side.variables | {
         "JAX_PLATFORMS": side.platform,
         # Its name before jax 0.4.
         "JAX_PLATFORM_NAME": side.platform,
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "0",
         "TMPDIR": str(temporary),
         MARK: str(temporary),
         "TF_CPP_MIN_LOG_LEVEL": "3",

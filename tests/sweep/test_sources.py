@@ -15,8 +15,8 @@ HASH = "0123456789abcdef0123456789abcdef01234567"
     [
         ("https://example.com/a/b", "https://example.com/a/b", ""),
         ("https://example.com/a/b.git@v1.2", "https://example.com/a/b.git", "v1.2"),
-        ("https://user@example.com/a/b", "https://user@example.com/a/b", ""),
-        ("https://user:word@example.com/a@main", "https://user:word@example.com/a", "main"),
+        ("https://user@example.com/a/b", "https://example.com/a/b", ""),
+        ("https://user:word@example.com/a@main", "https://example.com/a", "main"),
         ("git@example.com:a/b.git", "git@example.com:a/b.git", ""),
         ("git@example.com:a/b.git@feature/x", "git@example.com:a/b.git", "feature/x"),
         (f"ssh://git@example.com/a@{HASH}", "ssh://git@example.com/a", HASH),

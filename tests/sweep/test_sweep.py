@@ -1,8 +1,7 @@
-"""Sweeps on a real cluster of two worker processes, over git repositories and folders."""
+"""Sweeps of git repositories and folders, in threads and on a Dask cluster."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -14,18 +13,21 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import dask
 import duckdb
+import psutil
 import pytest
+from distributed import LocalCluster
 from support import write_files
 
-from remat_migrate.report.machine_readable.sarif_rules import merged_descriptors
 from remat_migrate.settings import Options
+from remat_migrate.sweep.checkout import tree_size
 from remat_migrate.sweep.cluster import connected
 from remat_migrate.sweep.driver import run_sweep
 from remat_migrate.sweep.job import Plan, sweep_source
 from remat_migrate.sweep.limited import Limits
 from remat_migrate.sweep.results import write_results
-from remat_migrate.sweep.sources import Source
+from remat_migrate.sweep.sources import Source, parse_sources
 from remat_migrate.sweep.store import StoreFailed
 
 ROOT = Path(__file__).parents[2]
@@ -237,8 +239,27 @@ def test_limits(client, sources, tmp_path, limits, status):
     assert swept(client, sources[:1], plan_for(tmp_path))[sources[0]].status == "checked"
 
 
+@pytest.fixture(scope="module")
+def scheduler():
+    """The address of a scheduler with two workers, as somebody may run one."""
+    with (
+        dask.config.set({"distributed.worker.daemon": False}),
+        LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0) as found,
+    ):
+        yield found.scheduler_address
+
+
+def test_scheduler(scheduler, first, sources, tmp_path):
+    out, *_ = first
+    with connected(scheduler, None) as cluster:
+        assert cluster.count() == 2
+        swept(cluster, sources, plan_for(tmp_path))
+    for source in sources:
+        assert results(tmp_path, source) == results(out, source)
+
+
 @pytest.mark.slow
-def test_worker_that_dies(client, sources, tmp_path):
+def test_worker_that_dies(scheduler, sources, tmp_path):
     deadly = sources[1]
 
     def dying(source, plan):
@@ -246,55 +267,64 @@ def test_worker_that_dies(client, sources, tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return sweep_source(source, plan)
 
-    briefs = swept(client, sources[:3], plan_for(tmp_path), task=dying)
+    with connected(scheduler, None) as cluster:
+        briefs = swept(cluster, sources[:3], plan_for(tmp_path), task=dying)
     assert [briefs[source].status for source in sources[:3]] == ["checked", "lost", "checked"]
     assert "its worker died" in record(tmp_path, deadly)["reason"]
 
 
-def test_parts_give_the_same(client, places, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-    generated = importlib.import_module("benchmarks.speed.generated")
-    generated.write(generated.tree(200), tmp_path / "tree")
-    sources = (Source(str(tmp_path / "tree")), Source(str(places / "trainer")))
-    swept(client, sources, plan_for(tmp_path / "whole"))
-    swept(client, sources, plan_for(tmp_path / "parts", split_at=1, part_files=1))
-    for source in sources:
-        whole = results(tmp_path / "whole", source)
-        assert json.loads(whole["report.json"])["findings"]
-        assert results(tmp_path / "parts", source) == whole
-    assert not list((tmp_path / "parts" / "work").iterdir())
+def test_no_socket_without_a_scheduler(client):
+    def sockets():
+        own = (psutil.Process(), *psutil.Process().children(recursive=True))
+        return [one.laddr for process in own for one in process.net_connections("inet")]
+
+    before = sockets()
+    [(_, during, error)] = client.results(sockets, [("", ())])
+    assert (error, during) == (None, before)
 
 
-def test_rules_of_parts_have_the_precision_of_all_findings():
-    def rules(code, *precisions):
-        return [{"id": code, "properties": {"precision": each}} for each in precisions]
+def test_more_paths_than_fit_on_a_disk(client, tmp_path):
+    """Twelve trees, each of which has the one below it ten times: 10^12 paths."""
+    git(tmp_path, "init", "--quiet", "--initial-branch=main", "bomb")
+    bomb = tmp_path / "bomb"
+    below = git(bomb, "hash-object", "-w", "-t", "blob", "/dev/null")
+    entry = f"100644 blob {below}\tfile"
+    for _ in range(12):
+        lines = (
+            entry if entry.endswith("file") else "".join(f"{entry}{name}\n" for name in range(10))
+        )
+        made = subprocess.run(
+            ("git", "-C", str(bomb), "mktree"),
+            input=lines,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        entry = f"040000 tree {made.stdout.strip()}\t"
+    tree = entry.split()[2]
+    git(bomb, "update-ref", "refs/heads/main", git(bomb, "commit-tree", tree, "-m", "bomb"))
+    source = Source(bomb.as_uri())
+    brief = swept(client, (source,), plan_for(tmp_path / "out"))[source]
+    assert brief.status == "too-large", brief.reason
 
-    high, low, medium = rules("RMT201", "high", "low", "medium")
-    without = {"id": "RMT000"}  # of a file that cannot be read
-    for parts in ([[low, without], [high]], [[high], [medium], [without, low]]):
-        assert merged_descriptors(parts) == [without, low]
+
+def test_size_of_many_small_files():
+    entries = ("100644 blob ab 1\ta/b/c", "100644 blob ab 5000\ta/b/d", "160000 commit ab -\tz")
+    listing = "\0".join((*entries, ""))
+    assert tree_size(listing) == 2 * 4096 + 4096 + 5000 + 4096
 
 
-def test_branches(client, places, sources, tmp_path):
-    head, tag, *_ = sources
-    folder = tmp_path / "folder"
-    git(tmp_path, "clone", "--quiet", "--branch=v1", str(places / "models"), "folder")
-    inside = Source(str(folder))
-    plain = Source(str(places / "trainer"))
-    plan = plan_for(tmp_path / "out", branches=True)
-    swept(client, (head, tag, inside, plain), plan)
-    assert not (tmp_path / "out/clones" / head.name).exists()
-    for source in (tag, inside):
-        clone = tmp_path / "out/clones" / source.name
-        assert record(tmp_path / "out", source)["branch"] == "remat-migrate/fixes"
-        assert git(clone, "branch", "--show-current") == "remat-migrate/fixes"
-        assert git(clone, "status", "--porcelain") == ""
-        assert "concrete" not in (clone / "models/net.py").read_text()
-        assert "RMT101" in git(clone, "log", "-1", "--format=%B")
-        git(clone, "fsck")
-    assert git(folder, "status", "--porcelain") == ""
-    assert git(folder, "branch", "--list", "remat-migrate/fixes") == ""
-    assert "not a git repository" in record(tmp_path / "out", plain)["notes"][0]
+@pytest.mark.parametrize("credentials", ["user:S3CRET@", "S3CRET@"], ids=["both", "token"])
+def test_credentials(client, tmp_path, credentials):
+    [source] = parse_sources([f"http://{credentials}127.0.0.1:1/a/b@main"])
+    assert source.address == "http://127.0.0.1:1/a/b"
+    brief = swept(client, (source,), plan_for(tmp_path))[source]
+    write_results((source,), plan_for(tmp_path).store)
+    assert brief.status == "missing"
+    said = f"{brief} {source} {list(tmp_path.rglob('*'))}"
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert "S3CRET" not in said
+    assert b"S3CRET" not in written
 
 
 def test_nothing_of_a_repository_is_executed(client, tmp_path):
@@ -310,9 +340,7 @@ def test_nothing_of_a_repository_is_executed(client, tmp_path):
     git(hostile, "config", "filter.mark.smudge", f"touch {mark}")
     git(hostile, "config", "core.fsmonitor", f"touch {mark}")
     source = Source(str(hostile / ".git"))
-    for branches in (False, True):
-        plan = plan_for(tmp_path / f"out{branches}", branches=branches)
-        assert swept(client, (source,), plan)[source].status == "checked"
+    assert swept(client, (source,), plan_for(tmp_path / "out"))[source].status == "checked"
     assert not mark.exists()
 
 

@@ -178,7 +178,7 @@ class _Search:
         if self.target.is_method:
             own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
             visible.update(files.mentioning(own))
-        for path in files.linked_mentioning(wanted, visible):
+        for path in files.mentioning(wanted):
             if path in visible or self.project.prefilter.imports_any(path, goals, reached):
                 yield path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...rule import Finding, Rule
@@ -32,20 +32,6 @@ def rule_descriptors(rules: Sequence[Rule], findings: Sequence[Finding]) -> list
         precision = min(confidences[rule.code], key=_CONFIDENCES.index)
         descriptors[rule.code] = _descriptor(rule, precision)
     return [descriptors[code] for code in sorted(descriptors)]
-
-
-def merged_descriptors(parts: Iterable[Sequence[_Object]]) -> list[_Object]:
-    """Return the rules of several runs, each with the precision of all findings together."""
-    merged: dict[str, _Object] = {}
-    for descriptor in (one for part in parts for one in part):
-        known = merged.setdefault(descriptor["id"], descriptor)
-        if _precision(descriptor) < _precision(known):
-            merged[descriptor["id"]] = descriptor
-    return [merged[code] for code in sorted(merged)]
-
-
-def _precision(descriptor: _Object) -> int:
-    return _CONFIDENCES.index(descriptor.get("properties", {}).get("precision", "high"))
 
 
 def _minimal_descriptor(finding: Finding) -> _Object:
