@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 SHAPES = {
     "for loops in each other": 80,
     "while loops in each other": 100,
-    "checkpoints in a dictionary, each called": 30,
+    "dictionaries of options": 30,
     "functions that rebind a global name": 300,
     "imports of everything from modules that are not there": 50,
     "the same names swapped in branches": 20,
