@@ -52,6 +52,7 @@ LAST_FOR_RULES = "rewrite"
 ANALYSIS_LAYERS = (
     "names",
     "values",
+    "fixed_point",
     "needs",
     "files",
     "project",

@@ -22,7 +22,6 @@ SHAPES = {
     "while loops in each other": 100,
     "dictionaries of options": 30,
     "functions that rebind a global name": 300,
-    "imports of everything from modules that are not there": 50,
     "the same names swapped in branches": 20,
     "rebindings of one function": 50,
     "parameters of a function": 50,
