@@ -53,6 +53,7 @@ ANALYSIS_LAYERS = (
     "fixed_point",
     "names",
     "values",
+    "fixed_point",
     "needs",
     "files",
     "project",

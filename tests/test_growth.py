@@ -18,7 +18,10 @@ ROOT = Path(__file__).parent.parent
 
 # The shapes with sizes from which on the steps for more input outweigh those for any.
 SHAPES = {
+    "for loops in each other": 80,
     "while loops in each other": 100,
+    "dictionaries of options": 30,
+    "functions that rebind a global name": 300,
     "the same names swapped in branches": 20,
     "rebindings of one function": 50,
     "parameters of a function": 50,

@@ -18,6 +18,7 @@ def g(x):
     return jnp.sin(x)
 
 """
+_STATIC = "def h(x, k):\n    return x if k else -x\n\n"
 _OLD = "    return jax.checkpoint(f, concrete=True)(x, 1)\n"
 
 
@@ -66,24 +67,34 @@ def _each(text: str, numbers: Iterable[int]) -> str:
     return "".join(text.format(i=i, j=i + 1, h=i // 2) for i in numbers)
 
 
-def _nested(head: str, depth: int, last: str, around: int = 0) -> str:
-    lines = [" " * (around + i) + head.format(i=i) + "\n" for i in range(depth)]
+def _nested(head: str, depth: int, last: str, around: int = 0, each: str = "") -> str:
+    """Return `depth` blocks in each other, with the statement `each` in each of them."""
+    lines = []
+    for i in range(depth):
+        lines.append(" " * (around + i) + head.format(i=i) + "\n")
+        if each:
+            lines.append(" " * (around + i + 1) + each.format(i=i) + "\n")
     return "".join(lines) + " " * (around + depth) + last + "\n"
+
+
+# A function whose first parameter is an array, and whose second one may have to be concrete.
+_CHECKED = "@functools.partial(jax.checkpoint, concrete=True)\ndef f{i}(x, k):\n"
+_CALLED = " return x\n\ny{i} = f{i}(1.0, 2)\n"
 
 
 # Statements and control flow. CPython does not compile deeper nesting than of 20 blocks.
 
 
 def _blocks(head: str, n: int) -> str:
-    body = _nested(head, 18, "x = g(x)", around=1)
-    return "".join(f"def f{i}(x, *y):\n{body} return x\n" for i in range(n // 20))
+    body = _nested(head, 18, "x = g(x)", around=1, each="x = jnp.sin(x) + k")
+    return "".join(f"{_CHECKED}{body}{_CALLED}".replace("{i}", str(i)) for i in range(n // 40))
 
 
 for _name, _head in {
-    "for loops in each other": "for i{i} in y:",
-    "while loops in each other": "while x < {i}:",
-    "if statements in each other": "if y[{i}]:",
-    "with statements in each other": "with jax.named_scope('{i}'):",
+    "for loops in each other": "for i{i} in range(k):",
+    "while loops in each other": "while k < {i}:",
+    "if statements in each other": "if k > {i}:",
+    "with statements in each other": "with jax.named_scope(str(k)):",
 }.items():
     _adding(_name)(lambda n, head=_head: _blocks(head, n))  # type: ignore[misc]
 
@@ -96,6 +107,38 @@ def _finally(n: int) -> str:
         lines += [" " * (i + 1) + "finally:"]
     body = "\n".join([*lines, " " * 19 + "x = g(x)"])
     return "".join(f"def f{i}(x):\n{body}\n return x\n" for i in range(n // 50))
+
+
+def _one(statements: str) -> str:
+    """Return one function with some statements, which has to know `k`."""
+    return f"{_CHECKED}{statements}{_CALLED}".replace("{i}", "0")
+
+
+@_adding("loops one after the other")
+def _loops(n: int) -> str:
+    return _one(" for j in range(k):\n  x = jnp.sin(x) + k\n" * n)
+
+
+@_adding("try statements one after the other")
+def _tries(n: int) -> str:
+    return _one(" try:\n  x = jnp.sin(x) + k\n except ValueError:\n  x = x - k\n" * n)
+
+
+@_adding("variables of a loop that depend on the next one")
+def _variables(n: int) -> str:
+    first = _each(" a{i} = 0\n", range(n + 1))
+    inside = _each("  a{i} = a{j} + 1\n", range(n))
+    return _one(f"{first} for j in range(3):\n{inside}  a{n} = k\n x = x if a0 else -x\n")
+
+
+@_adding("conditions in an expression", most=50_000)
+def _conditions(n: int) -> str:
+    return _one(f" if {' and '.join(f'(a{i} := k + {i})' for i in range(n))}:\n  x = -x\n")
+
+
+@_adding("branches of a conditional expression", most=1000)
+def _ternary(n: int) -> str:
+    return _one(f" x = {''.join(f'x + {i} if k == {i} else ' for i in range(n))}x\n")
 
 
 @_adding("the same statement again and again")
@@ -234,6 +277,64 @@ def _wrappers(n: int) -> str:
         + _each("def w{j}(f, **kw):\n    return w{i}(f, **kw)\n\n", range(n))
         + f"f = w{n}(g)\n"
     )
+
+
+@_adding("checkpoints in a dictionary, each called")
+def _dictionary(n: int) -> str:
+    items = _each("L['l{i}'] = jax.checkpoint(h, concrete=True)\n", range(n))
+    calls = _each("    x = L['l{i}'](x, True)\n", range(n))
+    return f"{_STATIC}L = {{}}\n{items}\ndef f(x):\n{calls}    return x\n"
+
+
+@_adding("checkpoints in a list, each called", most=5000)
+def _list(n: int) -> str:
+    items = "jax.checkpoint(h, concrete=True), " * n
+    calls = _each("    x = L[{i}](x, True)\n", range(n))
+    return f"{_STATIC}L = [{items}]\n\ndef f(x):\n{calls}    return x\n"
+
+
+@_adding("checkpoints on one line")
+def _line(n: int) -> str:
+    return "def f(x):\n    " + "x = jax.checkpoint(g, concrete=True)(x); " * n + "return x\n"
+
+
+@_adding("functions that rebind a global name")
+def _globals(n: int) -> str:
+    rebound = "    global c\n    c = jax.checkpoint(g, concrete=True)\n    return c(x)\n\n"
+    return "c = g\n" + _each(f"def f{{i}}(x):\n{rebound}", range(n))
+
+
+@_adding("dictionaries of options")
+def _options(n: int) -> str:
+    return _each("o{i} = {{'concrete': True}}\nf{i} = jax.checkpoint(g, **o{i})\n", range(n))
+
+
+@_adding("aliases of a checkpoint, each from the one before")
+def _aliases(n: int) -> str:
+    aliases = _each("c{j} = c{i}\n", range(n))
+    return f"c0 = jax.checkpoint\n{aliases}f = c{n}(g, concrete=True)\n"
+
+
+@_adding("checkpointed methods that call the next", most=400)
+def _calling_methods(n: int) -> str:
+    method = "    @functools.partial(jax.checkpoint, concrete=True, static_argnums=0)\n"
+    method += "    def m{i}(self, x, k):\n        return self.m{j}(x, k)\n"
+    last = f"    def m{n}(self, x, k):\n        return x if k else -x\n"
+    return f"class A:\n{_each(method, range(n))}{last}"
+
+
+@_adding("classes that inherit from the one before", most=150)
+def _hierarchy(n: int) -> str:
+    method = "class A{j}(A{i}):\n    def m(self, x, k):\n        return super().m(x, k)\n"
+    first = "class A0:\n    def m(self, x, k):\n        return x if k else -x\n"
+    call = f"y = jax.checkpoint(A{n}().m, concrete=True)(1.0, True)\n"
+    return f"{first}{_each(method, range(n))}{call}"
+
+
+@_adding("imports of everything from modules that are not there")
+def _stars(n: int) -> str:
+    imports = _each("from m{i} import *\n", range(n))
+    return imports + _one(_each(" x = unknown{i}(x)\n", range(n)))
 
 
 # Expressions.

@@ -55,6 +55,7 @@ _OF_KEY = frozenset(
 )
 # Methods that search for an equal item; the same object is equal without a comparison.
 _OF_EQUAL = frozenset({"index", "count", "remove"})
+_ARITHMETIC = "arithmetic on Python numbers"
 
 # A function and, for a method, the class of the object that it is called on.
 _Method = tuple[Function, Class | None]
@@ -208,7 +209,7 @@ class _Analysis(LibraryCalls):
         if not self.is_number(node):
             return
         names = frozenset(d.parameter for d in self.dependences(node))
-        for need in self._need(node, "arithmetic on Python numbers", certain=False):
+        for need in self._need(node, _ARITHMETIC, certain=False):
             yield replace(need, operands=names - {need.parameter})
 
     def _in_message(self, node: ast.AST) -> bool:
@@ -339,6 +340,8 @@ class _Analysis(LibraryCalls):
         for need in passed_on(self._needs.of(function, target.owner)):
             called = need.called and self._passes_on(function, call, skip, need.parameter)
             for d in depends_on(need.parameter, need.index):
+                if need.reason == _ARITHMETIC and d.operations is not None:
+                    continue  # What JAX computes is no Python number.
                 yield replace(
                     need,
                     called=called,

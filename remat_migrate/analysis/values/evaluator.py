@@ -49,6 +49,7 @@ class Evaluator(Evaluation):
         self._known: dict[ast.AST, Values] = {}
         self._members: dict[tuple[Module, str], Values] = {}
         self._defined: dict[ast.AST, Values] = {}
+        self._stars: dict[Module, list[Value]] = {}
 
     def forget(self) -> None:
         """Drop what was found, because the family has grown."""
@@ -56,6 +57,7 @@ class Evaluator(Evaluation):
             known.clear()
         self.reads.clear()
         self.held.clear()
+        self._stars.clear()
 
     def note_passed_api(self, function: FunctionNode, name: str, value: Value) -> None:
         """Note that an Api is passed for a parameter of a function."""
@@ -128,9 +130,8 @@ class Evaluator(Evaluation):
                     if inner is not None:
                         found = frozenset((ModuleValue(inner),))
                 if not found:
-                    for star in module.star_imports:
-                        for value in self.import_base(star, module):
-                            found |= self.attribute(value, name)
+                    bases = self._star_bases(module)
+                    found = union(self.attribute(base, name) for base in bases)
         finally:
             self.running.discard(key)
         self._members[key] = found
@@ -357,19 +358,26 @@ class Evaluator(Evaluation):
         bindings = module.reaching(node)
         if bindings:
             return self._bindings(module, bindings)
-        for star in module.star_imports:
-            for base in self.import_base(star, module):
-                if isinstance(base, ModuleValue):
-                    found = self.member(base.module, node.id)
-                    if found:
-                        return found
-                elif isinstance(base, External):
-                    for value in self.dotted_external(f"{base.name}.{node.id}"):
-                        if isinstance(value, External) and self.apis.find(value.name):
-                            return frozenset((value,))
+        may_be_api = node.id in self.apis.last_names
+        for base in self._star_bases(module):
+            if isinstance(base, ModuleValue):
+                found = self.member(base.module, node.id)
+                if found:
+                    return found
+            elif isinstance(base, External) and may_be_api:
+                for value in self.dotted_external(f"{base.name}.{node.id}"):
+                    if isinstance(value, External) and self.apis.find(value.name):
+                        return frozenset((value,))
         if hasattr(builtins, node.id):
             return frozenset((External(f"builtins.{node.id}"),))
         return NOTHING
+
+    def _star_bases(self, module: Module) -> list[Value]:
+        """Return the modules from which a module imports everything."""
+        if module not in self._stars:
+            stars = module.star_imports
+            self._stars[module] = [v for star in stars for v in self.import_base(star, module)]
+        return self._stars[module]
 
     def attribute(self, base: Value, name: str) -> Values:
         """Return what `base.name` denotes."""
