@@ -69,7 +69,9 @@ def closing_changes(
     statics = _with_named(site, statics)
     hoisted = hoist(project, [n for r in statics.required for n in r.needs])
     node = _checked_function(site, target.function.node)
-    closed = [p.arg for p in parameters(node) if p.arg in {r.name for r in statics.required}]
+    # A Python number that is left to its default would be rounded in another way if it were traced.
+    required = {r.name for r in statics.required}
+    closed = [p.arg for p in parameters(node) if p.arg in required or _has_number(node, p)]
     statement = module.parent(application)
     if statement is node:
         index = node.decorator_list.index(application)
@@ -157,6 +159,11 @@ def _checked_function(site: Site, node: FunctionNode) -> ast.FunctionDef:
             case ast.Call(func=ast.Name(id="vars"), args=[]):
                 raise Refused("its body calls `vars()`", module, inner)
     return node
+
+
+def _has_number(node: FunctionNode, parameter: ast.arg) -> bool:
+    default = default_of(node, parameter)
+    return default is not None and is_literal(default) and ast.unparse(default) != "None"
 
 
 def _check_definition(site: Site, node: ast.FunctionDef, name: str) -> None:

@@ -246,11 +246,22 @@ def _calls_by_position(
         for p in parameters(function.node)
     ):
         raise Refused("no call is known, and callers may leave the argument to its default")
+    end = max(min(p, last) for p in positions)
+    for call, bound in statics.bound:
+        for parameter in positional_parameters(function.node)[bound.skip : end]:
+            default = default_of(function.node, parameter)
+            left = parameter.arg not in bound.by_name and parameter.arg not in needed
+            if left and default is not None and ast.unparse(default) != "None":
+                raise Refused(
+                    f"a call leaves `{parameter.arg}` to its default, which would be traced",
+                    call.module,
+                    call.node,
+                )
     changes, specs = pass_all_by_position(
         project,
         statics.bound,
         function,
-        max(min(p, last) for p in positions),
+        end,
         needed=needed,
         every=site.definition.counting == "method-without-self",
         star_count=max(0, *(p - last for p in positions)),
