@@ -183,9 +183,7 @@ def test_unsafe_fix_is_idempotent(fixed, remat_migrate, tmp_path):
     assert {path: path.read_bytes() for path in folder.rglob("*.py")} == moved
 
 
-def test_code_to_write_preserves_values(
-    tmp_path, remat_migrate, run_programs, assert_equal_arrays
-):
+def test_code_to_write_preserves_values(tmp_path, remat_migrate, run_programs, assert_equal_arrays):
     targets = [f"{program}:main" for program in BY_HAND]
     expected = run_programs(PROGRAMS / "by_hand", *targets, plain=True)
     folder = tmp_path / "by_hand"
