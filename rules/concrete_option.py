@@ -79,10 +79,10 @@ class ConcreteOption(Rule):
     2. If every call is known and can pass the arguments that must be concrete by position, marks
        them static with `static_argnums` and updates the calls. `jax.numpy` operations whose results
        are needed at trace time move under `jax.ensure_compile_time_eval`.
-    3. Otherwise keeps the signature and closes over the arguments that must be concrete: an inner
-       checkpointed function takes the other arguments.
-    4. If the function cannot be analysed, or is one of several, closes over all arguments. A
-       checkpoint also differentiates with respect to what it closes over.
+    3. Otherwise keeps the signature and closes over the arguments that must be concrete: the body
+       of a `def` that is decorated, or assigned to its own name, moves into an inner checkpointed
+       function of the other arguments. A second name for a `def` becomes such a function.
+    4. Otherwise changes nothing. The finding gives the reason and the code to write.
     5. If a value that must be concrete is an array or is differentiated, changes nothing. The
        finding suggests an alternative, such as `jax.lax.cond` or `jnp.where`.
     """

@@ -199,8 +199,9 @@ class TestFix:
         self, project: Path, with_rules: Callable[..., None]
     ) -> None:
         with_rules(Swap("other", "("))
-        ran = cli(project, "--fix", "src", "--output-format", "concise")
+        ran = cli(project, "--fix", "src")
         assert ran.code == 2
+        assert "help: the fix was not made: the new text does not parse" in ran.out
         assert ran.err.startswith("error: src/new.py:3:1: the fix of SWAP001 was not made")
         assert "please report it" in ran.err
         assert read_files(project)["src/new.py"] == CLEAN.encode()

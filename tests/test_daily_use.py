@@ -13,24 +13,24 @@ import jax
 from jax.ad_checkpoint import checkpoint  # type: ignore
 
 f = jax.checkpoint(  # noqa: E501
-    abs, concrete=True
+    abs, concrete=False
 )
-g = jax.checkpoint(abs, concrete=True)
-h = 1; s = (jax.checkpoint(abs, concrete=True),
-    jax.checkpoint(abs, concrete=True), '''
-a''' + str(jax.checkpoint(abs, concrete=True)), 2)
+g = jax.checkpoint(abs, concrete=False)
+h = 1; s = (jax.checkpoint(abs, concrete=False),
+    jax.checkpoint(abs, concrete=False), '''
+a''' + str(jax.checkpoint(abs, concrete=False)), 2)
 """
 SUPPRESSED = """\
 import jax
 from jax.ad_checkpoint import checkpoint  # type: ignore  # noqa: RMT103
 
 f = jax.checkpoint(  # noqa: E501, RMT101
-    abs, concrete=True
+    abs, concrete=False
 )
-g = jax.checkpoint(abs, concrete=True)  # noqa: RMT101
-h = 1; s = (jax.checkpoint(abs, concrete=True),  # noqa: RMT101
-    jax.checkpoint(abs, concrete=True), '''
-a''' + str(jax.checkpoint(abs, concrete=True)), 2)
+g = jax.checkpoint(abs, concrete=False)  # noqa: RMT101
+h = 1; s = (jax.checkpoint(abs, concrete=False),  # noqa: RMT101
+    jax.checkpoint(abs, concrete=False), '''
+a''' + str(jax.checkpoint(abs, concrete=False)), 2)
 """
 ADVICE = "import jax\n\ng = jax.grad(jax.checkpoint(lambda x: x.sum()))\n"
 
@@ -42,7 +42,7 @@ def notebook(*cells: str) -> str:
 
 
 def test_add_noqa_suppresses_everything_once(tmp_path: Path) -> None:
-    cells = ("import jax\n%matplotlib inline\nf = jax.checkpoint(abs, concrete=True)", "f  # keep")
+    cells = ("import jax\n%matplotlib inline\nf = jax.checkpoint(abs, concrete=False)", "f  # keep")
     files = {"pyproject.toml": "", "m.py": CODE, "n.ipynb": notebook(*cells)}
     write_files(tmp_path, files)
     ran = cli(tmp_path, "--add-noqa")
@@ -153,11 +153,12 @@ def test_diffs_of_notebooks_stay_within_their_cells(tmp_path: Path) -> None:
     out = cli(tmp_path, "--show-diffs").out
     assert "3 - from jax.ad_checkpoint import remat\n  + from jax import remat\n\n" in out
     # A new import is a new line of another cell.
-    cells = ("import jax\n%time\n", "f = jax.checkpoint(abs, concrete=True)\n")
+    function = "def g(x, *, n):\n    return x if n else -x\n\n\n"
+    cells = ("import jax\n%time\n", f"{function}f = jax.checkpoint(g, concrete=True)\n")
     write_files(tmp_path, {"n.ipynb": notebook(*cells)})
     out = cli(tmp_path, "--show-diffs").out
     assert "  + from functools import wraps\n" in out
-    assert "1 - f = jax.checkpoint(abs, concrete=True)\n" in out
+    assert " - f = jax.checkpoint(g, concrete=True)\n" in out
 
 
 def test_rules_as_json(tmp_path: Path) -> None:

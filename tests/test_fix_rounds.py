@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import random
 import re
+import string
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -61,6 +63,16 @@ def replaces(pattern: str, text: str, **how: object) -> Rule:
                 yield finding(source, found.start(), [edit], **how)  # type: ignore[arg-type]
 
     return rule
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _names_are_defined() -> Iterator[None]:
+    """A fix that reads a name which nothing binds is dropped."""
+    names = [*string.ascii_lowercase, "ab", "abc", "bad", "long", "longer", "new"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names:
+            patch.setattr(builtins, name, None, raising=False)
+        yield
 
 
 def looker(

@@ -194,7 +194,7 @@ class Nest(Change):
         closed: the parameters that it closes over.
         reassigned: those of them that the body assigns; they become parameters with defaults.
         decorator: the checkpoint, as it decorates the inner function.
-        removed: the index of the decorator that is replaced.
+        removed: the index of the decorator that is replaced; None if it was applied elsewhere.
         moved: the indices of the decorators that move to the inner function.
         super_call: what `super()` becomes; "" if the body does not call it.
     """
@@ -203,7 +203,7 @@ class Nest(Change):
     closed: frozenset[str]
     reassigned: tuple[str, ...]
     decorator: str
-    removed: int
+    removed: int | None
     moved: frozenset[int]
     super_call: str = ""
 

@@ -38,7 +38,7 @@ def nested(nest: Nest, node: Any) -> list[cst.FunctionDef]:
     )
     call = cst.Call(cst.Name(nest.name), _passed(node.params, nest.closed))
     last = cst.SimpleStatementLine([cst.Return(call)], leading_lines=[cst.EmptyLine(indent=False)])
-    gone = {nest.removed, *nest.moved}
+    gone = {*nest.moved} if nest.removed is None else {nest.removed, *nest.moved}
     lines = [line for i in sorted(gone) for line in _lines_of(node.decorators[i])]
     block = node.body if isinstance(node.body, cst.IndentedBlock) else cst.IndentedBlock([])
     return [

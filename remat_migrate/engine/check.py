@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..analysis.needs.need import Learned
-from ..rule import Finding, Safety
+from ..rule import Finding, Fix, Safety
 from ..text import SourceFile
 from .analyse import Analysis, Hidden, analyse
 from .baseline import Baseline, BaselineFilter, Comparison, Coverage, compared
@@ -53,12 +53,22 @@ def fix_in_memory(
         return _filtered(last, known) if known else last
 
     files = run.files
-    return fix_to_fixed_point(
+    outcome = fix_to_fixed_point(
         analyse_again,
         frozenset({Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}),
         lambda path: path in run.overlay or (path in files and not write_obstacle(path)),
         lambda finding: withheld(finding) or (known is not None and known.spares(finding)),
     )
+    reasons = {id(dropped.finding): dropped.reason for dropped in outcome.dropped}
+    if not reasons:
+        return outcome
+    findings = tuple(
+        replace(f, fix=Fix.manual(f"the fix was not made: {reasons[id(f)]}"))
+        if id(f) in reasons
+        else f
+        for f in outcome.analysis.findings
+    )
+    return replace(outcome, analysis=replace(outcome.analysis, findings=findings))
 
 
 def hide_known(run: Run, analysis: Analysis) -> Analysis:

@@ -7,18 +7,21 @@ again: statements and comments that no edit touches must be the same as before.
 from __future__ import annotations
 
 import ast
-import itertools
+import builtins
 import json
 import re
 import tokenize
 import tomllib
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from ..errors import SourceError
+from ..analysis.names.module import Module
+from ..errors import BoundReached, SourceError
 from ..text import Edit, OffsetMap, SourceFile, first_line, read_source
 from ..text.escapes import BrokenEscape
 from ..text.tokens import layout_of
+from .large_stack import with_large_stack
 
 
 class EncodingFault(str):
@@ -31,8 +34,8 @@ _SHEBANG = re.compile(r"#![^\n]*\bpython")
 def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) -> str | None:
     """Return what is wrong with an edited file; None if nothing is.
 
-    Python code must parse, with the same statements and comments outside the edits, and must not
-    use a name whose import or definition was removed. JSON, notebooks and TOML must still parse.
+    Python code must compile, with the same statements and comments outside the edits, and must not
+    read a name in a scope where nothing binds it. JSON, notebooks and TOML must still parse.
     The file's encoding must be able to represent any text.
 
     Args:
@@ -122,12 +125,22 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
     texts, new_texts = _texts(before, old.body), _texts(after, new.body)
     changed = _unmatched(old.body, texts, new_texts)
     made = _unmatched(new.body, new_texts, texts)
-    try:
+
+    def fault() -> str | None:
         return (
             _statement_fault(before, changed, after, made, offsets)
-            or _name_fault(changed, made, new)
+            or _compile_fault(old, new)
+            or _name_fault(Module(before, old, ""), Module(after, new, ""))
             or _comment_fault(before, after, offsets)
         )
+
+    try:
+        try:
+            return fault()
+        except RecursionError:
+            return with_large_stack(fault)
+    except BoundReached as error:
+        return str(error)
     except RecursionError:
         return "the code is nested too deeply to be compared"
     except (SyntaxError, tokenize.TokenError) as error:
@@ -207,32 +220,58 @@ def _untouched(
                 yield from _untouched(source, inner, offsets)
 
 
-def _name_fault(
-    changed: Sequence[ast.stmt], made: Sequence[ast.stmt], new: ast.Module
-) -> str | None:
-    """Return which name is used although its binding was removed; None if none is."""
-    lost = _bound(changed) - _bound(made)
-    lost = lost and lost - _bound(new.body)
-    names = [n for n in ast.walk(new) if isinstance(n, ast.Name) and n.id in lost] if lost else []
-    lost -= {name.id for name in names if isinstance(name.ctx, ast.Store)}
-    for name in names:
-        if name.id in lost:
+def _compile_fault(old: ast.Module, new: ast.Module) -> str | None:
+    """Return why the new code does not compile: a `nonlocal` that names nothing, for example.
+
+    Code that did not compile before, such as a notebook with `await`, need not compile now.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(old, "<old>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return None
+        try:
+            compile(new, "<new>", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            return f"the new text does not compile: {error}"
+    return None
+
+
+def _name_fault(before: Module, after: Module) -> str | None:
+    """Return which name is read where nothing binds it; None if that holds for none.
+
+    Names that are read unbound no more often than before are left alone.
+    """
+    known = Counter(name.id for name in _unbound(before, ()))
+    gone = before.scope_of(before.tree).bound - after.scope_of(after.tree).bound
+    for name in _unbound(after, gone):
+        known[name.id] -= 1
+        if known[name.id] < 0:
             return f"`{name.id}`, used on line {name.lineno} of the new text, would not be defined"
     return None
 
 
-def _bound(statements: Sequence[ast.stmt]) -> set[str]:
-    """Return the names that imports, definitions and parameters bind."""
-    found: set[str] = set()
-    for node in itertools.chain.from_iterable(map(ast.walk, statements)):
-        match node:
-            case ast.alias(name=name, asname=asname):
-                found.add(asname or name.partition(".")[0])
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                found.add(name)
-            case ast.ClassDef(name=name) | ast.arg(arg=name):
-                found.add(name)
-    return found
+def _unbound(module: Module, gone: Collection[str]) -> Iterator[ast.Name]:
+    """Yield the reads of names that nothing binds, as far as scopes and the order of code tell.
+
+    `from m import *` may bind any name but those in `gone`.
+    """
+    has_star = any(isinstance(node, ast.alias) and node.name == "*" for node in module.nodes)
+    for node in module.nodes:
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+            continue
+        scope = module.scope_at(node)
+        if node.id in scope.bound and not scope.is_class:
+            if not module.is_written_elsewhere(scope, node.id):
+                if not module.flow(scope).uses.get(node):
+                    yield node
+        elif not module.reaching(node) and not hasattr(builtins, node.id):
+            in_class = any(isinstance(around, ast.ClassDef) for around in module.ancestors(node))
+            if node.id == "__class__" and in_class:
+                continue
+            if not has_star or node.id in gone:
+                yield node
 
 
 def _comment_fault(before: SourceFile, after: SourceFile, offsets: OffsetMap) -> str | None:

@@ -17,7 +17,7 @@ from ..analysis.values.values import Function
 from ..codemod.changes import ArrangeArguments, Change, Code, Replace, SetArgument
 from .arguments.calls import pass_all_by_position
 from .checkpoint_code import CheckpointCode
-from .closures.when_to_close import closing_all_changes, closing_changes
+from .closure import closing_changes, code_to_write
 from .compile_time import hoist
 from .forwarding import drop_parameter
 from .options import drop_option, given_behind, naming_changes, static_argnums_changes
@@ -153,9 +153,7 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     if statics.obstacle is not None:
         obstacle = statics.obstacle
         why = Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
-        if not obstacle.unseen:
-            raise why
-        return _closure_of_all(project, site, statics, option, (), why)
+        raise _by_hand(project, site, statics, option, why) if obstacle.unseen else why
     if not statics.required and statics.changing is None:
         return Plan(site, "drop `concrete`: no argument must be concrete")
     notes = tuple(
@@ -248,11 +246,22 @@ def _calls_by_position(
         for p in parameters(function.node)
     ):
         raise Refused("no call is known, and callers may leave the argument to its default")
+    end = max(min(p, last) for p in positions)
+    for call, bound in statics.bound:
+        for parameter in positional_parameters(function.node)[bound.skip : end]:
+            default = default_of(function.node, parameter)
+            left = parameter.arg not in bound.by_name and parameter.arg not in needed
+            if left and default is not None and ast.unparse(default) != "None":
+                raise Refused(
+                    f"a call leaves `{parameter.arg}` to its default, which would be traced",
+                    call.module,
+                    call.node,
+                )
     changes, specs = pass_all_by_position(
         project,
         statics.bound,
         function,
-        max(min(p, last) for p in positions),
+        end,
         needed=needed,
         every=site.definition.counting == "method-without-self",
         star_count=max(0, *(p - last for p in positions)),
@@ -268,18 +277,10 @@ def _closure(
     notes: tuple[Note, ...],
     why: Refused,
 ) -> Plan:
-    if statics.open_ended:
-        return _closure_of_all(project, site, statics, option, notes, why)
     try:
         changes, closed = closing_changes(project, site, statics, option)
     except Refused as refused:
-        if refused.module is None:
-            raise why from refused
-        raise Refused(
-            f"{why.reason}; and a closure is not possible: {refused.reason}",
-            why.module or refused.module,
-            why.node or refused.node,
-        ) from refused
+        raise _by_hand(project, site, statics, option, why, refused) from refused
     if why.module is not None and isinstance(why.node, ast.expr):
         notes = (*notes, Note(why.module, why.node, why.reason))
     names = ", ".join(f"`{r.name}`" for r in closed.required)
@@ -287,21 +288,21 @@ def _closure(
     return Plan(site, title, (), tuple(changes), notes, _holds(site, option))
 
 
-def _closure_of_all(
+def _by_hand(
     project: Project,
     site: Site,
     statics: Statics,
     option: Option | None,
-    notes: tuple[Note, ...],
     why: Refused,
-) -> Plan:
-    try:
-        changes = closing_all_changes(project, site, statics, option)
-    except Refused as refused:
-        raise why from refused
-    if why.module is not None and isinstance(why.node, ast.expr | ast.stmt | ast.arg):
-        notes = (*notes, Note(why.module, why.node, why.label))
-    return Plan(site, "close over all arguments", (), tuple(changes), notes, _holds(site, option))
+    closing: Refused | None = None,
+) -> Refused:
+    """Return why arguments are neither static nor closed over, with the code to write instead."""
+    shown = closing if closing is not None and why.module is None else why
+    reason = why.reason
+    if closing is not None and closing.module is not None:
+        reason += f"; and a closure is not possible: {closing.reason}"
+    code = code_to_write(project, site, statics, option)
+    return Refused(f"{reason}; {code}" if code else reason, shown.module, shown.node, shown.label)
 
 
 def _holds(site: Site, option: Option | None) -> bool:

@@ -7,16 +7,21 @@ form must have under JAX.
 `fixtures/behaviour/untouched`: programs without an automatic fix, or that need none. A line with an
 expected finding ends in `# expect CODE: words`, and one of the words, separated by `|`, must be in
 the output for the file.
+
+`fixtures/behaviour/by_hand`: programs like those of `migrated` with manual findings. The code that
+each of them says to write, written in the place of the checkpoint, must give the results.
 """
 
 from __future__ import annotations
 
+import ast
 import collections
 import io
 import json
 import re
 import shutil
 import subprocess
+import textwrap
 import tokenize
 from pathlib import Path
 
@@ -33,6 +38,7 @@ MIGRATED = sorted(
     for path in (PROGRAMS / "migrated").iterdir()
     if path.suffix == ".py" or (path / "__init__.py").exists()
 )
+BY_HAND = sorted(path.stem for path in (PROGRAMS / "by_hand").glob("*.py"))
 UNTOUCHED = sorted(path.stem for path in (PROGRAMS / "untouched").glob("*.py"))
 # float32. In code that JAX compiles, a division by a constant becomes a product, and the last bit
 # may differ from that of the operations one by one.
@@ -40,6 +46,7 @@ RTOL = 1e-6
 
 # Placement is not tested here: small programs often checkpoint everything.
 CODES = ("--select", "RMT0,RMT1")
+CODE_TO_WRITE = re.compile(r"write `(.*)` in place of this checkpoint, with\n(.*)", re.DOTALL)
 EXPECT = re.compile(r"# expect (RMT\d{3}): (.*)")
 
 
@@ -62,7 +69,7 @@ def fixed(tmp_path_factory, remat_migrate):
     """Return all programs after one `--fix`, and its output."""
     folder = tmp_path_factory.mktemp("programs") / "behaviour"
     shutil.copytree(PROGRAMS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    return folder, remat_migrate(folder, "--fix", "migrated", "untouched")
+    return folder, remat_migrate(folder, "--fix", "migrated", "by_hand", "untouched")
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +181,44 @@ def test_unsafe_fix_is_idempotent(fixed, remat_migrate, tmp_path):
     assert moved != safe
     remat_migrate(folder, "--fix", "--unsafe-fixes", ".")
     assert {path: path.read_bytes() for path in folder.rglob("*.py")} == moved
+
+
+def test_code_to_write_preserves_values(tmp_path, remat_migrate, run_programs, assert_equal_arrays):
+    targets = [f"{program}:main" for program in BY_HAND]
+    expected = run_programs(PROGRAMS / "by_hand", *targets, plain=True)
+    folder = tmp_path / "by_hand"
+    shutil.copytree(PROGRAMS / "by_hand", folder)
+    output = remat_migrate(tmp_path, "--fix", *CODES, "--output-format", "json", "by_hand")
+    for path, found in findings(tmp_path, output).items():
+        written_by_hand(tmp_path / path, found)
+    actual = run_programs(folder, *targets)
+    for target in targets:
+        assert not isinstance(expected[target], str), expected[target]
+        assert not isinstance(actual[target], str), actual[target]
+        assert_equal_arrays(expected[target], actual[target], RTOL)
+
+
+def written_by_hand(path: Path, found: list[dict]) -> None:
+    """Write the code that each finding of a file gives in the place of its checkpoint."""
+    text = path.read_text()
+    lines = text.splitlines(keepends=True)
+    defined = ["import functools\nfrom functools import partial, wraps\n"]
+    for number, finding in enumerate(sorted(found, key=lambda f: -f["line"])):
+        match = CODE_TO_WRITE.search(finding["fix"]["title"])
+        assert match is not None, finding
+        own, (use, code) = f"checkpointed_{number}", match.groups()
+        defined.append(textwrap.dedent(code).replace("def checkpointed(", f"def {own}(") + "\n")
+        wrapped = use.removeprefix("checkpointed(").removesuffix(")")
+        [call] = [
+            node
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Call) and wrapped in map(ast.unparse, node.args)
+            if node.lineno == node.end_lineno == finding["line"]
+        ]
+        line = lines[call.lineno - 1]
+        new = f"{own}({wrapped})"
+        lines[call.lineno - 1] = line[: call.col_offset] + new + line[call.end_col_offset :]
+    path.write_text("\n".join(defined) + "".join(lines))
 
 
 @pytest.mark.parametrize("program", UNTOUCHED)

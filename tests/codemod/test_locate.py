@@ -39,7 +39,7 @@ def test_blocks_that_are_indented_in_another_way_than_the_rest_of_the_file(text:
 
 
 def test_code_that_only_python_parses_keeps_its_finding(tmp_path: Path) -> None:
-    code = "import jax\n\nf = jax.checkpoint(abs, concrete=True) ; \\\n\n"
+    code = "import jax\n\nf = jax.checkpoint(abs, concrete=False) ; \\\n\n"
     write_files(tmp_path, {"pyproject.toml": "", "m.py": code})
     ran = cli(tmp_path, "--fix")
     assert ran.code == 1

@@ -106,6 +106,7 @@ class _Search:
         self.modules: list[Module] = []
 
     def run(self) -> Uses:
+        self._note_decorators()
         while True:
             before = len(self.target.passed)
             self.uses = Uses()
@@ -329,6 +330,10 @@ class _Search:
                     self._argument(module, node, parent, None)
             case ast.Starred():
                 self._escape(module, node, "it is spread into a call")
+            case ast.BinOp() | ast.Match():
+                self._escape(module, node, "it is used in a way that cannot be followed")
+            case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
+                self._contained(module, parent)
             case ast.Assign():
                 for target in parent.targets:
                     if isinstance(target, ast.Subscript):
@@ -352,6 +357,27 @@ class _Search:
                 uses = uses_of(self.project, Function(module, parent))
                 if not uses.calls or uses.escapes:
                     self._escape(module, node, "a lambda returns it")
+
+    def _contained(self, module: Module, container: ast.expr) -> None:
+        """Note an escape where a new container that holds it is used at once."""
+        match module.argument_holder(container):
+            case ast.BinOp() | ast.Match() | ast.Lambda():
+                self._escape(module, container, "it is used in a way that cannot be followed")
+            case ast.Call(func=func) if func is not container:
+                for callee in self.evaluator.values(module, func):
+                    if isinstance(callee, External) and callee.name not in _HARMLESS_FUNCTIONS:
+                        self._escape(module, container, f"`{callee.name}` takes it")
+
+    def _note_decorators(self) -> None:
+        """Note the functions of the project that receive it as decorators above it."""
+        node, module = self.target.application, self.target.module
+        holder = module.parent(node) if node is not None else None
+        above = getattr(holder, "decorator_list", [])
+        for decorator in above[: above.index(node)] if node in above else []:
+            for value in self.evaluator.values(module, decorator):
+                if isinstance(value, Function) and positional_parameters(value.node):
+                    first = positional_parameters(value.node)[0].arg
+                    self.target.passed[value.node, first] = value.module
 
     def _is_instance(self, module: Module, node: ast.expr) -> bool:
         values = self.evaluator.values(module, node)

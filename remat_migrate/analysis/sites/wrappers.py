@@ -19,6 +19,7 @@ from ..values.application import api_of, without_partials
 from ..values.bind import bind_call, default_of, positional_parameters
 from ..values.evaluator import Evaluator
 from ..values.values import External, Function, Partial
+from .forms import decorates
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -227,7 +228,8 @@ def escaping(module: Module, evaluator: Evaluator, option: Forwarded) -> ast.exp
             holder.func is node or any(k.arg == name for k in holder.keywords)
         ):
             continue
-        return node
+        if not decorates(module, node):  # which passes the function alone
+            return node
     return None
 
 

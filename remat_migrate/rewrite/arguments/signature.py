@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ...analysis.names.scopes import FunctionNode
@@ -27,11 +27,6 @@ class Signature:
     def arguments(self) -> str:
         """The arguments of a call."""
         return ", ".join(self.passed)
-
-
-def lambda_text(parameters: Sequence[str], body: str) -> str:
-    """Return `lambda parameters: body`."""
-    return f"lambda {', '.join(parameters)}: {body}" if parameters else f"lambda: {body}"
 
 
 def names_in(node: ast.AST) -> set[str]:

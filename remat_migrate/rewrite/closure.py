@@ -1,0 +1,430 @@
+"""Closes over values needed at trace time: an inner checkpointed function of the other arguments.
+
+    @partial(jax.checkpoint, concrete=True)        def block(x, *, train=False):
+    def block(x, *, train=False):             ->       @jax.checkpoint
+        ...                                            def checkpointed_block(x):
+                                                           ...
+                                                       return checkpointed_block(x)
+
+The same is written for `block = jax.checkpoint(block, concrete=True)` after the `def`. The
+signature does not change, so not all callers need to be known. A second name for a `def` of the
+same scope becomes a function whose inner function calls the first one:
+
+    fast = jax.checkpoint(block, concrete=True)   ->   @functools.wraps(block)
+                                                       def fast(x, *, train=False):
+                                                           @jax.checkpoint
+                                                           def checkpointed_block(x):
+                                                               return block(x, train=train)
+
+                                                           return checkpointed_block(x)
+
+Anywhere else, `code_to_write` gives the code to write by hand.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..analysis import Module, Project
+from ..analysis.names.scopes import FunctionNode, Scope, parameters
+from ..analysis.placement.call_graph import own_nodes
+from ..analysis.sites.site import Option, Site
+from ..analysis.statics.mutated_state import changes_later
+from ..analysis.statics.statics import Required, Statics
+from ..analysis.values.bind import default_of, positional_parameters
+from ..analysis.values.callees import underlying
+from ..analysis.values.values import Function
+from ..codemod.changes import Change, Code, Nest, ReplaceStatement
+from ..libraries.apis import TRANSPARENT
+from .arguments.signature import free_name, signature
+from .checkpoint_code import CheckpointCode
+from .compile_time import hoist
+from .imports import written
+from .literals import is_literal
+from .options import given_behind, keep, literal_indices, remove
+from .refusal import Refused, check_editable
+
+_LOOPS = ast.For | ast.AsyncFor | ast.While
+
+
+def closing_changes(
+    project: Project, site: Site, statics: Statics, option: Option | None
+) -> tuple[list[Change], Statics]:
+    """Return the changes that close over the required arguments, and the complete decision.
+
+    Raises:
+        Refused: closing over them would change the meaning.
+    """
+    module, application = site.module, site.application
+    if not site.certain:
+        raise Refused("it is not always a checkpoint", module, site.reference)
+    target = statics.target
+    if target is None or statics.open_ended:
+        raise Refused("the wrapped function cannot be determined")
+    assert application is not None
+    check_editable(module, [application])
+    statics = _with_named(site, statics)
+    hoisted = hoist(project, [n for r in statics.required for n in r.needs])
+    node = _checked_function(site, target.function.node)
+    # A Python number that is left to its default would be rounded in another way if it were traced.
+    required = {r.name for r in statics.required}
+    closed = [p.arg for p in parameters(node) if p.arg in required or _has_number(node, p)]
+    statement = module.parent(application)
+    if statement is node:
+        index = node.decorator_list.index(application)
+        changes = _nested_body(project, site, node, closed, option, index)
+        bare = not _kept(site, option).options
+        if bare and isinstance(application, ast.Call) and site.reference in application.args:
+            # The import of `functools.partial` may become unused.
+            changes += keep(project, module, application, site.reference)
+    elif isinstance(statement, ast.Assign) and isinstance(name := statement.targets[0], ast.Name):
+        _check_definition(site, node, name.id)
+        if name.id == node.name:
+            changes = _nested_body(project, site, node, closed, option)
+            changes += remove(project, module, [statement])
+        else:
+            changes = _second_name(project, site, node, closed, option, statement, name.id)
+    else:
+        raise Refused("no `def` can take the place of this checkpoint")
+    return [*changes, *hoisted], statics
+
+
+def code_to_write(project: Project, site: Site, statics: Statics, option: Option | None) -> str:
+    """Return the code that closes over all arguments of a function, and how to use it; or "".
+
+    A checkpoint differentiates with respect to what its function closes over, too, and leaves
+    values alone that are not traced.
+    """
+    module, application = site.module, site.application
+    node = statics.target.function.node if statics.target is not None else None
+    if application is None or not site.certain or (node is not None and _is_special(node)):
+        return ""
+    if site.definition.counting != "function":
+        return (
+            "make the arguments that must be concrete positional, and name them in `static_argnums`"
+        )
+    try:
+        kept = _kept(site, option)
+    except Refused as refused:
+        return refused.reason
+    taken = _words(module)
+    name, inner = free_name("checkpointed", taken), free_name("closed_over", taken)
+    decorator = kept.decorator(project, module, application).text
+    wraps = written(project, module, "functools.wraps", application).text
+    subject = site.subject[1] if site.subject is not None else None
+    used = f"@{name}"
+    if isinstance(subject, ast.expr):
+        used = f"{name}({' '.join(module.segment(subject).split())})"
+    return f"""\
+to close over the arguments, write `{used}` in place of this checkpoint, with
+    def {name}(function):
+        @{wraps}(function)
+        def call(*args, **kwargs):
+            @{decorator}
+            def {inner}():
+                return function(*args, **kwargs)
+            return {inner}()
+        return call"""
+
+
+def _is_special(node: FunctionNode) -> bool:
+    """Return whether a function is asynchronous or a generator, which no checkpoint can wrap."""
+    return isinstance(node, ast.AsyncFunctionDef) or any(
+        isinstance(n, ast.Yield | ast.YieldFrom) for n in own_nodes(node)
+    )
+
+
+def _checked_function(site: Site, node: FunctionNode) -> ast.FunctionDef:
+    """Return the definition whose body, or calls, may move into a nested function."""
+    module = site.module
+    if _is_special(node):
+        reason = "an asynchronous function or a generator cannot be checkpointed"
+        raise Refused(reason, module, site.reference)
+    if not isinstance(node, ast.FunctionDef):
+        raise Refused("a lambda has no `def`")
+    if site.subject is not None and isinstance(site.subject[1], ast.ClassDef):
+        raise Refused(
+            "the checkpoint decorates a class: apply it where the class is used, and pass the"
+            " static arguments by position",
+            module,
+            site.reference,
+        )
+    for inner in own_nodes(node):
+        match inner:
+            case ast.Call(func=ast.Name(id="locals" | "eval" | "exec" as name)):
+                raise Refused(f"its body calls `{name}()`", module, inner)
+            case ast.Call(func=ast.Name(id="vars"), args=[]):
+                raise Refused("its body calls `vars()`", module, inner)
+    return node
+
+
+def _has_number(node: FunctionNode, parameter: ast.arg) -> bool:
+    default = default_of(node, parameter)
+    return default is not None and is_literal(default) and ast.unparse(default) != "None"
+
+
+def _check_definition(site: Site, node: ast.FunctionDef, name: str) -> None:
+    """Raise Refused unless a site assigns a checkpoint of a `def` of the same block, or scope."""
+    module = site.module
+    assert site.application is not None
+    assert site.subject is not None
+    statement, subject = module.parent(site.application), site.subject[1]
+    assert isinstance(statement, ast.Assign)
+    found = module.reaching(subject) if isinstance(subject, ast.Name) else frozenset()
+    scope = module.scope_at(statement)
+    if (
+        {(b.node, b.scope) for b in found} != {(node, scope)}
+        or len(statement.targets) > 1
+        or not isinstance(subject, ast.Name)
+    ):
+        raise Refused("what it wraps is not a `def` of the same scope")
+    if name == node.name:
+        uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == name]
+        if any(
+            n is not subject and found & module.flow(scope).uses.get(n, frozenset()) for n in uses
+        ):
+            raise Refused(f"`{name}` is used before it is checkpointed", module, node)
+        if not any(node in block and statement in block for block in _blocks(module.parent(node))):
+            raise Refused(f"`{name}` is a checkpoint under a condition", module, statement)
+        return
+    if scope.is_class:
+        raise Refused(f"a method cannot see `{node.name}`, which its class body defines")
+    loops = [a for a in module.ancestors(node) if isinstance(a, _LOOPS)]
+    if _unstable(module, scope, subject) or any(module.scope_at(x) is scope for x in loops):
+        raise Refused(f"`{node.name}` is bound more than once", module, node)
+    for parameter in parameters(node):
+        default = default_of(node, parameter)
+        if default is not None and not is_literal(default):
+            reason = f"the default of `{parameter.arg}` is not a literal, and cannot be repeated"
+            raise Refused(reason, module, default)
+
+
+def _blocks(holder: ast.AST | None) -> Iterable[list[ast.stmt]]:
+    return [v for _, v in ast.iter_fields(holder) if isinstance(v, list)] if holder else []
+
+
+def _unstable(module: Module, scope: Scope, node: ast.expr | ast.keyword) -> ast.Name | None:
+    """Return a name in an expression that may mean something else in a function of `scope`."""
+    deleted = {n.id for n in module.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
+    for name in ast.walk(node):
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
+            seen = module.visible(name.id, scope)
+            if name.id in deleted or seen != module.reaching(name):
+                return name
+            if any(module.is_written_elsewhere(b.scope, name.id) for b in seen):
+                return name
+    return changes_later(module, node.value if isinstance(node, ast.keyword) else node)
+
+
+def _nested_body(
+    project: Project,
+    site: Site,
+    node: ast.FunctionDef,
+    closed: list[str],
+    option: Option | None,
+    index: int | None = None,
+) -> list[Change]:
+    """Return the changes that checkpoint the body, without the decorator number `index`."""
+    module = site.module
+    checkpoint = _kept(site, option, module.scope_of(node))
+    _check_unwrapped(project, node)
+    # A name that the body binds or deletes is local there: it becomes a parameter with a default.
+    reassigned = tuple(n for n in closed if _is_rebound(module, node, n))
+    if reassigned and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
+        raise Refused("it takes `**` and assigns to a static parameter", module, node)
+    decorator = checkpoint.decorator(project, module, _first_statement(node))
+    nest = Nest(
+        module,
+        node,
+        free_name(f"checkpointed_{node.name.strip('_')}", _words(module)),
+        frozenset(closed),
+        reassigned,
+        decorator.text,
+        index,
+        _moved_decorators(module, node, -1 if index is None else index, project),
+        _explicit_super(module, node),
+    )
+    return [nest, *decorator.changes]
+
+
+def _second_name(
+    project: Project,
+    site: Site,
+    node: ast.FunctionDef,
+    closed: list[str],
+    option: Option | None,
+    statement: ast.Assign,
+    name: str,
+) -> list[Change]:
+    """Return the changes that replace an assignment by a function that calls the old one."""
+    module = site.module
+    checkpoint = _kept(site, option, module.scope_at(statement))
+    whole = signature(node, defaults=module.segment)
+    array = signature(node, without=closed, defaults=None)
+    inner = free_name(f"checkpointed_{node.name.strip('_')}", _words(module))
+    decorator = checkpoint.decorator(project, module, statement)
+    wraps = written(project, module, "functools.wraps", statement)
+    used = {*_names(decorator.text), node.name}
+    if shadowed := sorted(used & {p.arg for p in parameters(node)}):
+        raise Refused(f"a parameter shadows `{shadowed[0]}`", module, node)
+    text = f"""\
+@{wraps.text}({node.name})
+def {name}({", ".join(whole.written)}):
+    @{decorator.text}
+    def {inner}({", ".join(array.written)}):
+        return {node.name}({whole.arguments})
+
+    return {inner}({array.arguments})
+"""
+    replaced = ReplaceStatement(module, statement, (Code(text),))
+    return [replaced, *decorator.changes, *wraps.changes]
+
+
+def _names(expression: str) -> set[str]:
+    return {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
+
+
+def _words(module: Module) -> set[str]:
+    """Return all words of a file: a name that is none of them is neither seen nor hidden."""
+    return set(re.findall(r"\w+", module.source.text))
+
+
+def _check_unwrapped(project: Project, node: ast.FunctionDef) -> None:
+    """Raise Refused if the `__wrapped__` of a checkpointed function is read."""
+    for module in project.mentioning(["__wrapped__"]):
+        for read in module.nodes:
+            if isinstance(read, ast.Attribute) and read.attr == "__wrapped__":
+                values = map(underlying, project.values(module, read.value))
+                if any(isinstance(v, Function) and v.node is node for v in values):
+                    raise Refused("its `__wrapped__` is read here", module, read)
+
+
+def _explicit_super(module: Module, node: ast.FunctionDef) -> str:
+    """Return what `super()` becomes in a nested function; "" if the function does not call it."""
+    calls = [n for n in own_nodes(node) if ast.unparse(n) == "super()"]
+    if not calls:
+        return ""
+    positional = positional_parameters(node)
+    if module.enclosing_class(node) is None or not positional:
+        raise Refused("its body calls `super()`, which has no class here", module, calls[0])
+    return f"super(__class__, {positional[0].arg})"
+
+
+def _is_rebound(module: Module, node: FunctionNode, name: str) -> bool:
+    scope = module.scope_of(node)
+    module.flow(scope)
+    return len(scope.bindings.get(name, [])) > 1 or any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Del)
+        for n in own_nodes(node)
+    )
+
+
+def _first_statement(node: ast.FunctionDef) -> ast.stmt:
+    """Return the first statement after the docstring."""
+    match node.body:
+        case [ast.Expr(ast.Constant(str())), second, *_] if second.lineno > node.lineno:
+            return second
+    return node.body[0]
+
+
+def _moved_decorators(
+    module: Module, node: ast.FunctionDef, index: int, project: Project
+) -> frozenset[int]:
+    """Return the decorators below the checkpoint, which move with it, except `nn.compact`."""
+    found = []
+    for number, decorator in enumerate(node.decorator_list[index + 1 :], index + 1):
+        names = project.qualified(module, decorator)
+        if any(n.rpartition(".")[2] in ("compact", "nowrap") for n in names):
+            continue
+        if not names & TRANSPARENT:
+            raise Refused(
+                "a decorator below the checkpoint would run at every call", module, decorator
+            )
+        found.append(number)
+    return frozenset(found)
+
+
+def _with_named(site: Site, statics: Statics) -> Statics:
+    """Return a decision that includes the present `static_argnums`, whose indices change."""
+    named, target = site.arguments.get("static_argnums"), statics.target
+    if named is None or target is None:
+        return statics
+    if site.definition.counting == "method-without-self":
+        shift = 1
+    else:
+        shift = target.skip if site.definition.counting == "function" else 0
+    positional = positional_parameters(target.function.node)
+    more = []
+    for index in literal_indices(named):
+        place = index + shift if index >= 0 else index
+        if not -len(positional) <= place < len(positional):
+            raise Refused("`static_argnums` is out of range", named.module, named.value)
+        parameter = positional[place]
+        if all(r.name != parameter.arg for r in statics.required):
+            more.append(Required(parameter.arg, None, place))
+    return replace(statics, required=(*statics.required, *more))
+
+
+def _kept(site: Site, option: Option | None, scope: Scope | None = None) -> CheckpointCode:
+    """Return the checkpoint with the options that it keeps.
+
+    With `scope`, a function of that scope evaluates them at each call.
+
+    Raises:
+        Refused: an option cannot be repeated, or may have another value there.
+    """
+    module, call = site.module, site.application
+
+    def text(node: ast.expr | ast.keyword) -> str:
+        name = _unstable(module, scope, node) if scope is not None else None
+        if name is not None:
+            reason = (
+                f"`{name.id}`, which the checkpoint uses, may mean something else in a function"
+            )
+            raise Refused(reason, module, name)
+        return module.segment(node)
+
+    named = site.arguments.get("static_argnums")
+    # One that a partial gives counts the arguments of another function.
+    elsewhere = named is not None and named.call is not call
+    if not isinstance(call, ast.Call):
+        assert call is not None
+        return CheckpointCode(text(call), ("static_argnums=()",) if elsewhere else ())
+    # The call that gives the options: the application, or a partial that is called at once.
+    holder = call
+    if isinstance(call.func, ast.Call) and call.func.args == [site.reference]:
+        if not call.keywords and len(call.args) == 1:
+            holder = call.func
+    if option is not None and option.call is not holder and option.module is module:
+        if any(inner is option.call for inner in ast.walk(call)):
+            reason = "its options are unpacked from a dictionary here: write them as keywords"
+            raise Refused(reason, module, option.call)
+    through_partial = holder.args and holder.args[0] is site.reference
+    head = holder.args[0] if through_partial else holder.func
+    options = []
+    for keyword in holder.keywords:
+        if option is not None and keyword is option.keyword:
+            continue
+        if keyword.arg in (site.definition.subject, "static_argnums"):
+            continue
+        options.append(text(keyword))
+    if elsewhere:
+        spread = next((keyword for keyword in call.keywords if keyword.arg is None), None)
+        if spread is not None:
+            raise Refused("`static_argnums` is among the unpacked options", module, spread)
+        options.append("static_argnums=()")
+    behind = given_behind(option) if option is not None and option.call is holder else []
+    by_position = option is not None and option.position is not None and option.call is holder
+    if len(call.args) > (2 + len(behind) if by_position else 1):
+        raise Refused("options are passed by position", module, call)
+    for option_name, value in behind:
+        code = text(value)
+        options.append(
+            f"{option_name}=({code})"
+            if isinstance(value, ast.NamedExpr)
+            else f"{option_name}={code}"
+        )
+    return CheckpointCode(text(head), tuple(options))

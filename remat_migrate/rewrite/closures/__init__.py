@@ -1,1 +1,0 @@
-"""Closing over values that must be concrete."""
