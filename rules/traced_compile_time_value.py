@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from remat_migrate.analysis import Project, Site
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.needs.need import Need
 from remat_migrate.analysis.sites.call_search import uses_of
 from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.statics.required_arguments import result_obstacle
 from remat_migrate.analysis.statics.static_options import deliberate
-from remat_migrate.analysis.statics.traced_needs import needs_of_static
+from remat_migrate.analysis.statics.traced_needs import traced_results
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety
 
@@ -81,13 +83,16 @@ class TracedCompileTimeValue(Rule):
 
     def check_project(self, project: Project) -> Iterator[Finding]:
         """Report each expression that needs such a result."""
-        for need, sites in _needs(project).values():
-            yield self._found(need, sites, project)
+        for found in _results(project).values():
+            yield self._found(found, project)
 
-    def _found(self, need: Need, sites: tuple[Site, ...], project: Project) -> Finding:
+    def _found(self, found: _Found, project: Project) -> Finding:
         from remat_migrate.rewrite.compile_time import hoist
 
+        need = found.need
         try:
+            if found.may_be_traced:
+                raise Refused(result_obstacle(need).reason)
             changes = tuple(hoist(project, [need]))
             fix = Fix("compute it under `jax.ensure_compile_time_eval`", Safety.SAFE, changes)
         except Refused as refused:
@@ -97,7 +102,7 @@ class TracedCompileTimeValue(Rule):
             f"the checkpoint traces a `jax.numpy` operation whose result is needed at trace time:"
             f" {need.reason}",
             fix=fix,
-            sites=sites,
+            sites=tuple(found.sites),
             related=tuple(
                 Related(*module.location(node), "its result is a tracer")
                 for module, node in need.operations
@@ -106,18 +111,29 @@ class TracedCompileTimeValue(Rule):
         )
 
 
-def _needs(project: Project) -> dict[ast.expr, tuple[Need, tuple[Site, ...]]]:
-    """Return the needs of all sites, by their expressions."""
-    found: dict[ast.expr, tuple[Need, tuple[Site, ...]]] = {}
+@dataclass(slots=True)
+class _Found:
+    """A needed result, and the sites that trace it."""
+
+    need: Need
+    may_be_traced: bool = False
+    sites: list[Site] = field(default_factory=list)
+
+
+def _results(project: Project) -> dict[ast.expr, _Found]:
+    """Return the needed results of all sites, by their expressions."""
+    found: dict[ast.expr, _Found] = {}
     for site in sites_of(project):
-        needs = [need for _, need in needs_of_static(project, site) if need.module.is_own]
+        results = [r for r in traced_results(project, site) if r[0].need.module.is_own]
         # Searching for calls is expensive, so needs come first.
-        if not needs or _is_deliberate(project, site):
+        if not results or _is_deliberate(project, site):
             continue
-        for need in needs:
-            known, sites = found.get(need.node, (need, ()))
-            better = known if known.traced <= need.traced else need
-            found[need.node] = better, (*sites, site)
+        for result, may_be_traced in results:
+            need = result.need
+            known = found.setdefault(need.node, _Found(need))
+            known.need = replace(known.need, traced=known.need.traced | need.traced)
+            known.may_be_traced |= may_be_traced
+            known.sites.append(site)
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ...libraries import library_arguments
 from ...libraries.library_needs import LibraryFunction, always_concrete, needs_of
-from .dependence import Dependences
+from .dependence import CONSTANTS, UNSEEN, Dependences
 from .dependence_analysis import DependenceAnalysis
 from .items import element
 from .need import Need
@@ -31,7 +31,19 @@ class LibraryCalls(DependenceAnalysis):
         if found is None:
             found = self.dependences(node)
         for d in sorted(found, key=lambda d: (d.parameter, str(d.index), bool(d.operations))):
-            yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=d.traced)
+            traced = d.traced
+            is_result = d.is_array and bool(traced)
+            if is_result or d.parameter not in (CONSTANTS, UNSEEN):
+                yield Need(
+                    d.parameter,
+                    d.index,
+                    self.module,
+                    node,
+                    reason,
+                    certain,
+                    traced=traced,
+                    is_result=is_result,
+                )
 
     def _needs_of(
         self, nodes: Iterable[ast.expr], reason: str, certain: bool = True
@@ -70,6 +82,8 @@ class LibraryCalls(DependenceAnalysis):
                         yield replace(need, type_test=_tests_for_number(last, node))
         elif name in library_arguments.STATIC_RESULTS or name in library_arguments.IDENTITIES:
             return
+        elif library_arguments.accepts_tracers(name):
+            yield from self._needs_of(arguments[1:], f"an argument of `{name}`", certain=False)
         elif name.startswith(library_arguments.CONCRETE_MODULES):
             yield from self._needs_of(arguments, f"`{name}`, which does not accept tracers")
         elif (function := needs_of(name)) is not None:

@@ -1,4 +1,4 @@
-"""Needs: places that need the value of a parameter at trace time."""
+"""Needs: places that need the value of a parameter, or of a JAX result, at trace time."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _MOST_ALIKE = 20
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A place that needs the value of a parameter at trace time.
+    """A place that needs a value at trace time.
 
     Attributes:
-        parameter: its name.
+        parameter: the parameter that the value depends on, or CONSTANTS or UNSEEN.
         index: the item that is needed, if it is only one; see Dependence.
         module: the module with the place.
         node: the expression that must be concrete.
@@ -41,6 +41,8 @@ class Need:
         type_test: whether the code tests the type of the value, which differs for a tracer.
         operands: further parameters; there is no need unless they are Python values.
         traced: the operations in between; see Dependence.
+        is_result: whether the value is certainly a result of JAX, which a checkpoint traces
+            whatever goes in.
     """
 
     parameter: str
@@ -54,6 +56,7 @@ class Need:
     type_test: bool = False
     operands: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
+    is_result: bool = False
 
     @property
     def operations(self) -> list[tuple[Module, ast.expr]]:
@@ -106,7 +109,7 @@ def passed_on(needs: Iterable[Need]) -> Iterator[Need]:
         reason = need.reason if need.reason in _TOLD_APART else ""
         kind = (
             *(need.parameter, need.index, reason, need.certain, need.opaque, need.called),
-            *(need.type_test, need.operands, bool(need.traced)),
+            *(need.type_test, need.operands, bool(need.traced), need.is_result),
         )
         alike[kind] += 1
         if alike[kind] <= _MOST_ALIKE:

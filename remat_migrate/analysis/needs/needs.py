@@ -31,7 +31,7 @@ from ..values.callees import (
 from ..values.calls import returned_expressions
 from ..values.overrides import Overrides
 from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
-from .dependence import NONE, Dependence, Dependences, Key, merged
+from .dependence import CONSTANTS, NONE, UNSEEN, Dependence, Dependences, Key, merged
 from .items import argument, item
 from .library_calls import LibraryCalls
 from .need import (
@@ -193,7 +193,9 @@ class _Analysis(LibraryCalls):
                 if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
                     yield from self._needs_of((left, right), "an identity test", certain=False)
             elif isinstance(operator, ast.In | ast.NotIn):
-                yield from self._need(left, "a membership test", certain=False)
+                # A string is never in an array; a result of JAX is compared with the items.
+                for need in self._need(left, "a membership test", certain=False):
+                    yield replace(need, certain=need.is_result)
             elif len(node.ops) > 1:
                 yield from self._needs_of((left, right), "a chained comparison")
             left = right
@@ -332,21 +334,29 @@ class _Analysis(LibraryCalls):
 
         @functools.cache
         def depends_on(name: str, index: Key | None) -> Dependences:
+            if name in (CONSTANTS, UNSEEN):
+                return frozenset((Dependence(name),))
             if name in own:
                 return self._of_receiver(function, node, index)
             return argument(self, function.node, call, skip, name, index)
 
+        at_compile_time = self.runs_at_compile_time(node)
         for need in passed_on(self._needs.of(function, target.owner)):
             called = need.called and self._passes_on(function, call, skip, need.parameter)
-            for d in depends_on(need.parameter, need.index):
-                yield replace(
-                    need,
-                    called=called,
-                    parameter=d.parameter,
-                    index=d.index,
-                    traced=d.traced | need.traced,
-                    operands=frozenset(),
-                )
+            passed = depends_on(need.parameter, need.index)
+            for d in passed or ([Dependence(CONSTANTS)] if need.is_result else ()):
+                traced = d.traced if at_compile_time else d.traced | need.traced
+                is_result = bool(traced) and (d.is_array or need.is_result)
+                if is_result or d.parameter not in (CONSTANTS, UNSEEN):
+                    yield replace(
+                        need,
+                        called=called,
+                        parameter=d.parameter,
+                        index=d.index,
+                        traced=traced,
+                        is_result=is_result,
+                        operands=frozenset(),
+                    )
 
     def _passes_on(
         self,

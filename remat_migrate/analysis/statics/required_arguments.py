@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..names.scopes import parameters
@@ -17,6 +17,7 @@ from ..values.declarations import Kind, default_kind
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
 from .mutated_state import changing_name, changing_self
+from .needed_results import needed_results
 from .opaque_targets import opaque_needs, opaque_use_obstacle
 from .positions import bind_use, position_of, static_indices
 from .project_needs import needs_with_overrides
@@ -70,6 +71,7 @@ class _Decision:
                 self._judge_without_needs(argument, is_object, is_known)
         if self.obstacle is None:
             self._judge_opaque_needs()
+        results = tuple(self._results())
         own_self = _static_self(self.project, self.site, self.target)
         if own_self is not None and self.obstacle is None:
             self.required.insert(0, own_self)
@@ -81,9 +83,18 @@ class _Decision:
             self.uses,
             self.calls,
             self.obstacle,
+            results,
             changing_name(self.project, function.module, function.node)
             or changing_self(self.project, self.target),
         )
+
+    def _results(self) -> Iterator[Need]:
+        """Yield the results that must be concrete; what may be traced is an obstacle."""
+        for result in needed_results(self.all_needs):
+            if result.may_be_traced(self.project, self.target, self.closed):
+                self.obstacle = self.obstacle or result_obstacle(result.need)
+            elif not result.parameters - self.closed:
+                yield result.need
 
     def _is_object(self, argument: Argument) -> bool:
         """Return whether JAX may reject an argument because it is an object that is called."""
@@ -244,6 +255,19 @@ def _obstacle(
             "may be an array that is differentiated",
         )
     return None
+
+
+def result_obstacle(need: Need) -> Obstacle:
+    """Return why a result cannot be computed at compile time: what goes in may be traced."""
+    text = need.module.segment(need.node)
+    return Obstacle(
+        f"`{text}` must be concrete, but a checkpoint traces it, and what goes into it may be"
+        " traced itself: compute it before the call, or use operations that work on traced values"
+        " (`jax.lax.cond`, `jnp.where`)",
+        need.module,
+        need.node,
+        f"its value is needed: {need.reason}",
+    )
 
 
 def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:

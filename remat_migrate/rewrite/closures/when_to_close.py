@@ -30,7 +30,7 @@ def closing_changes(
     _check(site)
     statics = _with_named(site, statics)
     checkpoint = _kept(site, option)
-    hoisted = hoist(project, [n for r in statics.required for n in r.needs])
+    hoisted = hoist(project, statics.computed)
     return [*close_over(project, site, statics, checkpoint), *hoisted], statics
 
 
@@ -44,8 +44,7 @@ def closing_all_changes(
     """
     _check(site)
     changes = close_over_all(project, site, _kept(site, option))
-    needs = [n for one in statics.each for r in one.required for n in r.needs]
-    return [*changes, *hoist(project, needs)]
+    return [*changes, *hoist(project, statics.computed)]
 
 
 def _check(site: Site) -> None:
