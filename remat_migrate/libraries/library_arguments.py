@@ -15,6 +15,12 @@ STATIC_ATTRIBUTES = frozenset(
 # Attributes of an array that depend on its values.
 ARRAY_ATTRIBUTES = frozenset({"T", "mT", "at", "real", "imag", "flat"})
 
+
+def is_array_attribute(name: str) -> bool:
+    """Return whether arrays have an attribute, which Python numbers and strings have not."""
+    return name in STATIC_ATTRIBUTES | {"T", "mT", "at", "flat"}
+
+
 # Keywords for which layers of neural network libraries require Python values.
 MODULE_KEYWORDS = frozenset(
     {

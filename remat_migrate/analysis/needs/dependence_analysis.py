@@ -89,12 +89,12 @@ class DependenceAnalysis(FunctionAnalysis):
             case ast.UnaryOp(op=ast.Not()) | ast.JoinedStr():
                 return python_value(found)
             case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Subscript():
-                return self._operator(node, found)
+                return self.operator(node, found)
             case ast.Attribute(attr=attr) if attr in library_arguments.ARRAY_ATTRIBUTES:
-                return self._operator(node, found)
+                return self.operator(node, found)
         return found
 
-    def _operator(self, node: ast.expr, found: Dependences) -> Dependences:
+    def operator(self, node: ast.expr, found: Dependences) -> Dependences:
         """Return the dependences of an operator's result; on an array, it is one more operation."""
         if any(d.operations for d in found):
             return self._operation(node, found)
@@ -167,13 +167,13 @@ class DependenceAnalysis(FunctionAnalysis):
         if binding.value is None:
             return NONE
         if binding.kind == "element":
-            return element(self, binding.value, binding.path)
+            return self.operator(binding.value, element(self, binding.value, binding.path))
         if binding.path and binding.path[0] >= 0 and binding.kind == "assign":
-            return item(self, binding.value, binding.path[0])
+            return self.operator(binding.value, item(self, binding.value, binding.path[0]))
         found = self.dependences(binding.value)
         if binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
             target = binding.node.target
-            found = self._operator(target, found | self.dependences(target))
+            found = self.operator(target, found | self.dependences(target))
         return found
 
     def _from_outside(self, binding: Binding) -> Dependences:
@@ -183,11 +183,10 @@ class DependenceAnalysis(FunctionAnalysis):
         """
         if binding.kind == "import":
             return NONE
-        in_function = isinstance(binding.scope.node, FunctionNode)
         found = NONE
         if isinstance(binding.value, _COMPUTED) and binding.kind == "assign":
             found = self.dependences(binding.value)
-        elif in_function and binding.kind not in ("def", "class"):
+        elif isinstance(binding.scope.node, FunctionNode) and binding.kind not in ("def", "class"):
             if not isinstance(binding.value, ast.Constant):
                 return _UNSEEN
         if any(d.parameter != CONSTANTS for d in found):
@@ -204,7 +203,7 @@ class DependenceAnalysis(FunctionAnalysis):
             return frozenset((Dependence(binding.name, key),))
         inner = binding.scope.node
         if not isinstance(inner, FunctionNode) or not self.contains(inner):
-            return NONE
+            return _UNSEEN
         found = _UNSEEN if self.is_passed_on(inner) else NONE
         for call in self.inner_calls.get(inner, ()):
             found |= argument(self, inner, (call.args, call.keywords), 0, binding.name, key)
@@ -272,7 +271,7 @@ class DependenceAnalysis(FunctionAnalysis):
         if name.startswith(library_arguments.TRACED_MODULES):
             return self._operation(node, found, certain=computes_array(name))
         if library_arguments.accepts_tracers(name):
-            return self._operator(node, found)
+            return self.operator(node, found)
         if name.startswith(library_arguments.CONCRETE_MODULES):
             return python_value(found)
         if name.startswith(library_arguments.LAYER_MODULES):
@@ -290,7 +289,7 @@ class DependenceAnalysis(FunctionAnalysis):
             case "int" | "float" | "bool" | "complex" | "any" | "all" | "str" | "format", _:
                 return python_value(self._union(arguments))
             case "round" | "abs" | "pow" | "divmod" | "sum", _:
-                return self._operator(node, self._union(arguments))
+                return self.operator(node, self._union(arguments))
         return self._union(arguments)
 
     def of_result(

@@ -88,9 +88,13 @@ def item_of_name(analysis: FunctionAnalysis, node: ast.Name, key: Key) -> Depend
     for binding in bindings:
         if binding.kind == "parameter":
             found |= analysis.of_parameter(binding, key)
-        elif binding.kind in ("assign", "augment") and binding.value and not binding.path:
-            if analysis.contains(binding.scope.node):
-                found |= item(analysis, binding.value, key)
+        elif (
+            binding.kind in ("assign", "augment")
+            and binding.value
+            and not binding.path
+            and analysis.contains(binding.scope.node)
+        ):
+            found |= item(analysis, binding.value, key)
         else:
             found |= analysis.of_binding(binding)
     for receiver, stored, value in analysis.contents.stored.get(node.id, ()):

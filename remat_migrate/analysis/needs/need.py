@@ -17,6 +17,7 @@ LOOP = "a loop condition"
 ASSERTION = "an assertion on it"
 AND_OR = "`and`/`or` on it"
 NOT = "`not` on it"
+MATCH = "a match on it"
 CONDITIONS = frozenset({BRANCH, LOOP, ASSERTION})
 _TOLD_APART = frozenset({*CONDITIONS, AND_OR, NOT})
 
@@ -43,6 +44,7 @@ class Need:
         traced: the operations in between; see Dependence.
         is_result: whether the value is certainly a result of JAX, which a checkpoint traces
             whatever goes in.
+        passed: whether a result is passed to a function that computes with it.
     """
 
     parameter: str
@@ -57,11 +59,19 @@ class Need:
     operands: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
     is_result: bool = False
+    passed: bool = False
 
     @property
     def operations(self) -> list[tuple[Module, ast.expr]]:
         """The operations in `traced`, in source order."""
         return sorted(self.traced, key=lambda t: (t[0].source.path, t[0].span(t[1])))
+
+    @property
+    def is_of_parameter(self) -> bool:
+        """Whether the place needs a parameter as it is, rather than something computed from it."""
+        node = self.node
+        bindings = self.module.reaching(node) if isinstance(node, ast.Name) else frozenset()
+        return bool(bindings) and all(b.kind == "parameter" for b in bindings)
 
     def argument(self, function: FunctionNode) -> int | str | None:
         """Return the index if the parameter is `*args` or `**kwargs`, whose items are arguments."""
@@ -110,6 +120,7 @@ def passed_on(needs: Iterable[Need]) -> Iterator[Need]:
         kind = (
             *(need.parameter, need.index, reason, need.certain, need.opaque, need.called),
             *(need.type_test, need.operands, bool(need.traced), need.is_result),
+            need.passed,
         )
         alike[kind] += 1
         if alike[kind] <= _MOST_ALIKE:

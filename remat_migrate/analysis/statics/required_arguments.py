@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from ..sites.uses import Uses
 from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen, is_pytree
 from ..values.declarations import Kind, default_kind
+from ..values.values import External
+from .argument_kinds import kinds_of
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
 from .mutated_state import changing_name, changing_self
@@ -22,7 +25,12 @@ from .opaque_targets import opaque_needs, opaque_use_obstacle
 from .positions import bind_use, position_of, static_indices
 from .project_needs import needs_with_overrides
 from .statics import Obstacle, Required, Statics
-from .untraceable import is_called_object, is_known_object, is_untraceable
+from .untraceable import (
+    is_called_object,
+    is_known_object,
+    is_untraceable,
+    untraceable_result,
+)
 from .untraced_values import is_concrete_inside, is_untraced
 
 
@@ -72,6 +80,9 @@ class _Decision:
         if self.obstacle is None:
             self._judge_opaque_needs()
         results = tuple(self._results())
+        returned = untraceable_result(self.project, self.target.function)
+        if returned is not None:
+            self.obstacle = _returned_obstacle(self.target, returned)
         own_self = _static_self(self.project, self.site, self.target)
         if own_self is not None and self.obstacle is None:
             self.required.insert(0, own_self)
@@ -195,9 +206,19 @@ def closed_parameters(site: Site, target: Target) -> set[str]:
 
 
 def _passes_type_tests(argument: Argument) -> bool:
-    """Return whether `isinstance` gives the same answer for a tracer as for what is passed."""
+    """Return whether `isinstance` gives the same answer for a tracer as for what is passed.
+
+    A tracer is an array of JAX, but none of NumPy.
+    """
     if argument.kind == "array" and not argument.is_mixed:
-        return True
+        calls = (
+            (m, call.func)
+            for m, expr in argument.passed
+            for call in ast.walk(expr)
+            if isinstance(call, ast.Call)
+        )
+        values = (value for m, func in calls for value in argument.project.values(m, func))
+        return not any(isinstance(v, External) and v.name.startswith("numpy.") for v in values)
     return argument.annotated_kind == "array" or argument.is_option
 
 
@@ -221,6 +242,10 @@ def _obstacle(
                 node,
                 f"differentiated with respect to `{name}` here",
             )
+    default = argument.default
+    if shown is None and default is not None:
+        if kinds_of(argument.project).of(argument.module, default) == "array":
+            shown = argument.module, default
     if shown is not None:
         problem = f"an array is passed for it, which may be traced: {instead}"
         if not argument.is_primary and is_untraced(argument.project, *shown):
@@ -231,7 +256,9 @@ def _obstacle(
         return Obstacle(
             f"`{name}` must be concrete, but {problem}",
             *shown,
-            f"an array is passed for `{name}`",
+            "the default is an array"
+            if shown[1] is default
+            else f"an array is passed for `{name}`",
         )
     if kind == "python":
         return None
@@ -255,6 +282,17 @@ def _obstacle(
             "may be an array that is differentiated",
         )
     return None
+
+
+def _returned_obstacle(target: Target, returned: ast.expr) -> Obstacle:
+    module = target.function.module
+    return Obstacle(
+        f"it returns `{module.segment(returned)}`, and a checkpoint can only return arrays: apply"
+        " the checkpoint to what computes arrays, such as the function that is returned",
+        module,
+        returned,
+        "returned here",
+    )
 
 
 def result_obstacle(need: Need) -> Obstacle:
