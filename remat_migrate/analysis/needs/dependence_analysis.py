@@ -236,6 +236,8 @@ class DependenceAnalysis(FunctionAnalysis):
                     found |= self._external_result(name, node, arguments)
                 case Function() as function:
                     found |= self.of_result(function, value, node)
+                case Class():
+                    found |= self._union(arguments)
                 case _:
                     found |= self._union(arguments) | _UNSEEN
         if callees.values:

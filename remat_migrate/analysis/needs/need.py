@@ -19,7 +19,8 @@ AND_OR = "`and`/`or` on it"
 NOT = "`not` on it"
 MATCH = "a match on it"
 CONDITIONS = frozenset({BRANCH, LOOP, ASSERTION})
-_TOLD_APART = frozenset({*CONDITIONS, AND_OR, NOT})
+# Reasons that need the truth of a value, which for a container is known, whatever its items are.
+TRUTH = frozenset({*CONDITIONS, AND_OR, NOT})
 
 # A caller is told of so many places that need the same parameter in the same way: otherwise each
 # of n functions that call one another would know every place in all of them.
@@ -69,15 +70,36 @@ class Need:
     @property
     def is_of_parameter(self) -> bool:
         """Whether the place needs a parameter as it is, rather than something computed from it."""
-        node = self.node
-        bindings = self.module.reaching(node) if isinstance(node, ast.Name) else frozenset()
-        return bool(bindings) and all(b.kind == "parameter" for b in bindings)
+        return _is_parameter(self.module, self.node)
+
+    @property
+    def is_of_truth(self) -> bool:
+        """Whether the place needs only the truth of parameters as they are: `if not cache`."""
+        if self.reason not in TRUTH or self.index is not None or self.traced:
+            return False
+        waiting: list[ast.expr] = [self.node]
+        while waiting:
+            match waiting.pop():
+                case ast.BoolOp(values=values):
+                    waiting += values
+                case ast.UnaryOp(op=ast.Not(), operand=operand):
+                    waiting.append(operand)
+                case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                    pass
+                case node if not _is_parameter(self.module, node):
+                    return False
+        return True
 
     def argument(self, function: FunctionNode) -> int | str | None:
         """Return the index if the parameter is `*args` or `**kwargs`, whose items are arguments."""
         a = function.args
         stars = [p.arg for p in (a.vararg, a.kwarg) if p is not None]
         return self.index if self.parameter in stars else None
+
+
+def _is_parameter(module: Module, node: ast.expr) -> bool:
+    bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
+    return bool(bindings) and all(b.kind == "parameter" for b in bindings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +138,7 @@ def passed_on(needs: Iterable[Need]) -> Iterator[Need]:
     """Yield the needs of a function that concern its callers; of many that are alike, the first."""
     alike: Counter[tuple[object, ...]] = Counter()
     for need in needs:
-        reason = need.reason if need.reason in _TOLD_APART else ""
+        reason = need.reason if need.reason in TRUTH else ""
         kind = (
             *(need.parameter, need.index, reason, need.certain, need.opaque, need.called),
             *(need.type_test, need.operands, bool(need.traced), need.is_result),

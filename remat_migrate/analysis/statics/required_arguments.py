@@ -80,7 +80,7 @@ class _Decision:
         if self.obstacle is None:
             self._judge_opaque_needs()
         results = tuple(self._results())
-        returned = untraceable_result(self.project, self.target.function)
+        returned = untraceable_result(self.project, self.target.function, self._untraceable)
         if returned is not None:
             self.obstacle = _returned_obstacle(self.target, returned)
         own_self = _static_self(self.project, self.site, self.target)
@@ -98,6 +98,9 @@ class _Decision:
             changing_name(self.project, function.module, function.node)
             or changing_self(self.project, self.target),
         )
+
+    def _untraceable(self, parameter: ast.arg) -> bool:
+        return is_untraceable(Argument(self.project, self.target, parameter, self.bound))
 
     def _results(self) -> Iterator[Need]:
         """Yield the results that must be concrete; what may be traced is an obstacle."""
@@ -121,7 +124,8 @@ class _Decision:
         if argument.name in self.closed or argument.is_self:
             return
         own = self.needs_by_name.get(argument.name, {})
-        for index, needs in sorted(own.items(), key=lambda item: str(item[0])):
+        for index, found in sorted(own.items(), key=lambda item: str(item[0])):
+            needs = [n for n in found if not replace(argument, index=index).is_known(n)]
             part = replace(argument, index=index).narrowed(needs)
             certain = tuple(need for need in needs if need.certain)
             if any(need.type_test for need in needs) and not _passes_type_tests(part):

@@ -16,7 +16,7 @@ from typing import Literal
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import parameters
-from ..needs.need import AND_OR, CONDITIONS, NOT, Need
+from ..needs.need import CONDITIONS, TRUTH, Need
 from ..project import Project
 from ..sites.call_search import uses_of
 from ..sites.site import Site
@@ -37,8 +37,6 @@ Evidence = Literal["python", "array", "declared"]
 
 
 _STRING = "it is a string, which JAX cannot trace"
-# Reasons that need the truth of a value, which for a tuple is known, whatever its items are.
-_TRUTH = CONDITIONS | {AND_OR, NOT}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -178,7 +176,7 @@ def _evidence(subject: Subject, argument: Argument, needs: list[Need]) -> Traced
     """Return the strongest evidence that a needed parameter is traced."""
     project, target = subject.project, subject.target
     of_arrays = next((n for n in needs if _holds_for_arrays(target, n)), None)
-    of_items = next((n for n in needs if n.reason not in _TRUTH), None)
+    of_items = next((n for n in needs if n.reason not in TRUTH), None)
     shown: list[TracedNeed] = []
     for call, expr in subject.passed(argument.name):
         evidence, sure = _passed(argument, call.module, expr)

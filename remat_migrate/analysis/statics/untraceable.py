@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..names.module import Module
 from ..needs.need import Need
@@ -111,8 +111,14 @@ def _is_rejected(project: Project, value: Value) -> bool:
     return False
 
 
-def untraceable_result(project: Project, function: Function) -> ast.expr | None:
-    """Return what a function returns that no checkpoint can: a function, a string, an object."""
+def untraceable_result(
+    project: Project, function: Function, is_untraceable: Callable[[ast.arg], bool]
+) -> ast.expr | None:
+    """Return what a function returns that no checkpoint can: a function, a string, an object.
+
+    `is_untraceable` tells whether a parameter is one.
+    """
+    module = function.module
     waiting = list(returned_expressions(function.node))
     while waiting:
         expr = waiting.pop(0)
@@ -120,7 +126,11 @@ def untraceable_result(project: Project, function: Function) -> ast.expr | None:
             case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
                 waiting += parts
                 continue
-        values = project.values(function.module, expr)
+            case ast.Name():
+                bound = [b.node for b in module.reaching(expr)]
+                if bound and all(isinstance(n, ast.arg) and is_untraceable(n) for n in bound):
+                    return expr
+        values = project.values(module, expr)
         if values and all(_is_rejected(project, value) for value in values):
             return expr
     return None
