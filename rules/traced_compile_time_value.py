@@ -1,4 +1,4 @@
-"""RMT204: the result of a traced `jax.numpy` operation is needed at trace time."""
+"""RMT204: the result of a traced JAX operation is needed at trace time."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def loss(x):
 
 class TracedCompileTimeValue(Rule):
     """## What it does
-    Checks for checkpointed functions that need the result of a `jax.numpy` operation on static
-    values at trace time.
+    Checks for checkpointed functions in which Python needs the result of a `jax.numpy`, `jax.lax`,
+    `jax.nn`, or `jax.random` operation at trace time, although nothing traced goes in.
 
     ## Why is this bad?
-    Inside a checkpointed function the result of every `jax.numpy` operation is a tracer, even
-    outside `jax.jit`, and even for operations on Python numbers. A branch on it raises
-    `TracerBoolConversionError`.
+    Inside a checkpointed function the result of every such operation is a tracer, even outside
+    `jax.jit`, and even for operations on Python numbers and shapes. `int()` of it or a branch on it
+    raises an exception.
 
     ## Fix
     Computes the operation under `jax.ensure_compile_time_eval()`. Where `numpy` works as well, it
-    is simpler.
+    is simpler. If what goes in may be traced, changes nothing.
     """
 
     code, name = "RMT204", "traced-compile-time-value"
@@ -99,7 +99,7 @@ class TracedCompileTimeValue(Rule):
             fix = Fix.manual(refused.reason)
         return self.finding(
             *need.module.location(need.node),
-            f"the checkpoint traces a `jax.numpy` operation whose result is needed at trace time:"
+            "the checkpoint traces a JAX operation whose result is needed at trace time:"
             f" {need.reason}",
             fix=fix,
             sites=tuple(found.sites),

@@ -169,6 +169,8 @@ def computes_array(name: str) -> bool:
     function = needs_of(name)
     if function is None or function.static_result or name.startswith("jax.nn.initializers."):
         return False
+    if name == "jax.lax.psum":
+        return False  # `psum(1, axis)` is the size of the axis, a Python integer
     known = [p for p in function.keywords.values() if p.takes != "unknown"]
     return name.startswith(TRACED_MODULES) and (bool(known) or function.variadic is not None)
 

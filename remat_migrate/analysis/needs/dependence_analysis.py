@@ -288,7 +288,9 @@ class DependenceAnalysis(FunctionAnalysis):
                 return item(self, base, key) | self._union(default)
             case "next" | "min" | "max" | "sorted", [iterable]:
                 return element(self, iterable)
-            case "int" | "float" | "bool" | "complex" | "any" | "all" | "str" | "format", _:
+            case "any" | "all", [iterable]:
+                return python_value(element(self, iterable))
+            case "int" | "float" | "bool" | "complex" | "str" | "format", _:
                 return python_value(self._union(arguments))
             case "round" | "abs" | "pow" | "divmod" | "sum", _:
                 return self.operator(node, self._union(arguments))

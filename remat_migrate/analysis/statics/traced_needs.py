@@ -276,5 +276,7 @@ def traced_results(project: Project, site: Site) -> Iterator[tuple[NeededResult,
     target = subject.target
     closed = closed_parameters(site, target)
     for result in needed_results(subject.needs):
+        if any(need.passed for need in result.sources):
+            continue  # to a function that may accept arrays as well
         if all(subject.is_static(name) for name in result.parameters - closed):
             yield result, result.may_be_traced(project, target, closed)
