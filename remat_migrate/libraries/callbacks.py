@@ -10,12 +10,11 @@ _JAX = (
     "jax.debug.breakpoint", "jax.debug.callback", "jax.debug.inspect_array_sharding",
     "jax.debug.log", "jax.debug.print", "jax.debug.visualize_array_sharding",
     "jax.experimental.io_callback", "jax.experimental.pallas.debug_print", "jax.pure_callback",
-    "jax.experimental.debugger.breakpoint",
 )  # fmt: skip
 _OLD = (
-    "jax.debugger.breakpoint", "jax.experimental.host_callback.barrier_wait",
-    "jax.experimental.host_callback.call", "jax.experimental.host_callback.id_print",
-    "jax.experimental.host_callback.id_tap", "jax.experimental.pure_callback",
+    "jax.experimental.host_callback.barrier_wait", "jax.experimental.host_callback.call",
+    "jax.experimental.host_callback.id_print", "jax.experimental.host_callback.id_tap",
+    "jax.experimental.pure_callback",
 )  # fmt: skip
 _PRIVATE = (
     "jax._src.callback.io_callback", "jax._src.callback.pure_callback",
