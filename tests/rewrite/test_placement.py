@@ -138,7 +138,8 @@ def with_block(body_text, call="block(p, x)", names="p, x"):
         ("return x @ p if x > 0 else p", "`x` must be concrete"),
         ("return helper(x) @ p\n\ndef helper(x):\n    seen.append(x)\n    return x", ".append()"),
         (
-            "return helper(x) @ p\n\ndef helper(x):\n    tap(x)\n    return x\n\ntap = jax.debug.print",
+            "return helper(x) @ p\n\ndef helper(x):\n    tap(x)\n    return x\n\n"
+            "tap = jax.debug.print",
             "`jax.debug.print` would run once more",
         ),
     ],
