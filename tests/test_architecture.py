@@ -50,6 +50,7 @@ LAYERS = (
 LAST_FOR_RULES = "rewrite"
 # The same within the largest package.
 ANALYSIS_LAYERS = (
+    "fixed_point",
     "names",
     "values",
     "needs",
