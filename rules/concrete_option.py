@@ -75,10 +75,10 @@ class ConcreteOption(Rule):
     ## Fix
     Applies the first of these that keeps the behavior:
 
-    1. If no argument must be concrete at trace time, drops the option.
+    1. If no argument must be concrete at trace time, drops the option. `jax.numpy` operations whose
+       results are needed at trace time move under `jax.ensure_compile_time_eval`, here and in 2.
     2. If every call is known and can pass the arguments that must be concrete by position, marks
-       them static with `static_argnums` and updates the calls. `jax.numpy` operations whose results
-       are needed at trace time move under `jax.ensure_compile_time_eval`.
+       them static with `static_argnums` and updates the calls.
     3. Otherwise keeps the signature and closes over the arguments that must be concrete: the body
        of a `def` that is decorated, or assigned to its own name, moves into an inner checkpointed
        function of the other arguments. A second name for a `def` becomes such a function.

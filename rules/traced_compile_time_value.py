@@ -1,17 +1,19 @@
-"""RMT204: the result of a traced `jax.numpy` operation is needed at trace time."""
+"""RMT204: the result of a traced JAX operation is needed at trace time."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from remat_migrate.analysis import Project, Site
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.needs.need import Need
 from remat_migrate.analysis.sites.call_search import uses_of
 from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.statics.required_arguments import result_obstacle
 from remat_migrate.analysis.statics.static_options import deliberate
-from remat_migrate.analysis.statics.traced_needs import needs_of_static
+from remat_migrate.analysis.statics.traced_needs import traced_results
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety
 
@@ -36,17 +38,17 @@ def loss(x):
 
 class TracedCompileTimeValue(Rule):
     """## What it does
-    Checks for checkpointed functions that need the result of a `jax.numpy` operation on static
-    values at trace time.
+    Checks for checkpointed functions in which Python needs the result of a `jax.numpy`, `jax.lax`,
+    `jax.nn`, or `jax.random` operation at trace time, although nothing traced goes in.
 
     ## Why is this bad?
-    Inside a checkpointed function the result of every `jax.numpy` operation is a tracer, even
-    outside `jax.jit`, and even for operations on Python numbers. A branch on it raises
-    `TracerBoolConversionError`.
+    Inside a checkpointed function the result of every such operation is a tracer, even outside
+    `jax.jit`, and even for operations on Python numbers and shapes. `int()` of it or a branch on it
+    raises an exception.
 
     ## Fix
     Computes the operation under `jax.ensure_compile_time_eval()`. Where `numpy` works as well, it
-    is simpler.
+    is simpler. If what goes in may be traced, changes nothing.
     """
 
     code, name = "RMT204", "traced-compile-time-value"
@@ -81,23 +83,26 @@ class TracedCompileTimeValue(Rule):
 
     def check_project(self, project: Project) -> Iterator[Finding]:
         """Report each expression that needs such a result."""
-        for need, sites in _needs(project).values():
-            yield self._found(need, sites, project)
+        for found in _results(project).values():
+            yield self._found(found, project)
 
-    def _found(self, need: Need, sites: tuple[Site, ...], project: Project) -> Finding:
+    def _found(self, found: _Found, project: Project) -> Finding:
         from remat_migrate.rewrite.compile_time import hoist
 
+        need = found.need
         try:
+            if found.may_be_traced:
+                raise Refused(result_obstacle(need).reason)
             changes = tuple(hoist(project, [need]))
             fix = Fix("compute it under `jax.ensure_compile_time_eval`", Safety.SAFE, changes)
         except Refused as refused:
             fix = Fix.manual(refused.reason)
         return self.finding(
             *need.module.location(need.node),
-            f"the checkpoint traces a `jax.numpy` operation whose result is needed at trace time:"
+            "the checkpoint traces a JAX operation whose result is needed at trace time:"
             f" {need.reason}",
             fix=fix,
-            sites=sites,
+            sites=tuple(found.sites),
             related=tuple(
                 Related(*module.location(node), "its result is a tracer")
                 for module, node in need.operations
@@ -106,18 +111,29 @@ class TracedCompileTimeValue(Rule):
         )
 
 
-def _needs(project: Project) -> dict[ast.expr, tuple[Need, tuple[Site, ...]]]:
-    """Return the needs of all sites, by their expressions."""
-    found: dict[ast.expr, tuple[Need, tuple[Site, ...]]] = {}
+@dataclass(slots=True)
+class _Found:
+    """A needed result, and the sites that trace it."""
+
+    need: Need
+    may_be_traced: bool = False
+    sites: list[Site] = field(default_factory=list)
+
+
+def _results(project: Project) -> dict[ast.expr, _Found]:
+    """Return the needed results of all sites, by their expressions."""
+    found: dict[ast.expr, _Found] = {}
     for site in sites_of(project):
-        needs = [need for _, need in needs_of_static(project, site) if need.module.is_own]
+        results = [r for r in traced_results(project, site) if r[0].need.module.is_own]
         # Searching for calls is expensive, so needs come first.
-        if not needs or _is_deliberate(project, site):
+        if not results or _is_deliberate(project, site):
             continue
-        for need in needs:
-            known, sites = found.get(need.node, (need, ()))
-            better = known if known.traced <= need.traced else need
-            found[need.node] = better, (*sites, site)
+        for result, may_be_traced in results:
+            need = result.need
+            known = found.setdefault(need.node, _Found(need))
+            known.need = replace(known.need, traced=known.need.traced | need.traced)
+            known.may_be_traced |= may_be_traced
+            known.sites.append(site)
     return found
 
 

@@ -15,6 +15,12 @@ STATIC_ATTRIBUTES = frozenset(
 # Attributes of an array that depend on its values.
 ARRAY_ATTRIBUTES = frozenset({"T", "mT", "at", "real", "imag", "flat"})
 
+
+def is_array_attribute(name: str) -> bool:
+    """Return whether arrays have an attribute, which Python numbers and strings have not."""
+    return name in STATIC_ATTRIBUTES | {"T", "mT", "at", "flat"}
+
+
 # Keywords for which layers of neural network libraries require Python values.
 MODULE_KEYWORDS = frozenset(
     {
@@ -29,7 +35,7 @@ CONCRETE_METHODS = frozenset({"item", "tolist", "__index__", "__bool__", "__int_
 # Builtins that need the value of every argument, and those that need none.
 CONCRETE_BUILTINS = frozenset(
     {
-        "int", "float", "bool", "complex", "range", "max", "min", "sorted", "any", "all", "round",
+        "int", "float", "bool", "complex", "range", "max", "min", "sorted", "any", "all",
         "chr", "hex", "oct", "bin", "slice",
     }
 )  # fmt: skip
@@ -67,6 +73,27 @@ OF_ANYTHING = frozenset(
 # Modules of neural network layers.
 LAYER_MODULES = ("flax.linen.", "flax.nnx.", "haiku.", "equinox.nn.")
 CONCRETE_MODULES = ("numpy.", "math.", "operator.", "statistics.", "random.")
+# Functions in these that accept tracers: NumPy calls the method of the array, and returns a tracer.
+_ARRAY_FUNCTIONS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        "all", "amax", "amin", "any", "argmax", "argmin", "around", "cumprod", "cumsum", "diff",
+        "flip", "imag", "isreal", "max", "mean", "min", "permute_dims", "prod", "real", "repeat",
+        "reshape", "rollaxis", "round", "squeeze", "std", "sum", "transpose", "var",
+    )
+) | frozenset(
+    f"operator.{name}"
+    for name in (
+        "abs", "add", "eq", "floordiv", "ge", "gt", "iadd", "ifloordiv", "imod", "imul", "ipow",
+        "isub", "itruediv", "le", "lt", "mod", "mul", "ne", "neg", "pos", "pow", "sub", "truediv",
+    )
+)  # fmt: skip
+
+
+def accepts_tracers(name: str) -> bool:
+    """Return whether a function of NumPy or `operator` returns a tracer for a tracer."""
+    return name in _ARRAY_FUNCTIONS
+
 
 # Functions that return their argument unchanged.
 IDENTITIES = frozenset(

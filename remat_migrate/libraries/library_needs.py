@@ -29,6 +29,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from .library_arguments import TRACED_MODULES
+
 Takes = Literal["traced", "concrete", "function", "depends", "unknown"]
 _MARKS: dict[str, Takes] = {
     "": "traced", "!": "concrete", "()": "function", "~": "depends", "?": "unknown",
@@ -159,6 +161,18 @@ def has_static_result(name: str) -> bool:
     """Return whether the result of a function is concrete even if its arguments are traced."""
     function = needs_of(name)
     return function is not None and function.static_result
+
+
+@cache
+def computes_array(name: str) -> bool:
+    """Return whether the result of a JAX function is an array, which a checkpoint traces."""
+    function = needs_of(name)
+    if function is None or function.static_result or name.startswith("jax.nn.initializers."):
+        return False
+    if name == "jax.lax.psum":
+        return False  # `psum(1, axis)` is the size of the axis, a Python integer
+    known = [p for p in function.keywords.values() if p.takes != "unknown"]
+    return name.startswith(TRACED_MODULES) and (bool(known) or function.variadic is not None)
 
 
 def array_method(func: ast.Attribute) -> LibraryFunction | None:

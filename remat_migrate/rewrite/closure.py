@@ -67,7 +67,7 @@ def closing_changes(
     assert application is not None
     check_editable(module, [application])
     statics = _with_named(site, statics)
-    hoisted = hoist(project, [n for r in statics.required for n in r.needs])
+    hoisted = hoist(project, statics.computed)
     node = _checked_function(site, target.function.node)
     # A Python number that is left to its default would be rounded in another way if it were traced.
     required = {r.name for r in statics.required}

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable
 
 from ..analysis import Module, Project
-from ..analysis.needs.need import Need
+from ..analysis.needs.need import MATCH, Need
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
 from .arguments.signature import free_name, names_in
 from .imports import written
@@ -30,13 +30,21 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
     wrapped: dict[ast.stmt, Module] = {}
     taken: dict[ast.stmt, dict[ast.expr, Module]] = {}
     for need in needs:
+        if need.passed:
+            raise Refused(
+                f"{_RESULT} is passed to a function that computes with it before it needs the"
+                f" value, and a checkpoint traces that: pass its `.item()`, computed in `with"
+                f" {_CONTEXT}():`",
+                need.module,
+                need.node,
+            )
         for module, operation in () if need.opaque else need.operations:
             check_own(module, operation, f"{_RESULT} that must be concrete")
             statement = module.statement(operation)
             if _whole(module, statement, operation):
                 wrapped[statement] = module
             else:
-                place = _place(module, statement, operation)
+                place = _place(module, statement, operation, need.reason)
                 taken.setdefault(statement, {})[place] = module
     changes: list[Change] = []
     for statement, module in wrapped.items():
@@ -56,6 +64,8 @@ def _inside(node: ast.AST, outer: ast.AST) -> bool:
 
 def _whole(module: Module, statement: ast.stmt, operation: ast.expr) -> bool:
     """Return whether a statement only computes the operation: `y = jnp.ceil(n)`, `assert ...`."""
+    if isinstance(statement, ast.AugAssign):
+        return operation is statement.target
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         value = statement.value
         while value is not operation and isinstance(value, ast.Call) and len(value.args) == 1:
@@ -65,13 +75,17 @@ def _whole(module: Module, statement: ast.stmt, operation: ast.expr) -> bool:
     return isinstance(statement, ast.Assert)
 
 
-def _place(module: Module, statement: ast.stmt, operation: ast.expr) -> ast.expr:
+def _place(module: Module, statement: ast.stmt, operation: ast.expr, reason: str) -> ast.expr:
     """Return the expression to move out: the whole test of an `if`, else the operation itself."""
     place: ast.expr = operation
     child: ast.AST = operation
     for around in module.ancestors(operation):
         if isinstance(around, ast.Lambda | ast.comprehension | ast.ListComp | ast.GeneratorExp):
             raise _refused("in a lambda or comprehension: compute it before", module, operation)
+        if isinstance(around, ast.JoinedStr):
+            raise _refused("in an f-string: compute it before", module, operation)
+        if isinstance(around, ast.match_case):
+            raise _refused("in a guard: compute it before the `match`", module, operation)
         if isinstance(around, ast.BoolOp) and around.values[0] is not child:
             place = around  # the operands before it guard it
         if isinstance(around, ast.IfExp) and around.test is not child:
@@ -89,6 +103,18 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr) -> ast.expr
         case ast.While():
             raise _refused(
                 "in the test of a `while`: use `numpy`, or compute it", module, operation
+            )
+        case ast.For(iter=iterable) if operation is iterable:
+            raise _refused(
+                "in each step of a loop over it: loop over its `.tolist()`, computed before",
+                module,
+                operation,
+            )
+        case ast.Match() if reason == MATCH:
+            raise _refused(
+                "in a `match`, which compares it: match its `.item()`, computed before",
+                module,
+                operation,
             )
         case ast.With() | ast.AsyncWith() | ast.FunctionDef() | ast.ClassDef():
             raise _refused("here: compute it before", module, operation)

@@ -56,6 +56,7 @@ def drop(project: Project, use: ConcreteUse) -> Migration:
     return Migration("drop `concrete=False`, which has no effect", distinct(changes))
 
 
+_HOISTED = ", with `jax.ensure_compile_time_eval`"
 Decide = Callable[[Project, Site], Statics]
 
 
@@ -155,7 +156,9 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
         why = Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
         raise _by_hand(project, site, statics, option, why) if obstacle.unseen else why
     if not statics.required and statics.changing is None:
-        return Plan(site, "drop `concrete`: no argument must be concrete")
+        hoisted = hoist(project, statics.computed)
+        title = "drop `concrete`: no argument must be concrete"
+        return Plan(site, title + _HOISTED * bool(hoisted), changes=tuple(hoisted))
     notes = tuple(
         Note(
             r.needs[0].module,
@@ -170,7 +173,7 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     except Refused as refused:
         return _closure(project, site, statics, option, notes, refused)
     assert statics.indices is not None
-    hoisted = hoist(project, (n for one in statics.each for r in one.required for n in r.needs))
+    hoisted = hoist(project, statics.computed)
     names = " and ".join(f"`{r.name}`" for r in statics.required) or "no argument"
     them = "it" if len(statics.required) == 1 else "them"
     title = (
@@ -178,8 +181,7 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     )
     title += f": `static_argnums={statics.indices!r}`"
     changed = {change.node for change in changes}
-    if hoisted:
-        title += ", with `jax.ensure_compile_time_eval`"
+    title += _HOISTED * bool(hoisted)
     called = tuple(
         Note(call.module, call.node, "called here; static arguments must be passed by position")
         for one in statics.each

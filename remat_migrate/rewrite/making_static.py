@@ -50,7 +50,10 @@ def make_static(project: Project, site: Site, names: Collection[str]) -> Migrati
 
 
 def _only(statics: Statics, site: Site, names: Collection[str]) -> Statics:
-    """Return the decision for some parameters, and for those that JAX cannot trace."""
+    """Return the decision for some parameters, and for those that JAX cannot trace.
+
+    Results that must be concrete are another finding's.
+    """
     obstacle = statics.obstacle
     if obstacle is not None and obstacle.parameter in {"", *names}:
         raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
@@ -58,4 +61,4 @@ def _only(statics: Statics, site: Site, names: Collection[str]) -> Statics:
     if statics.target is None or not set(names) <= {r.name for r in kept}:
         raise Refused("name the argument in `static_argnums`, and pass it by position")
     indices = static_indices(site.definition, statics.target, kept)
-    return replace(statics, required=tuple(kept), indices=indices, obstacle=None)
+    return replace(statics, required=tuple(kept), indices=indices, obstacle=None, results=())

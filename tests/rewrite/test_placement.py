@@ -133,10 +133,15 @@ def with_block(body_text, call="block(p, x)", names="p, x"):
         ("yield x @ p", "a generator"),
         (
             "return x @ p if jnp.any(x > 0) else x",
-            "the result of an operation on `x` must be concrete",
+            "a checkpoint traces it",
         ),
         ("return x @ p if x > 0 else p", "`x` must be concrete"),
         ("return helper(x) @ p\n\ndef helper(x):\n    seen.append(x)\n    return x", ".append()"),
+        (
+            "return helper(x) @ p\n\ndef helper(x):\n    tap(x)\n    return x\n\n"
+            "tap = jax.debug.print",
+            "`jax.debug.print` would run once more",
+        ),
     ],
 )
 def test_what_a_checkpoint_would_change_is_refused(tmp_path, body_text, reason):

@@ -1,32 +1,39 @@
-"""Dependences as data: parameters, and the operations between them and an expression."""
+"""Dependences as data: what a value is computed from, and the JAX operations in between."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..names.module import Module
 
 Key = str | int
 Operation = tuple[Module, ast.expr]
+# What a value depends on if not on a parameter: on constants and shapes alone, or on something that
+# cannot be seen, such as a variable of an enclosing function or the result of unknown code.
+CONSTANTS = ""
+UNSEEN = "?"
 # Beyond this many items, a value depends on the parameter as a whole.
 _MOST_ITEMS = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operations:
-    """The `jax.numpy` operations between a parameter and a value.
+    """The `jax.numpy` operations that a value is the result of, which a checkpoint traces.
 
     Values share them: a chain of n operations takes memory for n of them.
 
     Attributes:
         last: the last operation, with its module; None where several paths meet.
-        before: the operations between the parameters and the operands.
+        before: the operations between what the value depends on and the operands.
+        certain: whether the value is certainly an array of JAX; what has methods of the same names
+            may be a NumPy array.
     """
 
     last: Operation | None
     before: tuple[Operations, ...]
+    certain: bool = False
 
     def all(self) -> frozenset[Operation]:
         """Return every operation."""
@@ -43,16 +50,21 @@ class Operations:
         return frozenset(found)
 
 
+# Of an array that exists before the checkpoint, or is computed at compile time: it is concrete, but
+# operations on it are traced.
+CONCRETE_ARRAY = Operations(None, (), certain=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Dependence:
     """A parameter that the value of an expression depends on.
 
     Attributes:
-        parameter: its name.
+        parameter: its name, or CONSTANTS or UNSEEN.
         index: the item that is needed, if it is only one: the position in `*args` or a tuple, the
             key in `**kwargs` or a dict, the attribute of an object.
         operations: the `jax.numpy` operations in between, if any: inside a checkpointed function,
-            their results are tracers even if the parameter is static.
+            their results are tracers even if nothing traced goes in.
     """
 
     parameter: str
@@ -63,6 +75,11 @@ class Dependence:
     def traced(self) -> frozenset[Operation]:
         """The operations in between, in any order."""
         return frozenset() if self.operations is None else self.operations.all()
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the value is certainly an array of JAX."""
+        return self.operations is not None and self.operations.certain
 
     def after(self, operations: Operations) -> Dependence:
         """Return the dependence of a value after further operations."""
@@ -75,7 +92,9 @@ NONE: Dependences = frozenset()
 
 
 def _joined(operations: Sequence[Operations]) -> Operations:
-    return operations[0] if len(operations) == 1 else Operations(None, tuple(operations))
+    if len(operations) == 1:
+        return operations[0]
+    return Operations(None, tuple(operations), any(one.certain for one in operations))
 
 
 def merged(found: Iterable[Dependence]) -> Dependences:
@@ -104,7 +123,7 @@ def merged(found: Iterable[Dependence]) -> Dependences:
 
 
 def with_operation(
-    found: Iterable[Dependence], module: Module, node: ast.expr, *, traced_only: bool = False
+    found: Iterable[Dependence], module: Module, node: ast.expr, *, certain: bool
 ) -> Dependences:
     """Return the dependences of an operation's result, given those of its operands.
 
@@ -112,16 +131,29 @@ def with_operation(
         found: the dependences of the operands.
         module: the module with the operation.
         node: the operation.
-        traced_only: whether it is an operation on tracers only.
+        certain: whether JAX certainly computes it.
     """
     results: dict[Operations | None, Operations] = {}
     after: set[Dependence] = set()
-    for dependence in found:
+    for dependence in found or ([Dependence(CONSTANTS)] if certain else ()):
         before = dependence.operations
-        if before is None and traced_only:
-            after.add(dependence)
-            continue
         if before not in results:
-            results[before] = Operations((module, node), () if before is None else (before,))
-        after.add(Dependence(dependence.parameter, dependence.index, results[before]))
+            operands = () if before is None else (before,)
+            results[before] = Operations((module, node), operands, certain)
+        after.add(replace(dependence, operations=results[before]))
     return frozenset(after)
+
+
+def concrete_array(found: Iterable[Dependence]) -> Dependences:
+    """Return the dependences of an array of JAX that is concrete."""
+    found = list(found) or [Dependence(CONSTANTS)]
+    return frozenset(replace(dependence, operations=CONCRETE_ARRAY) for dependence in found)
+
+
+def python_value(found: Iterable[Dependence]) -> Dependences:
+    """Return the dependences of a Python value, such as `int(x)`, however it is computed."""
+    return frozenset(
+        replace(dependence, operations=None)
+        for dependence in found
+        if dependence.parameter not in (CONSTANTS, UNSEEN)
+    )

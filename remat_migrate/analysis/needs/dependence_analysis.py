@@ -1,26 +1,41 @@
-"""Which parameters the value of an expression depends on.
+"""What the value of an expression depends on.
 
-`x.shape` depends on none, `n + 1` depends on `n`. The analysis follows local names, nested
-functions and the results of other functions.
+`x.shape` depends on nothing, `n + 1` on the parameter `n`, and `jnp.sqrt(x.shape[0])` on constants,
+with an operation of JAX in between. The analysis follows local names, nested functions and the
+results of other functions.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from ...libraries import library_arguments
-from ...libraries.library_needs import array_method, needs_of
+from ...libraries.library_needs import array_method, computes_array, needs_of
 from ..fixed_point import FixedPoint
 from ..names.scopes import Binding, FunctionNode
 from ..values.callees import full_arguments, receiver_of, skipped, underlying
 from ..values.calls import returned_expressions
 from ..values.overrides import Overrides
-from ..values.values import Class, External, Function, Value
-from .dependence import NONE, Dependence, Dependences, Key, merged, with_operation
+from ..values.values import Class, External, Function, Result, Value
+from .dependence import (
+    CONSTANTS,
+    NONE,
+    UNSEEN,
+    Dependence,
+    Dependences,
+    Key,
+    concrete_array,
+    merged,
+    python_value,
+    with_operation,
+)
 from .function_analysis import FunctionAnalysis
 from .items import argument, element, item, item_of_name
+
+_UNSEEN: Dependences = frozenset((Dependence(UNSEEN),))
+# What is computed outside of functions: displays may be long, and are not searched for arrays.
+_COMPUTED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Name)
 
 
 class DependenceAnalysis(FunctionAnalysis):
@@ -68,11 +83,30 @@ class DependenceAnalysis(FunctionAnalysis):
 
     def _compute(self, node: ast.expr) -> Dependences:
         found = self._operands(node)
-        # An operator on the result of a JAX operation is one more operation.
-        if isinstance(node, ast.BinOp | ast.Compare | ast.Subscript):
-            if any(d.operations for d in found) and not self.runs_at_compile_time(node):
-                return with_operation(found, self.module, node, traced_only=True)
+        match node:
+            case ast.Compare(ops=ops) if all(isinstance(op, ast.In | ast.NotIn) for op in ops):
+                return python_value(found)
+            case ast.UnaryOp(op=ast.Not()) | ast.JoinedStr():
+                return python_value(found)
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Subscript():
+                return self.operator(node, found)
+            case ast.Attribute(attr=attr) if attr in library_arguments.ARRAY_ATTRIBUTES:
+                return self.operator(node, found)
         return found
+
+    def operator(self, node: ast.expr, found: Dependences) -> Dependences:
+        """Return the dependences of an operator's result; on an array, it is one more operation."""
+        if any(d.operations for d in found):
+            return self._operation(node, found)
+        return found
+
+    def _operation(
+        self, node: ast.expr, found: Dependences, *, certain: bool = False
+    ) -> Dependences:
+        certain = certain or any(d.is_array for d in found)
+        if self.runs_at_compile_time(node):
+            return concrete_array(found) if certain else found
+        return with_operation(found, self.module, node, certain=certain)
 
     def _operands(self, node: ast.expr) -> Dependences:
         match node:
@@ -85,9 +119,9 @@ class DependenceAnalysis(FunctionAnalysis):
             case ast.Attribute(attr=attr) if attr in library_arguments.ARRAY_ATTRIBUTES:
                 return self.dependences(node.value)
             case ast.Attribute():
-                return item(self, node.value, node.attr)
+                return item(self, node.value, node.attr) | self._held_array(node)
             case ast.Subscript(slice=ast.Constant(value=str() | int() as key)):
-                return item(self, node.value, key)
+                return item(self, node.value, key) | self._held_array(node)
             case ast.Compare():
                 return self._compare(node)
             case ast.IfExp():
@@ -99,6 +133,12 @@ class DependenceAnalysis(FunctionAnalysis):
             case ast.DictComp():
                 return self._union((node.key, node.value))
         return self._union([c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)])
+
+    def _held_array(self, node: ast.expr) -> Dependences:
+        """Return the dependences of an array of JAX that a class, an object or a module holds."""
+        values = self.evaluator.values(self.module, node)
+        held = any(isinstance(v, Result) and computes_array(v.name) for v in values)
+        return concrete_array(NONE) if held else NONE
 
     def _name(self, node: ast.Name) -> Dependences:
         # Many assignments may reach each of many names.
@@ -122,16 +162,37 @@ class DependenceAnalysis(FunctionAnalysis):
         """Return what the value that a binding gives its name depends on."""
         if binding.kind == "parameter":
             return self.of_parameter(binding)
-        if binding.value is None or not self.contains(binding.scope.node):
+        if not self.contains(binding.scope.node):
+            return self._from_outside(binding)
+        if binding.value is None:
             return NONE
         if binding.kind == "element":
-            return element(self, binding.value, binding.path)
+            return self.operator(binding.value, element(self, binding.value, binding.path))
         if binding.path and binding.path[0] >= 0 and binding.kind == "assign":
-            return item(self, binding.value, binding.path[0])
+            return self.operator(binding.value, item(self, binding.value, binding.path[0]))
         found = self.dependences(binding.value)
         if binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
-            found |= self.dependences(binding.node.target)
+            target = binding.node.target
+            found = self.operator(target, found | self.dependences(target))
         return found
+
+    def _from_outside(self, binding: Binding) -> Dependences:
+        """Return what a variable of a module, a class, or an enclosing function depends on.
+
+        An array that exists before the function runs is concrete, unless it may be traced itself.
+        """
+        if binding.kind == "import":
+            return NONE
+        found = NONE
+        if isinstance(binding.value, _COMPUTED) and binding.kind == "assign":
+            found = self.dependences(binding.value)
+        elif isinstance(binding.scope.node, FunctionNode) and binding.kind not in ("def", "class"):
+            if not isinstance(binding.value, ast.Constant):
+                return _UNSEEN
+        if any(d.parameter != CONSTANTS for d in found):
+            is_array = any(d.is_array for d in found)
+            return concrete_array(_UNSEEN) if is_array else _UNSEEN
+        return concrete_array(found) if found else NONE
 
     def of_parameter(self, binding: Binding, key: Key | None = None) -> Dependences:
         """Return what a parameter, or an item of it, depends on.
@@ -142,8 +203,8 @@ class DependenceAnalysis(FunctionAnalysis):
             return frozenset((Dependence(binding.name, key),))
         inner = binding.scope.node
         if not isinstance(inner, FunctionNode) or not self.contains(inner):
-            return NONE
-        found: Dependences = NONE
+            return _UNSEEN
+        found = _UNSEEN if self.is_passed_on(inner) else NONE
         for call in self.inner_calls.get(inner, ()):
             found |= argument(self, inner, (call.args, call.keywords), 0, binding.name, key)
         return found
@@ -168,20 +229,22 @@ class DependenceAnalysis(FunctionAnalysis):
     def _call(self, node: ast.Call) -> Dependences:
         arguments = [*node.args, *(k.value for k in node.keywords)]
         callees = self.callees(node.func)
-        found = self._union(arguments) if callees.abstract else NONE
+        found = self._union(arguments) | _UNSEEN if callees.abstract else NONE
         for value in callees.values:
             match underlying(value):
                 case External(name):
                     found |= self._external_result(name, node, arguments)
                 case Function() as function:
                     found |= self.of_result(function, value, node)
-                case _:
+                case Class():
                     found |= self._union(arguments)
+                case _:
+                    found |= self._union(arguments) | _UNSEEN
         if callees.values:
             return found
         found |= self._union(arguments)
         if not isinstance(node.func, ast.Attribute):
-            return found
+            return found | _UNSEEN
         receiver = node.func.value
         match node.func.attr, node.args:
             case (("get" | "pop"), [ast.Constant(value=str() | int() as key), *_]):
@@ -190,23 +253,31 @@ class DependenceAnalysis(FunctionAnalysis):
                 pass
             case _:
                 found |= self.dependences(receiver)
+        if node.func.attr in library_arguments.CONCRETE_METHODS:
+            return python_value(found)
         if array_method(node.func) is not None:
-            return with_operation(found, self.module, node)
+            return self._operation(node, found)
         return found
 
     def _external_result(self, name: str, node: ast.Call, arguments: list[ast.expr]) -> Dependences:
         if name in library_arguments.STATIC_RESULTS:
             return NONE
-        if name.startswith("builtins."):
-            return self._builtin_result(name.removeprefix("builtins."), node, arguments)
+        module, _, last = name.rpartition(".")
+        if module == "builtins":
+            return self._builtin_result(last, node, arguments)
         function = needs_of(name)
         if function is not None and function.static_result:
             needed = [a for a, p in function.passed(node) if p.takes not in ("traced", "function")]
-            return self._union(needed)
+            return python_value(self._union(needed))
         found = self._union(arguments)
         if name.startswith(library_arguments.TRACED_MODULES):
-            if not self.runs_at_compile_time(node):
-                return with_operation(found, self.module, node)
+            return self._operation(node, found, certain=computes_array(name))
+        if library_arguments.accepts_tracers(name):
+            return self.operator(node, found)
+        if name.startswith(library_arguments.CONCRETE_MODULES):
+            return python_value(found)
+        if name.startswith(library_arguments.LAYER_MODULES):
+            return found | _UNSEEN
         return found
 
     def _builtin_result(self, name: str, node: ast.Call, arguments: list[ast.expr]) -> Dependences:
@@ -217,9 +288,12 @@ class DependenceAnalysis(FunctionAnalysis):
                 return item(self, base, key) | self._union(default)
             case "next" | "min" | "max" | "sorted", [iterable]:
                 return element(self, iterable)
-            case "int" | "float" | "bool", _:
-                # A Python number, however it was computed.
-                return frozenset(replace(d, operations=None) for d in self._union(arguments))
+            case "any" | "all", [iterable]:
+                return python_value(element(self, iterable))
+            case "int" | "float" | "bool" | "complex" | "str" | "format", _:
+                return python_value(self._union(arguments))
+            case "round" | "abs" | "pow" | "divmod" | "sum", _:
+                return self.operator(node, self._union(arguments))
         return self._union(arguments)
 
     def of_result(
@@ -233,15 +307,21 @@ class DependenceAnalysis(FunctionAnalysis):
         call = full_arguments(callee, node)
         found: Dependences = NONE
         for needed in self._result_of(function, receiver_of(callee), key):
-            name, index = needed.parameter, needed.index
-            passed = argument(self, function.node, call, skipped(callee), name, index)
-            if needed.operations:
-                found |= {d.after(needed.operations) for d in passed}
-            else:
-                found |= passed
+            name, operations = needed.parameter, needed.operations
+            if name in (CONSTANTS, UNSEEN):
+                found |= {needed}
+                continue
+            passed = argument(self, function.node, call, skipped(callee), name, needed.index)
+            if operations is not None:
+                if operations.certain and not passed:
+                    passed = frozenset((Dependence(CONSTANTS),))
+                passed = frozenset(d.after(operations) for d in passed)
+            found |= passed
+        if found and self.runs_at_compile_time(node):
+            return concrete_array(found) if any(d.is_array for d in found) else found
         return found
 
 
-def _kinds(found: Dependences) -> frozenset[tuple[str, Key | None, bool]]:
+def _kinds(found: Dependences) -> frozenset[tuple[str, Key | None, bool, bool]]:
     """Return the dependences without their operations, to which each round adds some."""
-    return frozenset((d.parameter, d.index, d.operations is None) for d in found)
+    return frozenset((d.parameter, d.index, d.operations is None, d.is_array) for d in found)

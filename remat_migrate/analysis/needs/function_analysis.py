@@ -63,6 +63,26 @@ class FunctionAnalysis(ABC):
                         found.setdefault(function.node, []).append(call)
         return found
 
+    @cached_property
+    def _passed_on(self) -> set[FunctionNode]:
+        found: set[FunctionNode] = set()
+        for node in ast.walk(self.node):
+            if isinstance(node, ast.Name | ast.Attribute | ast.Lambda):
+                parent = self.module.parent(node)
+                if isinstance(parent, ast.Call) and parent.func is node:
+                    continue
+                if isinstance(node, ast.Lambda):
+                    is_named = isinstance(parent, ast.Assign | ast.AnnAssign)
+                    found |= set() if is_named else {node}
+                elif isinstance(node.ctx, ast.Load):
+                    values = self.evaluator.values(self.module, node)
+                    found |= {v.node for v in values if isinstance(v, Function)}
+        return found
+
+    def is_passed_on(self, function: FunctionNode) -> bool:
+        """Return whether a nested function is used otherwise than in calls of it."""
+        return function in self._passed_on
+
     def runs_at_compile_time(self, node: ast.AST) -> bool:
         """Return whether a node is inside `with jax.ensure_compile_time_eval():`."""
         for around in self.module.ancestors(node):

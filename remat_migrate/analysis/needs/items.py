@@ -15,7 +15,7 @@ from ..values.callees import underlying
 from ..values.classes import class_annotations, class_chain, self_assignments
 from ..values.contents import unwrapped
 from ..values.values import Class, External, Function
-from .dependence import NONE, Dependences, Key
+from .dependence import NONE, UNSEEN, Dependences, Key
 from .function_analysis import FunctionAnalysis
 
 # Calls that return a container with the contents of their first argument and their keywords.
@@ -88,9 +88,13 @@ def item_of_name(analysis: FunctionAnalysis, node: ast.Name, key: Key) -> Depend
     for binding in bindings:
         if binding.kind == "parameter":
             found |= analysis.of_parameter(binding, key)
-        elif binding.kind in ("assign", "augment") and binding.value and not binding.path:
-            if analysis.contains(binding.scope.node):
-                found |= item(analysis, binding.value, key)
+        elif (
+            binding.kind in ("assign", "augment")
+            and binding.value
+            and not binding.path
+            and analysis.contains(binding.scope.node)
+        ):
+            found |= item(analysis, binding.value, key)
         else:
             found |= analysis.of_binding(binding)
     for receiver, stored, value in analysis.contents.stored.get(node.id, ()):
@@ -192,12 +196,17 @@ def element(
         case ast.Call(func=ast.Name(id="zip"), args=parts) if path:
             if 0 <= path[0] < len(parts):
                 return element(analysis, parts[path[0]], path[1:])
+        case ast.Call(func=ast.Name(id="map"), args=[ast.Lambda(body=body), *parts]) if not path:
+            found = analysis.dependences(body)
+            if any(d.parameter == UNSEEN for d in found):  # its own parameters
+                found |= NONE.union(*(element(analysis, part) for part in parts))
+            return found
         case ast.Call() if path[:1] == (0,):
             values = analysis.evaluator.values(analysis.module, iterable.func)
             if any(isinstance(v, External) and v.name in _KEYS_AND_LEAVES for v in values):
                 return NONE
         case ast.Tuple() | ast.List() | ast.Set():
-            found: Dependences = NONE
+            found = NONE
             for part in iterable.elts:
                 found |= _unpacked(analysis, part, path)
             return found

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from ...libraries import library_arguments
 from ...libraries.library_needs import LibraryFunction, always_concrete, needs_of
-from .dependence import Dependences
+from ..values.values import Container
+from .dependence import CONSTANTS, UNSEEN, Dependences
 from .dependence_analysis import DependenceAnalysis
 from .items import element
 from .need import Need
@@ -31,7 +32,19 @@ class LibraryCalls(DependenceAnalysis):
         if found is None:
             found = self.dependences(node)
         for d in sorted(found, key=lambda d: (d.parameter, str(d.index), bool(d.operations))):
-            yield Need(d.parameter, d.index, self.module, node, reason, certain, traced=d.traced)
+            traced = d.traced
+            is_result = d.is_array and bool(traced)
+            if is_result or d.parameter not in (CONSTANTS, UNSEEN):
+                yield Need(
+                    d.parameter,
+                    d.index,
+                    self.module,
+                    node,
+                    reason,
+                    certain,
+                    traced=traced,
+                    is_result=is_result,
+                )
 
     def _needs_of(
         self, nodes: Iterable[ast.expr], reason: str, certain: bool = True
@@ -58,18 +71,26 @@ class LibraryCalls(DependenceAnalysis):
         arguments = [*node.args, *(k.value for k in node.keywords)]
         if name.startswith("builtins."):
             if last in _ON_ELEMENTS and len(node.args) == 1:
-                yield from self._need(node.args[0], f"`{last}()`", found=self._compared(node))
+                found = self.operator(node, self._compared(node))
+                yield from self._need(node.args[0], f"`{last}()`", found=found)
+            elif last in _ON_ELEMENTS:
+                for arg in arguments:
+                    found = self.operator(node, self.dependences(arg))
+                    yield from self._need(arg, f"`{last}()`", found=found)
             elif last in library_arguments.CONCRETE_BUILTINS:
                 yield from self._needs_of(arguments, f"`{last}()`")
             elif last in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
                 yield from self._need(node.args[1], f"`{last}()`")
                 yield from self._need(node.args[0], f"`{last}()`", certain=False)
             elif last in library_arguments.IDENTIFYING_BUILTINS:
-                for arg in arguments:
-                    for need in self._need(arg, f"`{last}()`", certain=False):
-                        yield replace(need, type_test=_tests_for_number(last, node))
+                tests = last == "isinstance" and len(arguments) > 1
+                is_type_test = tests and self._tests_for_number(arguments[1])
+                for need in self._needs_of(arguments, f"`{last}()`", certain=False):
+                    yield replace(need, type_test=is_type_test)
         elif name in library_arguments.STATIC_RESULTS or name in library_arguments.IDENTITIES:
             return
+        elif library_arguments.accepts_tracers(name):
+            yield from self._needs_of(arguments[1:], f"an argument of `{name}`", certain=False)
         elif name.startswith(library_arguments.CONCRETE_MODULES):
             yield from self._needs_of(arguments, f"`{name}`, which does not accept tracers")
         elif (function := needs_of(name)) is not None:
@@ -121,10 +142,9 @@ class LibraryCalls(DependenceAnalysis):
             if position < len(node.args):
                 yield from self._need(node.args[position], f"`{parameter}` of {last}")
 
-
-def _tests_for_number(function: str, node: ast.Call) -> bool:
-    """Return whether `isinstance` tests for numbers or arrays, not for containers or classes."""
-    if function != "isinstance" or len(node.args) < 2:
-        return False
-    names = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(node.args[1])}
-    return bool(names & library_arguments.NUMBER_TYPES)
+    def _tests_for_number(self, types: ast.expr) -> bool:
+        """Return whether types are those of numbers or arrays, not of containers or classes."""
+        values = self.evaluator.values(self.module, types)
+        parts = [types, *(v.node for v in values if isinstance(v, Container))]
+        names = {getattr(n, "id", getattr(n, "attr", "")) for p in parts for n in ast.walk(p)}
+        return bool(names & library_arguments.NUMBER_TYPES)

@@ -1,4 +1,4 @@
-"""Needs: places that need the value of a parameter at trace time."""
+"""Needs: places that need the value of a parameter, or of a JAX result, at trace time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ LOOP = "a loop condition"
 ASSERTION = "an assertion on it"
 AND_OR = "`and`/`or` on it"
 NOT = "`not` on it"
+MATCH = "a match on it"
 CONDITIONS = frozenset({BRANCH, LOOP, ASSERTION})
-_TOLD_APART = frozenset({*CONDITIONS, AND_OR, NOT})
+# Reasons that need the truth of a value, which for a container is known, whatever its items are.
+TRUTH = frozenset({*CONDITIONS, AND_OR, NOT})
 
 # A caller is told of so many places that need the same parameter in the same way: otherwise each
 # of n functions that call one another would know every place in all of them.
@@ -27,10 +29,10 @@ _MOST_ALIKE = 20
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A place that needs the value of a parameter at trace time.
+    """A place that needs a value at trace time.
 
     Attributes:
-        parameter: its name.
+        parameter: the parameter that the value depends on, or CONSTANTS or UNSEEN.
         index: the item that is needed, if it is only one; see Dependence.
         module: the module with the place.
         node: the expression that must be concrete.
@@ -41,6 +43,9 @@ class Need:
         type_test: whether the code tests the type of the value, which differs for a tracer.
         operands: further parameters; there is no need unless they are Python values.
         traced: the operations in between; see Dependence.
+        is_result: whether the value is certainly a result of JAX, which a checkpoint traces
+            whatever goes in.
+        passed: whether a result is passed to a function that computes with it.
     """
 
     parameter: str
@@ -54,17 +59,47 @@ class Need:
     type_test: bool = False
     operands: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
+    is_result: bool = False
+    passed: bool = False
 
     @property
     def operations(self) -> list[tuple[Module, ast.expr]]:
         """The operations in `traced`, in source order."""
         return sorted(self.traced, key=lambda t: (t[0].source.path, t[0].span(t[1])))
 
+    @property
+    def is_of_parameter(self) -> bool:
+        """Whether the place needs a parameter as it is, rather than something computed from it."""
+        return _is_parameter(self.module, self.node)
+
+    @property
+    def is_of_truth(self) -> bool:
+        """Whether the place needs only the truth of parameters as they are: `if not cache`."""
+        if self.reason not in TRUTH or self.index is not None or self.traced:
+            return False
+        waiting: list[ast.expr] = [self.node]
+        while waiting:
+            match waiting.pop():
+                case ast.BoolOp(values=values):
+                    waiting += values
+                case ast.UnaryOp(op=ast.Not(), operand=operand):
+                    waiting.append(operand)
+                case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                    pass
+                case node if not _is_parameter(self.module, node):
+                    return False
+        return True
+
     def argument(self, function: FunctionNode) -> int | str | None:
         """Return the index if the parameter is `*args` or `**kwargs`, whose items are arguments."""
         a = function.args
         stars = [p.arg for p in (a.vararg, a.kwarg) if p is not None]
         return self.index if self.parameter in stars else None
+
+
+def _is_parameter(module: Module, node: ast.expr) -> bool:
+    bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
+    return bool(bindings) and all(b.kind == "parameter" for b in bindings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +138,11 @@ def passed_on(needs: Iterable[Need]) -> Iterator[Need]:
     """Yield the needs of a function that concern its callers; of many that are alike, the first."""
     alike: Counter[tuple[object, ...]] = Counter()
     for need in needs:
-        reason = need.reason if need.reason in _TOLD_APART else ""
+        reason = need.reason if need.reason in TRUTH else ""
         kind = (
             *(need.parameter, need.index, reason, need.certain, need.opaque, need.called),
-            *(need.type_test, need.operands, bool(need.traced)),
+            *(need.type_test, need.operands, bool(need.traced), need.is_result),
+            need.passed,
         )
         alike[kind] += 1
         if alike[kind] <= _MOST_ALIKE:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...libraries import library_arguments
+from ...libraries.library_arguments import is_array_attribute
 from ...libraries.library_needs import array_method
 from ..fixed_point import FixedPoint
 from ..names.scopes import parameters
@@ -31,7 +32,7 @@ from ..values.callees import (
 from ..values.calls import returned_expressions
 from ..values.overrides import Overrides
 from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
-from .dependence import NONE, Dependence, Dependences, Key, merged
+from .dependence import CONSTANTS, NONE, UNSEEN, Dependence, Dependences, Key, merged
 from .items import argument, item
 from .library_calls import LibraryCalls
 from .need import (
@@ -39,6 +40,7 @@ from .need import (
     ASSERTION,
     BRANCH,
     LOOP,
+    MATCH,
     NOT,
     Learned,
     Need,
@@ -154,8 +156,14 @@ class _Analysis(LibraryCalls):
             case ast.Assert():
                 yield from self._truth_need(node.test, ASSERTION)
             case ast.Match():
-                if any(_compares(case.pattern) for case in node.cases):
-                    yield from self._need(node.subject, "a match on it")
+                patterns = [case.pattern for case in node.cases]
+                if any(map(_compares, patterns)):
+                    yield from self._need(node.subject, MATCH)
+                if any(map(self._tests_type, patterns)):
+                    for need in self._need(node.subject, "a match on its type", certain=False):
+                        yield replace(need, type_test=True)
+            case ast.Try():
+                yield from self._attribute_tests(node)
             case ast.match_case(guard=ast.expr() as guard):
                 yield from self._truth_need(guard, BRANCH)
             case ast.BoolOp():
@@ -182,8 +190,11 @@ class _Analysis(LibraryCalls):
             case ast.Subscript(ctx=ast.Load()):
                 yield from self._index_needs(node)
             case ast.FormattedValue():
-                if not self._in_message(node):
-                    yield from self._need(node.value, "text formatting", certain=False)
+                for need in self._need(node.value, "text formatting", certain=False):
+                    # A tracer has no `.2f`.
+                    certain = need.is_result and node.format_spec is not None
+                    if certain or not self._in_message(node):
+                        yield replace(need, certain=certain)
             case ast.Call():
                 yield from self._call_needs(node)
 
@@ -194,10 +205,34 @@ class _Analysis(LibraryCalls):
                 if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
                     yield from self._needs_of((left, right), "an identity test", certain=False)
             elif isinstance(operator, ast.In | ast.NotIn):
-                yield from self._need(left, "a membership test", certain=False)
+                # A string is never in an array; a result of JAX is compared with the items.
+                items = right.elts if isinstance(right, ast.Tuple | ast.List | ast.Set) else ()
+                for operand in (left, *items):
+                    found = self.operator(node, self.dependences(operand))
+                    reason = "a membership test"
+                    for need in self._need(operand, reason, certain=False, found=found):
+                        if operand is left or need.is_result:
+                            yield replace(need, certain=need.is_result)
             elif len(node.ops) > 1:
-                yield from self._needs_of((left, right), "a chained comparison")
+                for operand in (left, right):
+                    found = self.operator(node, self.dependences(operand))
+                    yield from self._need(operand, "a chained comparison", found=found)
             left = right
+
+    def _attribute_tests(self, node: ast.Try) -> Iterator[Need]:
+        """Yield the needs of `try: x.shape`: a number has no shape, but the tracer for it has."""
+        caught = {getattr(n, "id", "") for h in node.handlers if h.type for n in ast.walk(h.type)}
+        if caught and not caught & {"AttributeError", "Exception", "BaseException"}:
+            return
+        for part in (n for statement in node.body for n in ast.walk(statement)):
+            if isinstance(part, ast.Attribute) and is_array_attribute(part.attr):
+                for need in self._need(part.value, f"a test for `.{part.attr}`", certain=False):
+                    yield replace(need, type_test=True)
+
+    def _tests_type(self, pattern: ast.pattern) -> bool:
+        """Return whether a pattern is a class that a tracer is not: `case float()`."""
+        classes = (p.cls for p in ast.walk(pattern) if isinstance(p, ast.MatchClass))
+        return any(self._tests_for_number(cls) for cls in classes)
 
     def _arithmetic_needs(self, node: ast.BinOp | ast.UnaryOp) -> Iterator[Need]:
         """Yield needs of arithmetic on Python numbers: `2 ** -n` is 0 for a traced integer `n`."""
@@ -333,23 +368,32 @@ class _Analysis(LibraryCalls):
 
         @functools.cache
         def depends_on(name: str, index: Key | None) -> Dependences:
+            if name in (CONSTANTS, UNSEEN):
+                return frozenset((Dependence(name),))
             if name in own:
                 return self._of_receiver(function, node, index)
             return argument(self, function.node, call, skip, name, index)
 
+        at_compile_time = self.runs_at_compile_time(node)
         for need in passed_on(self._needs.of(function, target.owner)):
             called = need.called and self._passes_on(function, call, skip, need.parameter)
-            for d in depends_on(need.parameter, need.index):
+            passed = depends_on(need.parameter, need.index)
+            for d in passed or ([Dependence(CONSTANTS)] if need.is_result else ()):
                 if need.reason == _ARITHMETIC and d.operations is not None:
                     continue  # What JAX computes is no Python number.
-                yield replace(
-                    need,
-                    called=called,
-                    parameter=d.parameter,
-                    index=d.index,
-                    traced=d.traced | need.traced,
-                    operands=frozenset(),
-                )
+                traced = d.traced if at_compile_time else d.traced | need.traced
+                is_result = bool(traced) and (d.is_array or need.is_result)
+                if is_result or d.parameter not in (CONSTANTS, UNSEEN):
+                    yield replace(
+                        need,
+                        called=called,
+                        parameter=d.parameter,
+                        index=d.index,
+                        traced=traced,
+                        is_result=is_result,
+                        passed=need.passed or (bool(d.traced) and not need.is_of_parameter),
+                        operands=frozenset(),
+                    )
 
     def _passes_on(
         self,

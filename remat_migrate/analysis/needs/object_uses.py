@@ -17,14 +17,13 @@ from ..values.classes import class_chain
 from ..values.contents import unwrapped
 from ..values.declarations import annotation_kind
 from ..values.evaluator import Evaluator
+from ..values.static_fields import is_declared_static
 from ..values.values import Bound, Class, External, Instance, Parameter, Value
 from .function_analysis import FunctionAnalysis
 
 _CONTAINER_METHODS = frozenset(
     (*dir(dict), *dir(list), *dir(tuple), *dir(set), "_replace", "_asdict", "replace", "unfreeze")
 )
-# `equinox.field(static=True)`, `flax.struct.field(pytree_node=False)`.
-_STATIC = frozenset({("static", True), ("pytree_node", False)})
 # Methods of containers that return None.
 _MUTATING_METHODS = frozenset(
     {"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"}
@@ -115,12 +114,7 @@ def _is_tree(evaluator: Evaluator, value: Value) -> bool:
 
 def _is_array_field(evaluator: Evaluator, owner: Class, field: ast.AnnAssign) -> bool:
     """Return whether a field holds arrays, or is declared static."""
-    if isinstance(field.value, ast.Call) and any(
-        isinstance(k.value, ast.Constant) and (k.arg, k.value.value) in _STATIC
-        for k in field.value.keywords
-    ):
-        return True
-    if annotation_kind(field.annotation) == "array":
+    if is_declared_static(field) or annotation_kind(field.annotation) == "array":
         return True
     named = evaluator.values(owner.module, field.annotation)
     return are_trees(evaluator, (Instance(value) for value in named))

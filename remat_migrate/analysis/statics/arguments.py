@@ -28,7 +28,18 @@ from ..values.containers import items
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
 from ..values.parameter_values import annotated_values
-from ..values.values import NOTHING, Class, Constant, Container, External, Instance, Result, Values
+from ..values.static_fields import is_static_field
+from ..values.values import (
+    NOTHING,
+    Class,
+    Constant,
+    Container,
+    External,
+    Instance,
+    Result,
+    Value,
+    Values,
+)
 from .argument_kinds import kinds_of
 from .project_needs import needs_with_overrides
 
@@ -132,17 +143,35 @@ class Argument:
     @property
     def passed_but_none(self) -> list[Located]:
         """The expressions that the calls pass, except for `None`, which says nothing."""
-        return [
-            (module, expr)
-            for module, expr in self.passed
-            if not (isinstance(expr, ast.Constant) and expr.value is None)
-        ]
+        return [(module, expr) for module, expr in self.passed if not is_none(expr)]
 
     @property
     def origins(self) -> Iterator[Located]:
         """What the calls pass, or where they pass on a parameter, what their callers pass."""
         for located in self.passed:
             yield from kinds_of(self.project).origins(*located)
+
+    def is_known(self, need: Need) -> bool:
+        """Return whether a value that is needed is known though the argument is traced.
+
+        It is the truth of a container, or a static field of a pytree.
+        """
+        origins = [(m, expr) for m, expr in self.origins if not is_none(expr)]
+        project = self.project
+        if need.is_of_truth:
+            return bool(origins) and all(
+                isinstance(expr, ast.Tuple | ast.List | ast.Dict)
+                or ((values := project.values(m, expr)) and all(map(_is_container, values)))
+                for m, expr in origins
+            )
+        if not isinstance(need.index, str) or need.traced:
+            return False
+        instances = [self.annotated_instances] if self.annotated_instances else []
+        instances = instances or [project.values(*located) for located in origins]
+        return bool(instances) and all(
+            values and all(_holds_static(project, value, need.index) for value in values)
+            for values in instances
+        )
 
     def is_left_out(self, uses: Uses) -> bool:
         """Return whether every call certainly leaves the argument to its default."""
@@ -292,6 +321,22 @@ class Argument:
                     case Container(node=node) if not isinstance(node, ast.Tuple):
                         return False
         return True
+
+
+def is_none(expr: ast.expr) -> bool:
+    """Return whether an expression is `None`."""
+    return isinstance(expr, ast.Constant) and expr.value is None
+
+
+def _holds_static(project: Project, value: Value, field: str) -> bool:
+    match value:
+        case Instance(cls=Class() as cls):
+            return is_static_field(project.evaluator, cls, field)
+    return False
+
+
+def _is_container(value: Value) -> bool:
+    return isinstance(value, Container) or value == Constant(None)
 
 
 def is_python_value(project: Project, module: Module, node: ast.expr) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..names.scopes import parameters
@@ -14,14 +15,22 @@ from ..sites.uses import Uses
 from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen, is_pytree
 from ..values.declarations import Kind, default_kind
+from ..values.values import External
+from .argument_kinds import kinds_of
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
 from .mutated_state import changing_name, changing_self
+from .needed_results import needed_results
 from .opaque_targets import opaque_needs, opaque_use_obstacle
 from .positions import bind_use, position_of, static_indices
 from .project_needs import needs_with_overrides
 from .statics import Obstacle, Required, Statics
-from .untraceable import is_called_object, is_known_object, is_untraceable
+from .untraceable import (
+    is_called_object,
+    is_known_object,
+    is_untraceable,
+    untraceable_result,
+)
 from .untraced_values import is_concrete_inside, is_untraced
 
 
@@ -70,6 +79,10 @@ class _Decision:
                 self._judge_without_needs(argument, is_object, is_known)
         if self.obstacle is None:
             self._judge_opaque_needs()
+        results = tuple(self._results())
+        returned = untraceable_result(self.project, self.target.function, self._untraceable)
+        if returned is not None:
+            self.obstacle = _returned_obstacle(self.target, returned)
         own_self = _static_self(self.project, self.site, self.target)
         if own_self is not None and self.obstacle is None:
             self.required.insert(0, own_self)
@@ -81,9 +94,21 @@ class _Decision:
             self.uses,
             self.calls,
             self.obstacle,
+            results,
             changing_name(self.project, function.module, function.node)
             or changing_self(self.project, self.target),
         )
+
+    def _untraceable(self, parameter: ast.arg) -> bool:
+        return is_untraceable(Argument(self.project, self.target, parameter, self.bound))
+
+    def _results(self) -> Iterator[Need]:
+        """Yield the results that must be concrete; what may be traced is an obstacle."""
+        for result in needed_results(self.all_needs):
+            if result.may_be_traced(self.project, self.target, self.closed):
+                self.obstacle = self.obstacle or result_obstacle(result.need)
+            elif not result.parameters - self.closed:
+                yield result.need
 
     def _is_object(self, argument: Argument) -> bool:
         """Return whether JAX may reject an argument because it is an object that is called."""
@@ -99,7 +124,8 @@ class _Decision:
         if argument.name in self.closed or argument.is_self:
             return
         own = self.needs_by_name.get(argument.name, {})
-        for index, needs in sorted(own.items(), key=lambda item: str(item[0])):
+        for index, found in sorted(own.items(), key=lambda item: str(item[0])):
+            needs = [n for n in found if not replace(argument, index=index).is_known(n)]
             part = replace(argument, index=index).narrowed(needs)
             certain = tuple(need for need in needs if need.certain)
             if any(need.type_test for need in needs) and not _passes_type_tests(part):
@@ -184,9 +210,19 @@ def closed_parameters(site: Site, target: Target) -> set[str]:
 
 
 def _passes_type_tests(argument: Argument) -> bool:
-    """Return whether `isinstance` gives the same answer for a tracer as for what is passed."""
+    """Return whether `isinstance` gives the same answer for a tracer as for what is passed.
+
+    A tracer is an array of JAX, but none of NumPy.
+    """
     if argument.kind == "array" and not argument.is_mixed:
-        return True
+        calls = (
+            (m, call.func)
+            for m, expr in argument.passed
+            for call in ast.walk(expr)
+            if isinstance(call, ast.Call)
+        )
+        values = (value for m, func in calls for value in argument.project.values(m, func))
+        return not any(isinstance(v, External) and v.name.startswith("numpy.") for v in values)
     return argument.annotated_kind == "array" or argument.is_option
 
 
@@ -210,6 +246,10 @@ def _obstacle(
                 node,
                 f"differentiated with respect to `{name}` here",
             )
+    default = argument.default
+    if shown is None and default is not None:
+        if kinds_of(argument.project).of(argument.module, default) == "array":
+            shown = argument.module, default
     if shown is not None:
         problem = f"an array is passed for it, which may be traced: {instead}"
         if not argument.is_primary and is_untraced(argument.project, *shown):
@@ -220,7 +260,9 @@ def _obstacle(
         return Obstacle(
             f"`{name}` must be concrete, but {problem}",
             *shown,
-            f"an array is passed for `{name}`",
+            "the default is an array"
+            if shown[1] is default
+            else f"an array is passed for `{name}`",
         )
     if kind == "python":
         return None
@@ -244,6 +286,30 @@ def _obstacle(
             "may be an array that is differentiated",
         )
     return None
+
+
+def _returned_obstacle(target: Target, returned: ast.expr) -> Obstacle:
+    module = target.function.module
+    return Obstacle(
+        f"it returns `{module.segment(returned)}`, and a checkpoint can only return arrays: apply"
+        " the checkpoint to what computes arrays, such as the function that is returned",
+        module,
+        returned,
+        "returned here",
+    )
+
+
+def result_obstacle(need: Need) -> Obstacle:
+    """Return why a result cannot be computed at compile time: what goes in may be traced."""
+    text = need.module.segment(need.node)
+    return Obstacle(
+        f"`{text}` must be concrete, but a checkpoint traces it, and what goes into it may be"
+        " traced itself: compute it before the call, or use operations that work on traced values"
+        " (`jax.lax.cond`, `jnp.where`)",
+        need.module,
+        need.node,
+        f"its value is needed: {need.reason}",
+    )
 
 
 def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:

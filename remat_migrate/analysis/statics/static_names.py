@@ -50,7 +50,7 @@ def named_statics(project: Project, site: Site) -> Statics:
         uses,
         bound,
         None,
-        changing_name(project, function.module, function.node),
+        changing=changing_name(project, function.module, function.node),
     )
 
 

@@ -70,6 +70,7 @@ class Statics:
         uses: the calls of the wrapped function, and where it escapes the analysis.
         bound: each call's arguments by parameter.
         obstacle: why they cannot be made static.
+        results: the results of JAX that must be concrete and that nothing traced goes into.
         changing: a name that the function reads from outside and that may change between calls.
         others: the same for the other functions that may be wrapped, with the same indices.
         open_ended: whether the functions that may be wrapped have different signatures, or are not
@@ -82,6 +83,7 @@ class Statics:
     uses: Uses = field(default_factory=Uses)
     bound: tuple[tuple[Call, Arguments], ...] = ()
     obstacle: Obstacle | None = None
+    results: tuple[Need, ...] = ()
     changing: ast.Name | None = None
     others: tuple[Statics, ...] = ()
     open_ended: bool = False
@@ -90,6 +92,13 @@ class Statics:
     def each(self) -> tuple[Statics, ...]:
         """The decisions for all functions that may be wrapped."""
         return self, *self.others
+
+    @property
+    def computed(self) -> list[Need]:
+        """The needs of results that must be computed at compile time."""
+        return [n for one in self.each for r in one.required for n in r.needs] + [
+            need for one in self.each for need in one.results
+        ]
 
     @property
     def escapes(self) -> list[Escape]:

@@ -16,7 +16,7 @@ from typing import Literal
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import parameters
-from ..needs.need import AND_OR, CONDITIONS, NOT, Need
+from ..needs.need import CONDITIONS, TRUTH, Need
 from ..project import Project
 from ..sites.call_search import uses_of
 from ..sites.site import Site
@@ -24,9 +24,10 @@ from ..sites.uses import Call
 from ..values.bind import Arguments, default_of
 from ..values.callees import Target
 from ..values.declarations import default_kind
-from ..values.values import Constant, Container, External, Parameter
+from ..values.values import Constant, Container, Parameter
 from .argument_kinds import kinds_of
 from .arguments import Argument
+from .needed_results import NeededResult, needed_results
 from .positions import bind_use, counted_position, lost_indices, position_of
 from .project_needs import project_needs
 from .required_arguments import closed_parameters
@@ -36,8 +37,6 @@ Evidence = Literal["python", "array", "declared"]
 
 
 _STRING = "it is a string, which JAX cannot trace"
-# Reasons that need the truth of a value, which for a tuple is known, whatever its items are.
-_TRUTH = CONDITIONS | {AND_OR, NOT}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -108,11 +107,18 @@ class Subject:
             if name in arguments.by_name:
                 yield call, arguments.by_name[name]
 
-    @property
-    def has_unknown_calls(self) -> bool:
-        """Whether there may be calls besides those in `bound`."""
+    def is_static(self, name: str) -> bool:
+        """Return whether the site names a parameter as static, or all calls leave it out."""
+        if position_of(self.target, name) in self.static:
+            return True
+        node = self.target.function.node
+        parameter = next((p for p in parameters(node) if p.arg == name), None)
+        if parameter is None or default_of(node, parameter) is None:
+            return False
         uses = uses_of(self.project, self.site)
-        return bool(uses.escapes) or len(self.bound) < len(uses.calls)
+        if uses.escapes or len(self.bound) < len(uses.calls) or not self.bound:
+            return False
+        return not any(self.passed(name))
 
     @property
     def is_never_used(self) -> bool:
@@ -124,7 +130,7 @@ class Subject:
 def _subject_of(project: Project, site: Site) -> Subject | None:
     """Return what a site wraps, with its static arguments; None if that is not known."""
     api = site.definition
-    if site.application is None or api.static_option is None or not api.same_function:
+    if site.application is None or not api.same_function:
         return None
     if api.static_calls == "unknown" or {"concrete", "static_argnames"} & set(site.arguments):
         return None
@@ -143,7 +149,7 @@ def _subject_of(project: Project, site: Site) -> Subject | None:
 def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
     """Yield the arguments that a site traces although their values are needed, each once."""
     subject = _subject_of(project, site)
-    if subject is None:
+    if subject is None or site.definition.static_option is None:
         return
     target = subject.target
     node = target.function.node
@@ -170,7 +176,7 @@ def _evidence(subject: Subject, argument: Argument, needs: list[Need]) -> Traced
     """Return the strongest evidence that a needed parameter is traced."""
     project, target = subject.project, subject.target
     of_arrays = next((n for n in needs if _holds_for_arrays(target, n)), None)
-    of_items = next((n for n in needs if n.reason not in _TRUTH), None)
+    of_items = next((n for n in needs if n.reason not in TRUTH), None)
     shown: list[TracedNeed] = []
     for call, expr in subject.passed(argument.name):
         evidence, sure = _passed(argument, call.module, expr)
@@ -256,46 +262,21 @@ def _passed(argument: Argument, module: Module, expr: ast.expr) -> tuple[Evidenc
     return "python" if kind == "python" or declared else None, kind == "python" and declared
 
 
-def needs_of_static(project: Project, site: Site) -> Iterator[tuple[Subject, Need]]:
-    """Yield the needs of results that `jax.numpy` operations compute from static values.
+def traced_results(project: Project, site: Site) -> Iterator[tuple[NeededResult, bool]]:
+    """Yield the results that a site traces although their values are needed.
 
-    Static are the arguments that the site names, and those that no call passes.
+    Arguments go into some of them: those that the site names as static, or that no call passes.
+
+    Yields:
+        The result, and whether what goes in may be traced.
     """
     subject = _subject_of(project, site)
     if subject is None:
         return
-    node = subject.target.function.node
-    names = {p.arg: p for p in parameters(node)}
-    for need in subject.needs:
-        parameter = names.get(need.parameter)
-        if not need.certain or need.argument(node) is not None or parameter is None:
-            continue
-        if not _is_computed_here(project, need):
-            continue
-        named = position_of(subject.target, need.parameter) in subject.static
-        omitted = (
-            not subject.has_unknown_calls
-            and bool(subject.bound)
-            and default_of(node, parameter) is not None
-            and not any(subject.passed(need.parameter))
-        )
-        if named or omitted:
-            yield subject, need
-
-
-def _is_computed_here(project: Project, need: Need) -> bool:
-    """Return whether a function of JAX computes what is needed, in the function that needs it.
-
-    Other functions may be called with lists and NumPy arrays, whose methods have the same names.
-    """
-    own = need.module.enclosing_function(need.node)
-    return any(
-        isinstance(node, ast.Call)
-        and module is need.module
-        and module.enclosing_function(node) is own
-        and any(
-            isinstance(value, External) and value.name.startswith("jax.")
-            for value in project.values(module, node.func)
-        )
-        for module, node in need.traced
-    )
+    target = subject.target
+    closed = closed_parameters(site, target)
+    for result in needed_results(subject.needs):
+        if any(need.passed for need in result.sources):
+            continue  # to a function that may accept arrays as well
+        if all(subject.is_static(name) for name in result.parameters - closed):
+            yield result, result.may_be_traced(project, target, closed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..names.module import Module
 from ..needs.need import Need
@@ -11,6 +11,7 @@ from ..needs.object_uses import are_trees
 from ..project import Project
 from ..sites.uses import Uses
 from ..values.callees import is_pytree
+from ..values.calls import returned_expressions
 from ..values.values import (
     Bound,
     Class,
@@ -108,6 +109,31 @@ def _is_rejected(project: Project, value: Value) -> bool:
         case Instance(cls=Class() as cls):
             return not is_pytree(project.evaluator, cls)
     return False
+
+
+def untraceable_result(
+    project: Project, function: Function, is_untraceable: Callable[[ast.arg], bool]
+) -> ast.expr | None:
+    """Return what a function returns that no checkpoint can: a function, a string, an object.
+
+    `is_untraceable` tells whether a parameter is one.
+    """
+    module = function.module
+    waiting = list(returned_expressions(function.node))
+    while waiting:
+        expr = waiting.pop(0)
+        match expr:
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+                waiting += parts
+                continue
+            case ast.Name():
+                bound = [b.node for b in module.reaching(expr)]
+                if bound and all(isinstance(n, ast.arg) and is_untraceable(n) for n in bound):
+                    return expr
+        values = project.values(module, expr)
+        if values and all(_is_rejected(project, value) for value in values):
+            return expr
+    return None
 
 
 def is_called_object(argument: Argument, needs: Iterable[Need], uses: Uses) -> bool:

@@ -141,7 +141,7 @@ def check_compile_time(project: Project, target: Target) -> None:
     """Raise Refused if the result of an operation on an array must be concrete."""
     for need in project_needs(project).of(target.function, target.owner):
         if need.certain and need.traced:
-            reason = f"the result of an operation on `{need.parameter}` must be concrete"
+            reason = f"`{need.module.segment(need.node)}` must be concrete"
             raise Refused(f"{reason}, and a checkpoint traces it", need.module, need.node)
 
 

@@ -15,6 +15,7 @@ from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.values.callees import targets_of
 from ...analysis.values.calls import returned_expressions
 from ...analysis.values.values import External, Function
+from ...libraries.callbacks import CALLBACKS
 from ..refusal import Refused
 
 # Methods that change their receiver if the caller ignores their result.
@@ -26,8 +27,6 @@ _CHANGING = frozenset(
 )  # fmt: skip
 _DRAWN = ("numpy.random.", "random.", "time.", "secrets.", "uuid.", "datetime.")
 _READING = frozenset({"builtins.input", "builtins.open", "builtins.next"})
-_CALLBACKS = ("io_callback", "id_tap", "id_print", "host_callback.call")
-_DEPTH = 4
 # How far a name is followed to determine its kind: not to all callers.
 _KIND_DEPTH = 1
 
@@ -40,7 +39,7 @@ def check_hazards(project: Project, function: Function, *, own_arguments: bool =
         function: the function to wrap.
         own_arguments: whether it may change its arguments, as the body of a loop may.
     """
-    _check(project, function, set(), _DEPTH, own_arguments)
+    _check(project, function, set(), own_arguments)
     for expr in returned_expressions(function.node):
         _check_returned(project, function, expr)
 
@@ -49,11 +48,10 @@ def _check(
     project: Project,
     function: Function,
     seen: set[FunctionNode],
-    depth: int,
     own_arguments: bool = False,
 ) -> None:
     module, node = function.module, function.node
-    if node in seen or depth == 0:
+    if node in seen:
         return
     seen.add(node)
     if isinstance(node, ast.AsyncFunctionDef):
@@ -65,7 +63,7 @@ def _check(
         if isinstance(inner, ast.Call):
             for value in project.values(module, inner.func):
                 for target in targets_of(project.evaluator, value):
-                    _check(project, target.function, seen, depth - 1)
+                    _check(project, target.function, seen)
 
 
 def _nodes_in_body(node: FunctionNode) -> Iterator[ast.AST]:
@@ -97,6 +95,10 @@ def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: 
             return f"it calls `.{attr}()` on an object from outside, which may leak tracers"
         case ast.Call():
             return _library_hazard(project, module, node)
+        case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
+            for value in project.values(module, node):
+                if isinstance(value, External) and value.name in CALLBACKS:
+                    return f"`{value.name}` would run once more, when the checkpoint recomputes"
     return None
 
 
@@ -109,8 +111,6 @@ def _library_hazard(project: Project, module: Module, node: ast.Call) -> str | N
         if value.name in _READING:
             name = value.name.removeprefix("builtins.")
             return f"`{name}` runs only once, when the checkpoint traces the function"
-        if value.name.endswith(_CALLBACKS):
-            return f"`{value.name}` has side effects, which a checkpoint does not support"
         if value.name == "builtins.isinstance" and len(node.args) == 2:
             for part in ast.walk(node.args[1]):
                 if isinstance(part, ast.Name | ast.Attribute):
