@@ -20,7 +20,13 @@ from .checkpoint_code import CheckpointCode
 from .closures.when_to_close import closing_all_changes, closing_changes
 from .compile_time import hoist
 from .forwarding import drop_parameter
-from .options import drop_option, given_behind, naming_changes, static_argnums_changes
+from .options import (
+    check_only_checkpoints_get,
+    drop_option,
+    given_behind,
+    naming_changes,
+    static_argnums_changes,
+)
 from .refusal import Refused
 
 
@@ -51,7 +57,12 @@ class Migration:
 
 
 def drop(project: Project, use: ConcreteUse) -> Migration:
-    """Remove a `concrete=False`."""
+    """Remove a `concrete=False`.
+
+    Raises:
+        Refused: another function gets it, too.
+    """
+    check_only_checkpoints_get(project, use.option)
     changes = [*drop_option(project, use.option), *_named_behind(use.option)]
     return Migration("drop `concrete=False`, which has no effect", distinct(changes))
 
@@ -71,6 +82,7 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
     if use.value is None:
         title, dropped, breaks = drop_parameter(project, option)
         return Migration(title, distinct([*dropped, *_named_behind(option)]), breaks=breaks)
+    check_only_checkpoints_get(project, option)
     if not sites:
         raise Refused(
             "no application of it is found: remove `concrete`, and name the static arguments in"
@@ -158,6 +170,14 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
         return _closure_of_all(project, site, statics, option, (), why)
     if not statics.required and statics.changing is None:
         return Plan(site, "drop `concrete`: no argument must be concrete")
+    if site.spread:
+        raise Refused(
+            "not all of its options are known, so `static_argnums` may be among them: name the"
+            " arguments there",
+            site.module,
+            site.application or site.reference,
+            "unpacks options",
+        )
     notes = tuple(
         Note(
             r.needs[0].module,
