@@ -338,12 +338,6 @@ def at_application(
 
     `named` tells whether it has some already.
     """
-    if not site.certain:
-        raise Refused(
-            "this is not always a checkpoint, so it may not take `static_argnums`",
-            site.module,
-            site.reference,
-        )
     if isinstance(site.application, ast.Call) or named:
         return static_argnums_changes(site, indices, None)
     assert site.application is not None
