@@ -56,10 +56,8 @@ def drop_option(project: Project, option: Option, *, shorten: bool = True) -> li
 
 def check_only_checkpoints_get(project: Project, option: Option) -> None:
     """Raise Refused if the dict with an option is also unpacked for another function."""
-    names = holder_names(option)
-    if not names:
-        return
-    for module in dict.fromkeys((option.module, *project.mentioning(sorted(names)))):
+    names = sorted(holder_names(option))
+    for module in dict.fromkeys((option.module, *(project.mentioning(names) if names else ()))):
         for call in (node for node in module.nodes if isinstance(node, ast.Call)):
             for keyword in call.keywords:
                 if keyword.arg is None and any(
