@@ -157,7 +157,8 @@ def outside_loops(site: Site, project: Project) -> _Outside | None:
 
 def _in_loop_of_layers(placement: Placement, module: Module, node: ast.expr) -> bool:
     """Return whether a call is in a Python loop of a neural network module that no loop runs."""
-    cls = module.enclosing_class(module.enclosing_function(node) or node)
+    function = module.enclosing_function(node)
+    cls = module.enclosing_class(function) if function is not None else None
     if cls is None or not in_python_loop(module, node):
         return False
     if placement.differentiated_backward.contains(module, node):

@@ -51,6 +51,7 @@ LAST_FOR_RULES = "rewrite"
 # The same within the largest package.
 ANALYSIS_LAYERS = (
     "names",
+    "fixed_point",
     "values",
     "needs",
     "files",

@@ -178,7 +178,7 @@ class _Selection:
 
         Imports connect them, directly or through others. For many files, returns all.
         """
-        start = self.project.reported.intersection(self.files.linked)
+        start = self.project.reported.intersection(self.files.all)
         if len(start) > _FEW or may_matter <= start:
             return may_matter
         imported, known = self._prefilter.imported_files, dict[Path, bool]()
@@ -195,7 +195,7 @@ class _Selection:
             stems = {p.stem for p in waiting} | {folder.name for folder in packages}
             users = self.files.mentioning(stems)
             if packages:  # `from . import name`
-                users += [p for p in self.files.linked if not packages.isdisjoint(p.parents)]
+                users += [p for p in self.files.all if not packages.isdisjoint(p.parents)]
             near.update(path for path in users if not waiting.isdisjoint(imported(path)))
             waiting = near - found
         return found
