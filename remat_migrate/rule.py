@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from .codemod.changes import Change, SetComment
 from .codemod.comments import comment_edit
-from .errors import CodemodError, UnreadableCodeError
+from .errors import CodemodError
 from .settings import Severity as Severity
 from .text import Edit, SourceFile, Span
 
@@ -90,11 +90,6 @@ class Fix:
     def failure(self) -> str:
         """Why the fix cannot be produced; empty if it can."""
         return str(self.written[1] or "")
-
-    @property
-    def is_unreadable(self) -> bool:
-        """Whether the fix cannot be produced because LibCST cannot parse the old code."""
-        return isinstance(self.written[1], UnreadableCodeError)
 
     @cached_property
     def written(self) -> tuple[tuple[Edit, ...], CodemodError | None]:

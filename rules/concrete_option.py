@@ -65,7 +65,9 @@ def block(x, *, is_training=False):
 class ConcreteOption(Rule):
     """## What it does
     Checks for `concrete=` on any function of the checkpoint family: in a call, in a
-    `functools.partial` under any alias, in a dict that is unpacked, or passed by position.
+    `functools.partial` under any alias, in a dict that is unpacked, or passed by position. Also
+    reports a `concrete` that may reach such a function through a wrapper, decorator factory, or
+    class that passes `**options` on, or through a dict that is filled step by step.
 
     ## Why is this bad?
     The option let a checkpointed function use the concrete values of its arguments, mostly to
@@ -84,7 +86,9 @@ class ConcreteOption(Rule):
        function of the other arguments. A second name for a `def` becomes such a function.
     4. Otherwise changes nothing. The finding gives the reason and the code to write.
     5. If a value that must be concrete is an array or is differentiated, changes nothing. The
-       finding suggests an alternative, such as `jax.lax.cond` or `jnp.where`.
+       finding suggests an alternative, such as `jax.lax.cond` or `jnp.where`. Nothing is changed,
+       either, where the option may reach another function: `remat` in
+       `remat = jax.checkpoint if flag else no_remat` may use it.
     """
 
     code, name = "RMT101", "concrete-option"

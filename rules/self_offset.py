@@ -164,10 +164,15 @@ def _fix(found: Offset, project: Project) -> Fix:
     option, site = static.option, static.site
     text = indices_text(tuple(p.index for p in found.wanted))
     title = f"write `static_argnums={text}`"
+    meant = " and ".join(f"`{p.name}`" for p in found.wanted)
     indices = read_indices(project, option)
     here = indices.node is option.value and option.call is site.application
-    if not (here and found.exact and sees_all_calls(project, static)):
-        return Fix.manual(title)
+    if not here:
+        return Fix.manual(f"{title} where the indices are set; other applications may share them")
+    if not found.exact:
+        return Fix.manual(f"{title} if {meant} are flags, which no annotation or use shows")
+    if not found.needs and not sees_all_calls(project, static):
+        return Fix.manual(f"{title}, and pass {meant} by position; not all calls are visible")
     last = max(p.position for p in found.wanted)
     wanted = replace(static, static=found.wanted)
     calls = positional_fix(title, project, wanted, static.bound, last)

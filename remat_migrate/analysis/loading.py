@@ -31,10 +31,10 @@ from .values.values import Class, Container
 # `concrete=concrete`: an option that is passed on.
 _FORWARDED_OPTION = re.compile(rb"concrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
 
-_SET = re.compile(rb"concrete\s*=\s*(?:True|False)\b")
 # `dict(concrete=True)` or `{"concrete": True}`
-_OPTION = re.compile(rb"\bconcrete\s*=[^=]|['\"]concrete['\"]\s*:")
-_SPREAD = rb"\b(?:%s)\([^()]*\*\*\s*\w+\s*,?\s*\)"
+_OPTION = re.compile(rb"\bconcrete\s*=[^=]|['\"]concrete['\"]\s*[]:,]")
+# `checkpoint(f, **options)`, `partial(checkpoint, **options)`, with calls among the arguments
+_SPREAD = rb"\b(?:%s)\b[(,](?:[^()]|\([^()]*\)){0,400}?\*\*"
 
 
 # `def remat(*args, **kwargs)`
@@ -171,7 +171,7 @@ class _Selection:
         for path in scanning:
             self._take_scanning(path)
         self._note_passed()
-        self._take_option_holders()
+        self._take_option_holders(optional)
 
     def _near(self, may_matter: frozenset[Path]) -> Collection[Path]:
         """Return those files that may matter to the ones whose findings are reported.
@@ -223,7 +223,7 @@ class _Selection:
         wide = {path: self._data(path) for path in optional}
         narrow = {path: data for path, data in wide.items() if CONCRETE in data}
         paths = [path for path, data in narrow.items() if _FORWARDED_OPTION.search(data)]
-        self._is_set = any(_SET.search(data) for data in narrow.values())
+        self._is_set = any(_OPTION.search(data) for data in narrow.values())
         if self._is_set:
             # `def wrapper(f, **options): return jax.checkpoint(f, **options)`
             paths += [path for path in self._spreading() if path not in paths]
@@ -345,7 +345,7 @@ class _Selection:
         if noted:
             forget_sites(project)
 
-    def _take_option_holders(self) -> None:
+    def _take_option_holders(self, optional: Sequence[Path]) -> None:
         """Add files that only hold options: `OPTIONS = dict(concrete=True)`."""
         project = self.project
         for module in list(project.modules.values()):
@@ -354,6 +354,12 @@ class _Selection:
                     path = option.module.source.path
                     if path not in project.modules and project.files.is_own(path):
                         project.modules[path] = option.module
+        # Those that may pass an option to code of the project that passes it on.
+        left = [path for path in optional if path not in project.modules]
+        if left and any(True for _ in self._spreading()):
+            for path in left:
+                if _OPTION.search(self._data(path)):
+                    self._take_scanning(path)
 
     def _searched(self, path: Path, search: WordSearch) -> tuple[bytes, Places]:
         try:

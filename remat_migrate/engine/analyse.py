@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,8 @@ from ..analysis.loading import load_project
 from ..analysis.names.module import followed_last
 from ..discovery.globs import matcher
 from ..errors import BoundReached, SourceError
-from ..rule import Finding, Rule
+from ..rewrite.uncertain_sites import uncertain_site
+from ..rule import Finding, Fix, Related, Rule
 from ..settings import NearestSettings
 from ..suppressions import (
     Directive,
@@ -183,10 +184,24 @@ def _run_rules(
             if rule not in enabled.of(path):
                 continue
             run.progress(f"{rule.code} {path.name}", number * len(modules) + at, total)
-            yield from _guarded(rule, path, rule.check(module, project), faults)
+            for finding in _guarded(rule, path, rule.check(module, project), faults):
+                yield _on_every_path(project, finding)
         for path, source in texts:
             if rule in enabled.of(path):
                 yield from _guarded(rule, path, rule.check_text(source, project), faults)
+
+
+def _on_every_path(project: Project, finding: Finding) -> Finding:
+    """Return a finding; without its fix if that edits what is a checkpoint on some paths only."""
+    if finding.fix is None or not finding.fix.is_automatic:
+        return finding
+    site = uncertain_site(project, finding.fix.changes)
+    if site is None:
+        return finding
+    name = site.module.segment(site.reference)
+    title = f"`{name}` is not `{site.api}` on every path; where it is, {finding.fix.title}"
+    place = Related(site.module.source, site.span, "may call another function")
+    return replace(finding, fix=Fix.manual(title), reason=title, related=(*finding.related, place))
 
 
 def _guarded(

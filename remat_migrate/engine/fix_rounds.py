@@ -75,9 +75,17 @@ class Applied:
     texts: Mapping[Path, tuple[SourceFile, SourceFile]]
 
 
+class Contradiction(str):
+    """Why a fix cannot be written: its changes contradict one another, or LibCST cannot parse the
+    code. The finding is left to be fixed by hand.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A finding whose fix is wrong, and why: a bug in the rule, unless it is an `EncodingFault`.
+    """A finding whose fix was not made, and why.
+
+    It is a bug in the rule, unless the reason is an `EncodingFault` or a `Contradiction`.
 
     The finding is that of the final analysis if it is still there.
     """
@@ -274,7 +282,7 @@ class _Rounds(Generic[A]):
         chosen: list[Finding] = []
         for finding in findings:
             edits = _edits(finding)
-            if reason := (finding.fix and finding.fix.failure) or self._flaw(finding):
+            if reason := self._flaw(finding):
                 self._drop(finding, reason)
             elif not any(_conflicts(edit, taken[edit.path]) for edit in edits):
                 chosen.append(finding)
@@ -285,10 +293,12 @@ class _Rounds(Generic[A]):
 
     def _flaw(self, finding: Finding) -> str | None:
         """Return why a fix cannot be applied even on its own."""
+        if finding.fix and finding.fix.failure:
+            return Contradiction(finding.fix.failure)
         try:
             texts = self._apply_alone(finding)
         except (ApplyError, SourceError) as error:
-            return str(error)
+            return Contradiction(error)
         if all(self._source(path).text == new.text for path, new in texts.items()):
             return "the fix changes nothing"
         return None

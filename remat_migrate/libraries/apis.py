@@ -365,6 +365,7 @@ TRACED_BODIES: Mapping[str, tuple[int, ...]] = {
 # Decorators that do not change what a function computes.
 TRANSPARENT: frozenset[str] = frozenset(
     {
+        "jax.named_scope",
         "flax.linen.compact",
         "flax.linen.nowrap",
         "flax.linen.module.compact",

@@ -20,7 +20,13 @@ from .checkpoint_code import CheckpointCode
 from .closure import closing_changes, code_to_write
 from .compile_time import hoist
 from .forwarding import drop_parameter
-from .options import drop_option, given_behind, naming_changes, static_argnums_changes
+from .options import (
+    check_only_checkpoints_get,
+    drop_option,
+    given_behind,
+    naming_changes,
+    static_argnums_changes,
+)
 from .refusal import Refused
 
 
@@ -51,7 +57,12 @@ class Migration:
 
 
 def drop(project: Project, use: ConcreteUse) -> Migration:
-    """Remove a `concrete=False`."""
+    """Remove a `concrete=False`.
+
+    Raises:
+        Refused: another function gets it, too.
+    """
+    check_only_checkpoints_get(project, use.option)
     changes = [*drop_option(project, use.option), *_named_behind(use.option)]
     return Migration("drop `concrete=False`, which has no effect", distinct(changes))
 
@@ -72,6 +83,7 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
     if use.value is None:
         title, dropped, breaks = drop_parameter(project, option)
         return Migration(title, distinct([*dropped, *_named_behind(option)]), breaks=breaks)
+    check_only_checkpoints_get(project, option)
     if not sites:
         raise Refused(
             "no application of it is found: remove `concrete`, and name the static arguments in"
@@ -159,6 +171,14 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
         hoisted = hoist(project, statics.computed)
         title = "drop `concrete`: no argument must be concrete"
         return Plan(site, title + _HOISTED * bool(hoisted), changes=tuple(hoisted))
+    if site.spread:
+        raise Refused(
+            "not all of its options are known, so `static_argnums` may be among them: name the"
+            " arguments there",
+            site.module,
+            site.application or site.reference,
+            "unpacks options",
+        )
     notes = tuple(
         Note(
             r.needs[0].module,
@@ -321,12 +341,6 @@ def at_application(
 
     `named` tells whether it has some already.
     """
-    if not site.certain:
-        raise Refused(
-            "this is not always a checkpoint, so it may not take `static_argnums`",
-            site.module,
-            site.reference,
-        )
     if isinstance(site.application, ast.Call) or named:
         return static_argnums_changes(site, indices, None)
     assert site.application is not None

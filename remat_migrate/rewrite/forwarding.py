@@ -84,9 +84,17 @@ class _Drop:
             )
         default = handed.default
         if not isinstance(default, ast.Constant) or default.value:
+            call = self.option.call
+            keywords = call.keywords if isinstance(call, ast.Call) else []
+            named = any(keyword.arg == "static_argnums" for keyword in keywords)
             raise Refused(
-                f"`{name}` of `{function.name}` is not False by default: remove it once"
-                " `static_argnums` names the arguments that must be concrete",
+                f"`{name}` of `{function.name}` is not False by default: remove it "
+                + (
+                    "if `static_argnums`, which is passed, too, names all arguments that must be"
+                    " concrete"
+                    if named
+                    else "once `static_argnums` names the arguments that must be concrete"
+                ),
                 handed.module,
                 handed.parameter,
             )

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ..analysis import Module, Project
+from ..analysis.sites.concrete_options import holder_names
 from ..analysis.sites.references import is_used_elsewhere
 from ..analysis.sites.site import Option, Site
+from ..analysis.values.application import api_of
+from ..analysis.values.values import Container
 from ..codemod.changes import Change, Code, Keep, NameArgument, Remove, Replace, SetArgument
 from .refusal import Refused, check_editable
 
@@ -49,6 +52,25 @@ def drop_option(project: Project, option: Option, *, shorten: bool = True) -> li
         if project.evaluator.is_partial(module, call):
             return keep(project, module, call, call.args[0])
     return remove(project, module, [option.keyword])
+
+
+def check_only_checkpoints_get(project: Project, option: Option) -> None:
+    """Raise Refused if the dict with an option is also unpacked for another function."""
+    names = sorted(holder_names(option))
+    for module in dict.fromkeys((option.module, *(project.mentioning(names) if names else ()))):
+        for call in (node for node in module.nodes if isinstance(node, ast.Call)):
+            for keyword in call.keywords:
+                if keyword.arg is None and any(
+                    isinstance(value, Container) and value.node is option.call
+                    for value in project.values(module, keyword.value)
+                ):
+                    called = (call.func, *call.args)
+                    values = [v for node in called for v in project.values(module, node)]
+                    if not any(api_of(project.apis, v) for v in values):
+                        reason = (
+                            "its options are passed to another function, too: give each its own"
+                        )
+                        raise Refused(reason, module, call, "also gets the options")
 
 
 def given_behind(option: Option) -> list[tuple[str, ast.expr]]:

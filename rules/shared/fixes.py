@@ -45,6 +45,8 @@ def positional_fix(
     """Return the fix that makes calls pass their static arguments by position."""
     from remat_migrate.rewrite.arguments.calls import positional_changes
 
+    if not static.site.certain:
+        return Fix.manual(f"it is not a checkpoint on every path; where it is, {title}")
     try:
         changes = positional_changes(project, static, calls, last)
     except Refused as refused:

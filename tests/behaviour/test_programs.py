@@ -253,6 +253,8 @@ def test_untouched_programs_run_under_the_plain_function(run_programs):
         "needed_results",
         "number_from_differentiated",
         "chosen_by_settings",
+        "not_on_every_path",
+        "options_passed_on",
     ]
     outcomes = run_programs(PROGRAMS / "untouched", *[f"{p}:main" for p in programs], plain=True)
     assert [name for name, outcome in outcomes.items() if isinstance(outcome, str)] == []

@@ -14,6 +14,7 @@ from remat_migrate.engine.check import fix_in_memory
 from remat_migrate.engine.fix_rounds import FixOutcome
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.engine.run import Run
+from remat_migrate.errors import UnreadableCodeError
 from remat_migrate.rule import Finding, Rule
 from remat_migrate.settings import NearestSettings, Options, Settings
 
@@ -74,7 +75,8 @@ class Subject:
         outcome = fix_in_memory(self._run(files), unsafe=unsafe)
         _no_faults(outcome.analysis)
         # If LibCST cannot parse the code, the finding remains.
-        wrong = [d for d in outcome.dropped if not (d.finding.fix and d.finding.fix.is_unreadable)]
+        failed = [(d, d.finding.fix.written[1] if d.finding.fix else None) for d in outcome.dropped]
+        wrong = [d for d, error in failed if not isinstance(error, UnreadableCodeError)]
         if wrong:
             dropped = wrong[0]
             raise Wrong(f"a fix was wrong: {described(dropped.finding)}: {dropped.reason}")

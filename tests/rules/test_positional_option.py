@@ -187,7 +187,7 @@ BY_HAND = [
     ("f = jax.checkpoint(g, False, concrete=True)\n", 1, "twice", "high"),
     ("def f(ck=jax.checkpoint):\n    return ck(g, True)\n", 2, "function", "medium"),
     ("ck = jax.remat if c else lambda f, *_: f\nf = ck(g, True)\n", 2, "function", "medium"),
-    ("ck = jax.remat if c else other.wrap\nf = ck(g, True)\n", 2, "cannot be resolved", "medium"),
+    ("ck = jax.remat if c else other.wrap\nf = ck(g, True)\n", 2, "function", "medium"),
     ("import jax.ad_checkpoint as adc\nck = jax.remat if c else adc.remat\nf = ck(g, True)\n", 3,
      "different orders", "medium"),
 ]  # fmt: skip

@@ -35,6 +35,13 @@ def candidates(
     return list(resolver.values), resolver.unknown
 
 
+def references_of(
+    project: Project, module: Module, function: FunctionNode
+) -> Iterator[tuple[Module, ast.expr, int]]:
+    """Yield the expressions that evaluate to a function, and how many parameters are bound."""
+    return _Resolver(project).references(module, function)
+
+
 class _Resolver:
     """Follows parameters and fields to the values that are passed for them.
 
@@ -82,7 +89,7 @@ class _Resolver:
             return
         first = first_parameter(function)
         passed = False
-        for owner, node, bound in self._references(parameter.module, function):
+        for owner, node, bound in self.references(parameter.module, function):
             parent = owner.parent(node)
             match parent:
                 case ast.Call(func=func) if func is node:
@@ -111,7 +118,7 @@ class _Resolver:
         if not passed:
             self._note_unknown(module, read)
 
-    def _references(
+    def references(
         self, own: Module, function: FunctionNode
     ) -> Iterator[tuple[Module, ast.expr, int]]:
         """Yield the expressions that evaluate to a function, and how many parameters are bound."""

@@ -11,6 +11,7 @@ from ...text import Span
 from ..names.module import Module
 from ..project import Project
 from ..values.values import Constant
+from .loose_options import LooseOption, loose_options
 from .site import Option, Site, options_in, sites_in
 from .wrappers import forwarded
 
@@ -67,6 +68,25 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
         yield concrete_use(project, option, definition)
     for option, site in sorted(elsewhere.values(), key=lambda f: f[1].span):
         yield replace(concrete_use(project, option, site.definition), site=site)
+    around = [site.arguments.get("concrete") for site in _sites_around(project, module)]
+    used = {option.value for option in around if option is not None}
+    for loose in loose_options(project, module):
+        if loose.value not in used:
+            yield _loose_use(module, loose)
+
+
+def _loose_use(module: Module, loose: LooseOption) -> ConcreteUse:
+    site, holder = loose.site, module.parent(loose.node)
+    keyword = loose.node if isinstance(loose.node, ast.keyword) else None
+    call = holder if isinstance(holder, ast.Call | ast.Dict) else ast.Dict([], [])
+    option = Option("concrete", loose.value, module, call, keyword)
+    value = bool(loose.value.value) if isinstance(loose.value, ast.Constant) else None
+    reason = (
+        f"it may reach `{site.api}` in line {site.module.source.position(site.span.start)[0]}"
+        f"{'' if site.module is module else ' of ' + site.module.source.path.name}, which unpacks"
+        " its options: remove it, and name the arguments that must be concrete in `static_argnums`"
+    )
+    return ConcreteUse(option, site.definition, (), value, module.span(loose.node), reason)
 
 
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
@@ -117,7 +137,7 @@ def _value(project: Project, option: Option) -> tuple[bool | None, str]:
 def _applications(project: Project, option: Option) -> Iterator[Site]:
     """Return the applications that an option reaches, in all files of the project."""
     modules = dict.fromkeys(project.modules.values())
-    names = _holder_names(option)
+    names = holder_names(option)
     if names:
         modules.update(dict.fromkeys(project.mentioning(sorted(names))))
     for module in modules:
@@ -140,7 +160,7 @@ def _known_by_option(project: Project) -> dict[Module, dict[ast.expr, list[Site]
     return {}
 
 
-def _holder_names(option: Option) -> set[str]:
+def holder_names(option: Option) -> set[str]:
     """Return the names that the partial or dict with an option is assigned to."""
     found: set[str] = set()
     for around in option.module.ancestors(option.call):

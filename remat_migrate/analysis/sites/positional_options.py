@@ -12,7 +12,7 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
 from ..values.application import api_of, argument_calls
-from ..values.values import Constant, External, Function, Parameter
+from ..values.values import External
 from .site import Site, own_call, sites_of
 
 
@@ -46,8 +46,6 @@ def positional_options(site: Site, project: Project) -> Iterator[PositionalOptio
     if not api.old_positional or api.name not in APIS:
         return
     doubt = _doubt(site, project)
-    if doubt == "" and not _is_known(site.module, project, site.reference):
-        doubt = "another function that cannot be resolved may be called here"
     if doubt is None:
         return
     own = own_call(site.module, site.application, site.callee)
@@ -83,45 +81,14 @@ def _shared_calls(project: Project) -> set[ast.Call]:
 
 def _doubt(site: Site, project: Project) -> str | None:
     """Return why the call may call another function, or None to leave it alone."""
-    api = site.definition
-    reason = ""
+    reason = "" if site.certain else "another function may be called here"
     for value in project.values(site.module, site.reference):
         other = api_of(project.apis, value)
-        if other is not None:
-            if other.old_positional != api.old_positional:
-                reason = "the name may refer to functions that take options in different orders"
-        elif isinstance(value, Parameter | Function):
-            reason = "another function with its own options may be called here"
-        elif isinstance(value, External):
+        if other is None and isinstance(value, External):
             return None  # `checkpoint` of JAX or of PyTorch, depending on a setting
-        elif value != Constant(None):
-            reason = "another function may be called here"
+        if other is not None and other.old_positional != site.definition.old_positional:
+            reason = "the name may refer to functions that take options in different orders"
     return reason
-
-
-def _is_known(module: Module, project: Project, node: ast.expr) -> bool:
-    """Return whether every value that an expression can have is resolved."""
-    seen: set[ast.expr] = set()
-    pending: list[ast.expr] = [node]
-    while pending:
-        part = pending.pop()
-        if part in seen:
-            continue
-        seen.add(part)
-        match part:
-            case ast.IfExp(body=one, orelse=other):
-                pending += [one, other]
-            case ast.BoolOp(values=parts):
-                pending += parts
-            case ast.Name():
-                for binding in module.reaching(part):
-                    if binding.kind == "assign" and binding.value is not None and not binding.path:
-                        pending.append(binding.value)
-                    elif not project.evaluator.binding(module, binding):
-                        return False
-            case _ if not project.values(module, part):
-                return False
-    return True
 
 
 def _is_variadic_parameter(module: Module, arg: ast.Starred) -> bool:

@@ -15,9 +15,10 @@ from ..names.scopes import Definition
 from ..project import Project
 from ..values.api_names import interesting_names
 from ..values.application import api_of, argument_calls, subject_of
-from ..values.containers import stored_items
+from ..values.containers import is_changed, stored_items
 from ..values.evaluator import Evaluator
-from ..values.values import Container, Parameter, Partial, Value
+from ..values.values import Constant, Container, Partial, Value
+from .certainty import Certainty
 from .forms import call_form, decorates, value_form
 
 if TYPE_CHECKING:
@@ -106,8 +107,9 @@ class Site:
         return {n: o.module.segment(o.value) for n, o in self.arguments.items()}
 
 
-def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
+def find_sites(project: Project, module: Module) -> list[Site]:
     """Return the sites of a module in order of place."""
+    evaluator = project.evaluator
     names = interesting_names(module, evaluator)
     found: list[Site] = []
     for name, node in _find_reads(module):
@@ -117,7 +119,7 @@ def find_sites(module: Module, evaluator: Evaluator) -> list[Site]:
         applying = [value for value in values if api_of(evaluator.apis, value) is not None]
         if applying:
             value = min(applying, key=lambda v: _rank(v, evaluator))
-            found.append(_site(module, node, value, evaluator))
+            found.append(_site(project, module, node, value))
     found.sort(key=lambda site: site.span)
     return found
 
@@ -158,7 +160,8 @@ def _rank(value: Value, evaluator: Evaluator) -> tuple[str, list[tuple[str, int,
     return api.name if api else "", places
 
 
-def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) -> Site:
+def _site(project: Project, module: Module, node: ast.expr, value: Value) -> Site:
+    evaluator = project.evaluator
     api = api_of(evaluator.apis, value)
     assert api is not None
     parent = module.parent(node)
@@ -201,11 +204,7 @@ def _site(module: Module, node: ast.expr, value: Value, evaluator: Evaluator) ->
         subject=subject,
         arguments=arguments,
         spread=spread,
-        certain=not api.sometimes
-        and all(
-            api_of(evaluator.apis, other) is not None or isinstance(other, Parameter)
-            for other in evaluator.values(module, node)
-        ),
+        certain=not api.sometimes and Certainty(project).is_api(module, node),
         target=_target_text(subject),
         context=_context(module, node),
     )
@@ -252,8 +251,8 @@ def _options(
             position += 1
         for keyword in call.keywords:
             if keyword.arg is None:
-                followed = _spread_options(owner, keyword.value, evaluator, {})
-                spread = spread or not followed
+                followed, complete = _spread_options(owner, keyword.value, evaluator, {})
+                spread = spread or not complete
                 found |= followed
             elif keyword.arg != api.subject:
                 found[keyword.arg] = Option(keyword.arg, keyword.value, owner, call, keyword)
@@ -265,36 +264,50 @@ def _spread_options(
     node: ast.expr,
     evaluator: Evaluator,
     known: dict[ast.expr, dict[str, Option]],
-) -> dict[str, Option]:
-    """Return the entries of an unpacked dict: `**dict(a=1)`, `**OPTIONS`; each dict is read
-    once.
+) -> tuple[dict[str, Option], bool]:
+    """Return the entries of an unpacked dict, `**dict(a=1)` or `**OPTIONS`, and whether it has no
+    others; each dict is read once.
     """
     found: dict[str, Option] = {}
-    for value in evaluator.values(module, node):
+    values = evaluator.values(module, node)
+    complete = bool(values)
+    for value in values:
         if not isinstance(value, Container):
+            complete = complete and value == Constant(None)  # `options or {}`
             continue
         owner, holder = value.module, value.node
         if holder in known:
             found |= known[holder]
             continue
         here = known[holder] = {}
+        unpacked: list[ast.expr] = []
         if isinstance(holder, ast.Dict):
             for key, entry in zip(holder.keys, holder.values, strict=True):
                 match key:
                     case ast.Constant(value=str(name)):
                         here[name] = Option(name, entry, owner, holder)
                     case None:
-                        here |= _spread_options(owner, entry, evaluator, known)
+                        unpacked.append(entry)
+                    case _:
+                        complete = False
             for name, entry in stored_items(value):
                 here[name] = Option(name, entry, owner, holder)
         elif isinstance(holder, ast.Call):
+            unpacked += holder.args  # `dict(base, concrete=True)`
             for keyword in holder.keywords:
                 if keyword.arg is not None:
                     here[keyword.arg] = Option(keyword.arg, keyword.value, owner, holder, keyword)
                 else:
-                    here |= _spread_options(owner, keyword.value, evaluator, known)
+                    unpacked.append(keyword.value)
+        else:
+            complete = False
+        for part in unpacked:
+            inner, whole = _spread_options(owner, part, evaluator, known)
+            here |= {name: option for name, option in inner.items() if name not in here}
+            complete = complete and whole
+        complete = complete and not is_changed(value)
         found |= here
-    return found
+    return found, complete
 
 
 def _target_text(
@@ -324,7 +337,7 @@ def sites_in(project: Project, module: Module) -> list[Site]:
     found = project.once(_found_sites)
     if module not in found:
         empty = module in project.without_sites
-        found[module] = [] if empty else find_sites(module, project.evaluator)
+        found[module] = [] if empty else find_sites(project, module)
     return found[module]
 
 

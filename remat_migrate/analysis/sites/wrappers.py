@@ -68,6 +68,8 @@ def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
             if option is not None and option_name is None:
                 if option.parameter is not option.function.args.kwarg:
                     continue
+                if _edits_options(option):
+                    continue  # what callers pass is not what the Api gets
             if option is None or module.enclosing_class(option.function) is not None:
                 continue
             for callee in evaluator.values(module, node.func):
@@ -115,6 +117,31 @@ def find_forwarding_wrappers(module: Module, evaluator: Evaluator) -> Iterator[A
                 removed_in=None,
                 sometimes=len(apis) < len(values),
             )
+
+
+def _edits_options(options: Forwarded) -> bool:
+    """Return whether a function may add `concrete` to its `**kwargs`, or needs it there."""
+    name = options.parameter.arg
+    module = options.module
+    for node in ast.walk(options.function):
+        if not isinstance(node, ast.Name) or node.id != name:
+            continue
+        match module.parent(node):
+            case ast.keyword(arg=None):
+                pass
+            case ast.Subscript(slice=ast.Constant(value=str(key))) if key != "concrete":
+                pass
+            case ast.Compare():
+                pass
+            case ast.Attribute() as method:
+                match module.parent(method):
+                    case ast.Call(args=[ast.Constant(value=str(key)), *_]) if key != "concrete":
+                        pass
+                    case _:
+                        return True
+            case _:
+                return True
+    return False
 
 
 def _forwarded_subject(

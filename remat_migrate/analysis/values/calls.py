@@ -66,6 +66,8 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
             pair := transformed(name, module, node, ev.values(module, node.args[0]))
         ):
             return pair
+        case Result(name) if name in TRANSPARENT and node.args:
+            return ev.values(module, node.args[0])  # `jax.named_scope("block")(f)`
         case External(name):
             if name.rpartition(".")[2][:1].isupper():
                 return frozenset((Instance(callee),))

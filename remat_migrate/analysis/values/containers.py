@@ -160,10 +160,14 @@ def _entries(module: Module, literal: ast.Dict) -> _Entries:
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """What a scope adds to lists and dicts, by the dump of how it reads them."""
+    """What a scope adds to lists and dicts, by the dump of how it reads them.
+
+    `changed` are those that it may change in other ways: whoever gets one as an argument, too.
+    """
 
     parts: dict[str, list[Place]] = field(default_factory=dict)
     entries: dict[str, list[tuple[ast.expr, Place]]] = field(default_factory=dict)
+    changed: set[str] = field(default_factory=set)
 
 
 @once
@@ -188,7 +192,39 @@ def _added(module: Module, within: ast.AST) -> _Added:
                     if isinstance(target, ast.Subscript):
                         entries = found.entries.setdefault(ast.dump(target.value), [])
                         entries.append((target.slice, (module, value)))
+            case ast.Delete(targets=targets):
+                parts = [part.value for part in targets if isinstance(part, ast.Subscript)]
+                found.changed.update(map(ast.dump, parts))
+        if isinstance(node, ast.Call):
+            found.changed.update(ast.dump(part) for part in _changed_by(node))
     return found
+
+
+# What reads a dict without changing it.
+_READS = frozenset({"get", "items", "keys", "values", "copy", "dict", "print", "len"})
+
+
+def _changed_by(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield the objects that a call may change."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _READS:
+            return
+        case ast.Attribute(value=owner):
+            yield owner
+    yield from (arg for arg in call.args if isinstance(arg, ast.Name | ast.Attribute))
+
+
+def is_changed(container: Container) -> bool:
+    """Return whether a dict may get entries in other ways than `options["name"] = value`."""
+    module, node = container.module, container.node
+    shown, within = _name_of(module, node)
+    if within is None:
+        return False
+    added = _added(module, within)
+    keys = [key for key, _ in added.entries.get(shown, ())]
+    if isinstance(node, ast.Dict):
+        keys = [key for key in keys if not isinstance(key, ast.Constant)]
+    return bool(keys) or shown in added.changed
 
 
 def appended(module: Module, literal: ast.List) -> Sequence[Place]:

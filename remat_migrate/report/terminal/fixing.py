@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...engine.analyse import Analysis
-from ...engine.fix_rounds import Dropped, FixOutcome, Refused
+from ...engine.fix_rounds import Contradiction, Dropped, FixOutcome, Refused
 from ...engine.integrity import EncodingFault
 from ...rule import Finding, Safety
 from ...text.regular_files import write_obstacle
@@ -37,7 +37,7 @@ def fixed_by_code(
 def defects(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[str]:
     """Yield the fixes that were not made because the rule is wrong."""
     for dropped in outcome.dropped:
-        if not _is_of_the_file(dropped):
+        if _is_defect(dropped):
             yield f"{_not_made(dropped, screen)}; {_REPORT}"
     for path in outcome.oscillating:
         yield (
@@ -47,18 +47,17 @@ def defects(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[str]:
 
 
 def unreadable(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[str]:
-    """Yield the fixes that were not made because LibCST cannot parse the code, or the file's
-    encoding cannot represent them.
+    """Yield the fixes that were not made because their changes contradict one another, LibCST
+    cannot parse the code, or the file's encoding cannot represent them.
     """
     for dropped in outcome.dropped:
-        if _is_of_the_file(dropped):
+        if not _is_defect(dropped):
             yield _not_made(dropped, screen)
 
 
-def _is_of_the_file(dropped: Dropped) -> bool:
-    """Return whether a fix was not made because of the file, not of the rule."""
-    fix = dropped.finding.fix
-    return isinstance(dropped.reason, EncodingFault) or (fix is not None and fix.is_unreadable)
+def _is_defect(dropped: Dropped) -> bool:
+    """Return whether a fix was not made because the rule is wrong."""
+    return not isinstance(dropped.reason, EncodingFault | Contradiction)
 
 
 def _not_made(dropped: Dropped, screen: Screen) -> str:

@@ -1,0 +1,104 @@
+"""Whether an expression denotes a checkpoint function on every path: `remat` in `remat(f)`.
+
+    remat = jax.checkpoint if cfg.remat else no_remat
+
+Another function may not accept the options of an Api, or may use those that it gets.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from ..names.module import Module
+from ..project import Project
+from ..values.application import api_of
+from ..values.bind import bind_call, default_of
+from ..values.calls import returned_expressions
+from ..values.containers import elements, looked_up
+from ..values.values import Constant, Container, Function, Parameter, Value
+from .candidates import references_of
+from .subclasses import overrides_of
+
+
+class Certainty:
+    """Answers one question about an expression; what is asked again meanwhile holds."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._seen: set[object] = set()
+
+    def is_api(self, module: Module, node: ast.expr) -> bool:
+        """Return whether an expression denotes an Api, or a partial of one, on every path."""
+        if node in self._seen:
+            return True
+        self._seen.add(node)
+        values = self._project.values(module, node)
+        if Constant(None) in values:
+            values -= {Constant(None)}  # `remat` is None where it is not called
+        parts: list[tuple[Module, ast.expr]] = []
+        match node:
+            case ast.IfExp(body=one, orelse=other):
+                parts = [(module, one), (module, other)]
+            case ast.BoolOp(op=ast.Or(), values=operands):
+                parts = [(module, operand) for operand in operands]
+            case ast.Name():
+                for binding in module.reaching(node):
+                    if binding.kind == "assign" and binding.value is not None and not binding.path:
+                        parts.append((module, binding.value))
+                    elif not self._are_apis(self._project.evaluator.binding(module, binding)):
+                        return False
+            case ast.Call() if self._project.evaluator.is_partial(module, node):
+                parts = [(module, arg) for arg in node.args[:1]]
+            case ast.Call(func=func):
+                parts = [(module, part) for part in looked_up(node)]
+                for value in self._project.values(module, func):
+                    if isinstance(value, Function):
+                        returned = returned_expressions(value.node)
+                        parts += [(value.module, part) for part in returned]
+            case ast.Subscript(value=table):
+                for value in self._project.values(module, table):
+                    if isinstance(value, Container):
+                        parts += elements(value)
+            case ast.Attribute():
+                values = overrides_of(self._project).callees(module, node).values
+        literals = (ast.Constant,)
+        return self._are_apis(values) and all(
+            isinstance(part, literals) or self.is_api(owner, part) for owner, part in parts
+        )
+
+    def _are_apis(self, values: Iterable[Value]) -> bool:
+        """Return whether there are values, and each is an Api or a parameter that is always one."""
+        values = tuple(values)
+        return bool(values) and all(
+            self._is_passed(value)
+            if isinstance(value, Parameter)
+            else api_of(self._project.apis, value) is not None
+            for value in values
+        )
+
+    def _is_passed(self, parameter: Parameter) -> bool:
+        """Return whether every call passes an Api for a parameter, and all calls are known."""
+        function, name = parameter.function, parameter.name
+        if (function, name) in self._seen:
+            return True
+        self._seen.add((function, name))
+        own = parameter.module
+        given = next(p for p in ast.walk(function.args) if getattr(p, "arg", None) == name)
+        assert isinstance(given, ast.arg)
+        default = default_of(function, given)
+        if default is not None and not self.is_api(own, default):
+            return False
+        called = False
+        for module, node, bound in references_of(self._project, own, function):
+            holder = module.parent(node)
+            if not isinstance(holder, ast.Call) or holder.func is not node:
+                return False
+            called = True
+            arguments = bind_call(function, holder.args, holder.keywords, bound)
+            passed = arguments.by_name.get(name)
+            if arguments.unclear or (passed is None and default is None):
+                return False
+            if passed is not None and not self.is_api(module, passed):
+                return False
+        return called
