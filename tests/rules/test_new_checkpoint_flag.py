@@ -207,7 +207,8 @@ def test_the_fixed_program_runs_with_the_same_result(tmp_path):
 
 def run(folder: Path, code: str) -> str:
     (folder / "program.py").write_text(code)
-    environment = {k: v for k, v in os.environ.items() if k != "JAX_NEW_CHECKPOINT"}
+    environment = {**os.environ}
+    environment.pop("jax_new_checkpoint".upper(), None)
     command = [sys.executable, "program.py"]
     ran = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
 from ..names.module import Module
 from ..names.scopes import FunctionNode
@@ -130,6 +131,7 @@ def _is_attribute_assigned(project: Project, cls: Class, attr: str) -> bool:
     return any(
         getattr(module.enclosing_function(node), "name", "") not in _INITIALISERS
         and _may_be_instance(project, module, node.value, cls)
+        and _may_get_instances(project, module.source.path, cls.module.source.path)
         for module, node in _attributes_written(project, attr)
     )
 
@@ -143,6 +145,21 @@ def _may_be_instance(project: Project, module: Module, node: ast.expr, cls: Clas
         if cls.node in _bases(project, value.cls) or value.cls.node in _bases(project, cls):
             return True
     return not values
+
+
+def _may_get_instances(project: Project, user: Path, home: Path) -> bool:
+    """Return whether imports connect a file with the one that defines a class.
+
+    One imports the other, or a file imports both. A repository holds unrelated programs, too.
+    """
+    imports = project.prefilter.imports_any
+    if user == home or imports(user, [home], {}) or imports(home, [user], {}):
+        return True
+    name = user.parent.name if user.name == "__init__.py" else user.stem
+    return any(
+        imports(path, [user], {}) and imports(path, [home], {})
+        for path in project.files.mentioning([name])
+    )
 
 
 def _bases(project: Project, cls: Class) -> set[ast.ClassDef]:
