@@ -75,7 +75,8 @@ _REGIONS: Mapping[str, str] = {
     **dict.fromkeys(
         ("yaml", "toml", "json"),
         r"""(?P<comment>(?:^|(?<=\s))(?:\#|//)[^\n]*)|\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}"""
-        r"""|'[^'\n]*'|"(?:\\.|[^"\\\n])*\"""",
+        # Escaped characters, too, or the search for a string would begin again at each of them.
+        r"""|'[^'\n]*'|"(?:\\.|[^"\\\n])*"|\\.""",
     ),
     "ini": r"(?P<comment>^[ \t]*[#;][^\n]*|(?<=\s)\#[^\n]*)",
 }

@@ -26,7 +26,7 @@ from remat_migrate.text import private_folders
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="owners, modes and links")
 
-OLD = "import jax\n\nf = jax.checkpoint(abs, concrete=True)\n"
+OLD = "import jax\n\nf = jax.checkpoint(abs, concrete=False)\n"
 PROJECT = {
     "pyproject.toml": "",
     "src/old.py": OLD,
@@ -160,7 +160,7 @@ Change = Callable[[Path], object]
 def same_size_and_time(project: Path) -> None:
     file = project / "src/old.py"
     before = file.stat()
-    file.write_text(OLD.replace("True", "bool"))
+    file.write_text(OLD.replace("False", "float"))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
@@ -168,7 +168,7 @@ def replaced(project: Path) -> None:
     """The new file has the same timestamps and size."""
     file = project / "src/old.py"
     other = project.parent / "other.py"
-    other.write_text(OLD.replace("True", "bool"))
+    other.write_text(OLD.replace("False", "float"))
     os.utime(other, ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
     other.replace(file)
 
@@ -227,10 +227,10 @@ class TestOneFileChanged:
         self, project: Path, analyses: list[None], settled: None
     ) -> None:
         write_files(project, {"src/plain.py": "x = 1\n"})
-        cold = cli(project, "src")
+        cold = cli(project, ".")
         for number in range(3):
             write_files(project, {"src/plain.py": f"y = {number}\n" * (number + 2)})
-            assert cli(project, "src") == cold == without_cache(project, "src")
+            assert cli(project, ".") == cold == without_cache(project, ".")
         assert len(analyses) == 1 + 3  # of the runs without it
 
     @pytest.mark.parametrize("content", [OLD, "x = '\udcff'\n", "x = 1\n" + "#" * (2 << 20)])
@@ -286,7 +286,7 @@ class TestStale:
         cli(project, "src")
         cli(project, "src")
         assert len(analyses) == 1
-        file.write_text(OLD.replace("True", "bool"))
+        file.write_text(OLD.replace("False", "float"))
         os.utime(file, ns=(seen.st_atime_ns, seen.st_mtime_ns))
         assert cli(project, "src") == without_cache(project, "src")
         assert len(analyses) == 3

@@ -16,7 +16,7 @@ from remat_migrate.discovery import listing
 from remat_migrate.errors import UsageError
 from remat_migrate.text.source_file import MAX_BYTES
 
-OLD = "import jax\nf = jax.checkpoint(g, concrete=True)\n"
+OLD = "import jax\nf = jax.checkpoint(g, concrete=False)\n"
 RUN = [sys.executable, "-m", "remat_migrate", "--no-cache"]
 posix = pytest.mark.skipif(os.name != "posix", reason="needs pipes and descriptors")
 

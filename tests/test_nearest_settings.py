@@ -11,7 +11,7 @@ CODE = """\
 import jax
 from jax.ad_checkpoint import checkpoint
 
-f = jax.checkpoint(abs, concrete=True)
+f = jax.checkpoint(abs, concrete=False)
 """
 TABLE = "[tool.remat-migrate]\n"
 
@@ -65,7 +65,7 @@ def test_each_file_has_its_nearest_settings(repository: Path) -> None:
 def test_fixes_follow_the_settings_of_each_file(repository: Path) -> None:
     assert cli(repository, "--fix", ".").code == 0
     assert "concrete" not in (repository / "a/m.py").read_text()
-    assert "concrete=True" in (repository / "c/m.py").read_text()
+    assert "concrete=False" in (repository / "c/m.py").read_text()
     assert (repository / "skipped/m.py").read_text() == CODE
 
 

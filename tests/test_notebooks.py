@@ -146,7 +146,7 @@ def test_an_import_comes_into_a_cell(tmp_path: Path, name: str, write) -> None:
 
 @KINDS
 def test_suppressions(tmp_path: Path, name: str, write) -> None:
-    old = "import jax\nf = jax.checkpoint(abs, concrete=True)"
+    old = "import jax\nf = jax.checkpoint(abs, concrete=False)"
     write_files(tmp_path, {name: write(f"{old}  # noqa: RMT101")})
     assert cli(tmp_path).code == 0
     write_files(tmp_path, {name: write("# remat-migrate: ignore-file", old)})

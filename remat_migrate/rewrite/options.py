@@ -56,6 +56,9 @@ def drop_option(project: Project, option: Option, *, shorten: bool = True) -> li
 
 def check_only_checkpoints_get(project: Project, option: Option) -> None:
     """Raise Refused if the dict with an option is also unpacked for another function."""
+    held = project.values(option.module, option.call)
+    if not any(isinstance(value, Container) for value in held):
+        return
     names = sorted(holder_names(option))
     for module in dict.fromkeys((option.module, *(project.mentioning(names) if names else ()))):
         for call in (node for node in module.nodes if isinstance(node, ast.Call)):
