@@ -20,6 +20,7 @@ SPELLINGS = (
     ("from jax.ad_checkpoint import checkpoint as adc_checkpoint", "adc_checkpoint"),
     ("from jax import ad_checkpoint as adc", "adc.remat"),
     ("maybe_remat = jax.remat", "maybe_remat"),
+    ("shared_remat = partial(jax.remat, concrete=True)", "shared_remat"),
 )
 OTHER_OPTIONS = (
     "prevent_cse=False",
@@ -139,7 +140,13 @@ def _by_own_name(draw: Draw, function: Function, spelling: str) -> Applied:
 def _spread(draw: Draw, function: Function, spelling: str) -> Applied:
     name = f"{function.name}_options".upper()
     given = options(draw, function)
-    lines = [f"{name} = dict({given})", "", "", *function.lines, "", ""]
+    made = [f"{name} = dict({given})"]
+    if draw.flip():
+        later = [f"{name}.update({given})", f"{name} |= dict({given})"]
+        if given == "concrete=True":
+            later.append(f"{name}['concrete'] = True")
+        made = [f"{name} = {{}}", draw.pick(later)]
+    lines = [*made, "", "", *function.lines, "", ""]
     lines.append(f"{function.name} = {spelling}({function.name}, **{name})")
     return Applied(lines, Callee(function.name, function, function.name))
 
@@ -178,6 +185,8 @@ def _through_lambda(draw: Draw, function: Function, spelling: str) -> Applied:
     passed = [p.name if p.style != "keyword" else f"{p.name}={p.name}" for p in function.parameters]
     name = f"{function.name}_ckpt"
     made = f"lambda {', '.join(names)}: {function.name}({', '.join(passed)})"
+    if draw.flip(25):
+        made = f"lambda {', '.join(names)}, inner={function.name}: inner({', '.join(passed)})"
     plain = replace(
         function,
         parameters=[replace(p, style="plain", default="") for p in function.parameters],
@@ -210,11 +219,68 @@ def _of_partial(draw: Draw, function: Function, spelling: str) -> Applied:
 def _in_container(draw: Draw, function: Function, spelling: str) -> Applied:
     made = _call(spelling, function.name, options(draw, function))
     name = f"{function.name}_forms".upper()
+    if draw.flip(30):
+        line = f"{name} = {{'a': {made}}}"
+        every = f"[*{name}.values()][0]"
+        return Applied([*function.lines, "", "", line], Callee(every, function, name))
     if draw.flip():
         line = f"{name} = {{'a': {made}, 'b': {function.name}}}"
         return Applied([*function.lines, "", "", line], Callee(f"{name}['a']", function, name))
     line = f"{name} = [{function.name}, {made}]"
     return Applied([*function.lines, "", "", line], Callee(f"{name}[1]", function, name))
+
+
+def _entries(draw: Draw, function: Function, spelling: str) -> Applied:
+    """Checkpoint two functions of one scope, each bound to an attribute or an item."""
+    header, *inside, last = function.lines
+    other = f"{function.name}_twin"
+    twin = header.replace(f"def {function.name}(", f"def {other}(", 1)
+    lines = [*function.lines, "", "", twin, *inside, "    y = y * -2.0", last, "", ""]
+    name = f"{function.name}_entries".upper()
+    places = [f"{name}['a']", f"{name}['b']"]
+    holder = [f"{name} = {{}}"]
+    if draw.flip():
+        places = [f"{name}.a", f"{name}.b"]
+        holder = [f"class {name}:", "    pass", "", ""]
+    lines += holder
+    for place, one in zip(
+        places, draw.pick(((function.name, other), (other, function.name))), strict=True
+    ):
+        lines.append(f"{place} = {_call(spelling, one, options(draw, function))}")
+    return Applied(lines, Callee(draw.pick(places), function, name))
+
+
+def _own_factory(draw: Draw, function: Function, spelling: str) -> Applied:
+    """Decorate through a factory, or a class, that passes its options on."""
+    wrapper = f"remat_{function.name}"
+    lines = [
+        f"def {wrapper}(**options):",
+        "    def wrap(fun):",
+        f"        return {spelling}(fun, **options)",
+        "",
+        "    return wrap",
+    ]
+    if draw.flip(40):
+        lines = [
+            f"class {wrapper}:",
+            "    def __init__(self, **options):",
+            "        self.options = options",
+            "",
+            "    def __call__(self, fun):",
+            f"        return {spelling}(fun, **self.options)",
+        ]
+    lines += ["", "", f"@{wrapper}({options(draw, function)})", *function.lines]
+    return Applied(lines, Callee(function.name, function, function.name))
+
+
+def _maybe_wrapper(draw: Draw, function: Function, spelling: str) -> Applied:
+    """Apply a checkpoint or a function that ignores its options, by a condition."""
+    wrapper = f"remat_{function.name}"
+    test = draw.pick(("len(PARAMS) > 1", "len(PARAMS) > 5", "DEEP"))
+    made = _call(wrapper, function.name, options(draw, function))
+    lines = [f"{wrapper} = {spelling} if {test} else no_remat", "", "", *function.lines]
+    lines += ["", "", f"{function.name} = {made}"]
+    return Applied(lines, Callee(function.name, function, function.name))
 
 
 def _conditional(draw: Draw, function: Function, spelling: str) -> Applied:
@@ -254,6 +320,9 @@ FORMS: Sequence[Form] = (
     _through_lambda,
     _of_partial,
     _in_container,
+    _entries,
+    _own_factory,
+    _maybe_wrapper,
     _conditional,
     _by_position,
 )
@@ -267,8 +336,10 @@ def as_class(draw: Draw, function: Function, spelling: str) -> Applied:
     given = options(draw, function)
     called = function.name
     tail: list[str] = []
-    if draw.flip(70):
+    if draw.flip(60):
         method.insert(0, f"@{_bound(spelling, given)}")
+    elif draw.flip(30):
+        tail = ["", f"{function.name} = {_call(spelling, function.name, given)}"]
     elif "__init__" in fields and draw.flip():
         made = _call(spelling, f"self.{function.name}", given)
         called = "block"

@@ -56,6 +56,7 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "try:\n    y = y * {{True: 2.0}}[{n}]\nexcept KeyError:\n    {step}",
         "y = y * float({n})",
         "{v} = dict(on={n})\ny = bend(y, **{v})",
+        "match {n}:\n    case bool():\n        {step}\n    case _:\n        {step}",
         "{v} = [{n}, {other}]\nif all({v}):\n    {step}",
         "y = scan_with(y, {n})",
         # May be traced.
@@ -90,6 +91,9 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "y = jnp.stack([y * i for i in range(1, {n} + 1)]).sum(0)",
         "y = y * np.arange(3.0)[-{n}:].sum()",
         "y = jnp.concatenate([y, y])[:: {n}][:1] * y",
+        "match {n}:\n    case int():\n        {step}\n    case _:\n        {step}",
+        "if jnp.greater({n}, 1):\n    {step}",
+        "for _ in range(int(jnp.ceil({n} / 2))):\n    {step}",
         # May be traced.
         "y = y ** {n}",
         "y = y * {n}",
@@ -116,6 +120,8 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         "y = y + round({n})",
         "y = y * float({n})",
         "y = bend(y, {n} > 0)",
+        "match {n}:\n    case float():\n        {step}\n    case _:\n        {step}",
+        "if isinstance({n}, float):\n    {step}",
         # May be traced.
         "y = y * {n}",
         "y = y + jnp.sqrt({n})",
@@ -169,6 +175,14 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
     ),
 }
 
+# Computed from constants and shapes alone; under a checkpoint the results of `jnp` are traced, too.
+COMPILE_TIME = (
+    "y = y * float(jnp.sqrt(y.shape[-1]))",
+    "y = y / int(jnp.prod(jnp.array(y.shape)))",
+    "if jnp.any(jnp.arange(LAYERS) > 0):\n    y = jnp.sin(y)",
+    "for _ in range(int(jnp.log2(4))):\n    y = jnp.cos(y)",
+)
+
 # By kind: values derived from one of this kind, with their kinds.
 DERIVED: dict[str, tuple[tuple[str, str], ...]] = {
     "flag": (
@@ -209,6 +223,14 @@ SHARED = {
     "apply": "def apply(function, *args, **kwargs):\n    return function(*args, **kwargs)",
     "select": "def select(y, *, mode):\n    return jnp.sin(y) if mode == 'sin' else jnp.cos(y)",
     "configured": "def configured(y, c):\n    return bend(y, c.deep) * c.rate",
+    # Names like those that a fix might choose.
+    **{
+        f"{prefix}_{name}": f"def {prefix}_{name}(y):\n    return y * 3.0"
+        for prefix in ("plain", "checkpointed")
+        for name in ("block", "layer", "mix")
+    },
+    "no_remat": "def no_remat(fun, **options):\n    return fun",
+    "STEPS": "STEPS = 2",
     "scan_with": (
         "def scan_with(y, on):\n    def body(carry, _):\n"
         "        return (jnp.sin(carry) if on else carry), None\n\n"

@@ -36,7 +36,7 @@ class Module:
         shared = shared_by(written)
         imports += [line for line in shared if line.startswith("import")]
         values += [line for line in shared if not line.startswith("import")]
-        if re.search(r"\bpartial\(", written):
+        if re.search(r"\bpartial\(", "\n".join([written, *self.imports])):
             imports.append("from functools import partial")
         for line in self.imports:  # an alias that is assigned stands below the imports
             (imports if line.startswith(("import", "from")) else values).append(line)
@@ -56,6 +56,8 @@ def program(draw: Draw) -> Texts:
     for name in FUNCTIONS[: draw.pick((1, 1, 2))]:
         made = _made(draw, name, spelling, callees)
         home.lines += ["", "", *made.lines] if home.lines else made.lines
+        if any("STEPS" in line for line in made.lines):
+            home.lines += ["", "", "STEPS = 3"]
         callees.append(made.callee)
     if split:
         callees = [_imported(draw, main, where, one, imported, spelling) for one in callees]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import indent
 
-from .bodies import Scope, body
+from .bodies import COMPILE_TIME, Scope, body
 from .drawing import Draw
 
 # By kind: names of parameters, arguments, and defaults.
@@ -151,6 +151,12 @@ def function(
         lines.append("y = y * extra.get('scale', 1.0)")
     if method:
         lines.append(draw.pick(("y = y * self.gain", "y = y + self.gain")))
+    if draw.flip(5):
+        lines += draw.pick(COMPILE_TIME).split("\n")
+    if draw.flip(5):
+        lines.append(f"y = {draw.pick(('plain', 'checkpointed'))}_{name}(y)")
+    if draw.flip(5):
+        lines.append(f"del {draw.pick(parameters).name}")
     lines.append(f"return {ret}")
     doc = ['"""What it does."""'] if draw.flip(10) else []
     signature = _signature(draw, parameters, rest, more, method)
@@ -199,6 +205,8 @@ def _parameters(draw: Draw) -> list[Parameter]:
         if number and not ARRAYS & {kind}:
             defaults = draw.flip(60) if defaults and style != "keyword" else draw.flip(25)
         default = draw.pick(VALUES[kind][:3]) if defaults and number else ""
+        if default and kind == "count" and draw.flip(15):
+            default = "STEPS"  # bound again below the function
         found.append(Parameter(name, kind, style, default))
     return _with_later_defaults(draw, found)
 
