@@ -14,7 +14,14 @@ from pathlib import Path
 from ..errors import SourceError
 from ..libraries.apis import Api
 from ..prefilter.word_search import Places, WordSearch
-from ..prefilter.words import CONCRETE, FLAGS, SCAN, may_differentiate_scan
+from ..prefilter.words import (
+    CONCRETE,
+    DIFFERENTIATING,
+    FLAGS,
+    SCAN,
+    may_differentiate,
+    may_differentiate_scan,
+)
 from ..settings import NearestSettings, Options, Settings
 from ..text import SourceFile
 from ..text.source_file import check_text
@@ -138,6 +145,7 @@ class _Selection:
     def choose(self) -> None:
         """Fill the project's `modules` and `errors`, and its option readers."""
         scanning: list[Path] = []
+        differentiated: list[Path] = []
         optional: list[Path] = []
         forwarding: list[Path] = []
         look = self._prefilter.first_look
@@ -151,25 +159,27 @@ class _Selection:
                     self._candidates.append(path)
                     if _FORWARDS_ALL.search(data):
                         forwarding.append(path)
-                if SCAN in words and may_differentiate_scan(data):
+                if SCAN in words and b"jax" in data:
                     scanning.append(path)
+                    if may_differentiate_scan(data):
+                        differentiated.append(path)
             except SourceError as error:
                 self.files.used.add(path)
                 self.project.errors.append(error)
-        may_matter = frozenset((*optional, *self._candidates, *scanning))
+        may_matter = frozenset((*optional, *self._candidates, *differentiated))
         self.files.used.update(may_matter)
         near = self._near(may_matter)
-        self._candidates, optional, forwarding, scanning = (
+        self._candidates, optional, forwarding, differentiated = (
             [path for path in paths if path in near]
-            for paths in (self._candidates, optional, forwarding, scanning)
+            for paths in (self._candidates, optional, forwarding, differentiated)
         )
         self._find_wrappers(optional, forwarding)
         for path in self._candidates:
             if self._prefilter.may_hold(path):
                 self._take(path)
         self._take_importers()
-        for path in scanning:
-            self._take_scanning(path)
+        for path in dict.fromkeys((*differentiated, *self._differentiating(scanning))):
+            self._take_without_sites(path)
         self._note_passed()
         self._take_option_holders(optional)
 
@@ -208,8 +218,29 @@ class _Selection:
             self.project.errors.append(error)
         return self.project.modules.get(path)
 
-    def _take_scanning(self, path: Path) -> None:
-        """Add a file that applies no checkpoint, but differentiates a scan."""
+    def _differentiating(self, scanning: Iterable[Path]) -> Iterator[Path]:
+        """Yield the files that may differentiate what files with checkpoints or scans define.
+
+        The files between them are among them: a loss calls a model, which is in a third file.
+        """
+        goals, known = {*self.project.modules, *scanning}, dict[Path, bool]()
+        imports_any = self._prefilter.imports_any
+        waiting = [
+            path
+            for path in (self.files.mentioning(DIFFERENTIATING) if goals else ())
+            if may_differentiate(self._data(path)) and imports_any(path, goals, known)
+        ]
+        seen = set(waiting)
+        while waiting:
+            path = waiting.pop()
+            yield path
+            for file in self._prefilter.imported_files(path):
+                if file not in seen and (file in goals or imports_any(file, goals, known)):
+                    seen.add(file)
+                    waiting.append(file)
+
+    def _take_without_sites(self, path: Path) -> None:
+        """Add a file that applies no checkpoint, but differentiates."""
         if path not in self.project.modules and (module := self.project.module(path)) is not None:
             self.project.modules[path] = module
             self.project.without_sites.add(module)

@@ -31,6 +31,12 @@ SUPPRESSION = re.compile(rb"RMT\d|remat-migrate")
 # A differentiated scan: its call, and the name of a function that differentiates.
 SCAN = b"scan("
 _GRADIENTS = (b"grad", b"vjp", b"jacrev", b"jacobian", b"hessian", b"linearize", b"minimize")
+# The names of functions that differentiate.
+DIFFERENTIATING = frozenset(
+    prefix + word.decode()
+    for word in _GRADIENTS
+    for prefix in ("", "filter_", "value_and_", "filter_value_and_")
+)
 _BEFORE_GRADIENT = re.compile(rb"(?<!\w)(?:filter_)?(?:value_and_)?\Z")
 _AFTER_GRADIENT = re.compile(rb"(?:_from_state)?(?!\w)")
 
@@ -59,10 +65,13 @@ def places_of(word: bytes, data: bytes) -> Iterator[int]:
 
 def may_differentiate_scan(data: bytes) -> bool:
     """Return whether a file may differentiate a scan, whose body may want a checkpoint."""
-    if SCAN not in data or b"jax" not in data or not _differentiates(data):
-        return False
-    code = code_of(data)  # without comments
-    return SCAN in code and _differentiates(code)
+    return SCAN in data and may_differentiate(data) and SCAN in code_of(data)
+
+
+def may_differentiate(data: bytes) -> bool:
+    """Return whether a file may differentiate a function."""
+    # The second look is without comments.
+    return b"jax" in data and _differentiates(data) and _differentiates(code_of(data))
 
 
 def _differentiates(code: bytes) -> bool:

@@ -313,6 +313,18 @@ class FunctionTracker:
         for node in find_mentions(self.module).attributes.get(name, ()):
             yield from self._follow(node)
 
+    def _imported(self, name: str) -> Iterator[Occurrence]:
+        """Follow a function of this file in the project's other files."""
+        exported = self.evaluator.member(self.module, name)
+        for other in self.transforms.project.modules.values():
+            if other is self.module:
+                continue
+            mentions, inside = find_mentions(other), self._inside(other)
+            names = sorted({name, *mentions.renamed.get(name, ())})
+            for node in (node for one in names for node in mentions.reads(one)):
+                if not exported.isdisjoint(self.evaluator.values(other, node)):
+                    yield from inside._follow(node)
+
     def _named(self, name: str, statement: ast.AST, at: ast.AST) -> Iterator[Occurrence]:
         """Follow a function that a statement binds to a name."""
         scope = self.module.scope_at(statement)
@@ -322,6 +334,7 @@ class FunctionTracker:
             yield from self._attributes(name)
         elif scope.parent is None and not name.startswith("_"):
             yield Occurrence("exported", self.module, at)
+            yield from self._imported(name)
         reads = reads_of(self.module, name)
         if self.depth == _MOST_NAMES or reads is None:
             yield Occurrence("elsewhere", self.module, at)
