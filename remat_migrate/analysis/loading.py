@@ -390,7 +390,7 @@ class _Selection:
         if left and any(True for _ in self._spreading()):
             for path in left:
                 if _OPTION.search(self._data(path)):
-                    self._take_scanning(path)
+                    self._take_without_sites(path)
 
     def _searched(self, path: Path, search: WordSearch) -> tuple[bytes, Places]:
         try:
