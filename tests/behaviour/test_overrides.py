@@ -16,7 +16,9 @@ def check(folder, names: list[str]) -> None:
     for name in names:
         override_programs.write(folder, name)
     results = list(programs.try_programs(folder, names, TOOL, together=True))
-    wrong = [r for r in results if r.outcome != "equal"]
+    wrong = [r for r in results if r.outcome not in ("equal", "left")]
+    equal = [r for r in results if r.outcome == "equal"]
+    assert len(equal) > len(results) * 0.6
     assert not wrong, "\n".join(f"{r.outcome} {r.name}: {r.detail}\n{r.diff}" for r in wrong)
 
 
