@@ -41,9 +41,10 @@ def step(weights, x):
 class LastStage(Rule):
     """## What it does
     Checks for a checkpoint on the last stage of a differentiated function, whose result is
-    returned, alone or with metrics, or is only reduced to a loss. A loss function of the model's
+    returned, alone or with metrics, or is only reduced to a loss. A squared error of the model's
     outputs is such a stage. Ignores stages that may be large heads: a softmax, `logsumexp`, or
-    cross entropy of a product, and functions that broadcast their arguments against each other.
+    cross entropy of a product; and stages without a product that may keep several arrays as large
+    as the model's outputs, such as a cross entropy of logits.
 
     ## Why is this bad?
     The backward pass starts with the last stage. The residuals that the checkpoint drops are

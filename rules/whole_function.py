@@ -59,7 +59,7 @@ class WholeFunction(Rule):
 
     ## Why is this bad?
     The backward pass starts by recomputing the whole function with all its residuals. Peak memory
-    is the same as without the checkpoint, and the function is computed twice. `remat-migrate
+    is the same as without the checkpoint, and the function is computed once more. `remat-migrate
     measure` prints both.
 
     ## Fix
@@ -121,9 +121,9 @@ class WholeFunction(Rule):
             message = "a whole stack of layers in what `{}` differentiates"
             message += "; recomputing the stack keeps the residuals of all layers at once"
         elif derivative.returns_value:
-            message = f"{whole}; it saves no memory, and computes everything twice"
+            message = f"{whole}; it saves no memory, and computes everything once more"
         else:
-            message = f"{whole}; it saves no memory, and may compute everything twice"
+            message = f"{whole}; it saves no memory, and may compute everything once more"
         return self.finding(
             site.module.source,
             site.span,

@@ -24,7 +24,9 @@ from .workload import COMPILED_LOOPS, DEPTH, HEAVY, LINEAR, callees, makes_funct
 
 Kind = Literal["product", "softmax", "elementwise", "broadcast", "unknown"]
 
-_SOFTMAX = re.compile(r"softmax|logsumexp|cross_entropy|^exp$|_with_integer_labels")
+_SOFTMAX = re.compile(
+    r"soft(max|plus)|log(sumexp|addexp|_sigmoid)|cross_entropy|^exp$|_integer_labels"
+)
 _BROADCAST = frozenset(
     {"broadcast_to", "broadcast_arrays", "broadcast_in_dim", "expand_dims", "meshgrid", "outer",
      "repeat", "tile", "kron"}

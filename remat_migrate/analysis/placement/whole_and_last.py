@@ -122,9 +122,16 @@ def _operations_of(project: Project, applied: Applied) -> list[Operation]:
 
 
 def may_be_head(project: Project, found: Checkpointed) -> bool:
-    """Return whether a stage may compute something larger than its inputs, such as logits."""
+    """Return whether a stage may drop what is large beside all else, such as logits.
+
+    Without a product its input may be logits: then only a loss that keeps one array, which its
+    gradient replaces, needs no checkpoint.
+    """
     operations = _operations_of(project, found.applied)
-    return not operations or is_head(operations)
+    kinds = {operation.kind for operation in operations}
+    if "product" not in kinds:
+        return kinds != {"elementwise"} or weight(operations) > 1
+    return is_head(operations)
 
 
 def _certainty(

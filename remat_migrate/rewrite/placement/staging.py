@@ -2,7 +2,7 @@
 
 A stage is a call of a project function with expensive operations such as matrix products, the body
 of a loop, or a Flax submodule. A function that contains a loop of stages is split; any other is one
-stage.
+stage. A function that is a single product is none: a checkpoint of it drops nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.placement.nested_checkpoints import only_checkpoint
+from ...analysis.placement.operations import Operations
 from ...analysis.values.callees import layers, targets_of, underlying
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
 from ..arguments.traced_arguments import LAYERS
@@ -123,6 +124,8 @@ class _Search:
         ):
             return None
         done = any(_is_done(project, v) for v in values)
+        if not done and all(_is_one_product(project, c) for c in callees):
+            return None
         flax = _flax_class(project, values)
         return Stage(module, function, call, None, looped, flax, done, tuple(callees))
 
@@ -153,6 +156,12 @@ class _Search:
                     if self._runs_heavy(value):
                         return True
         return False
+
+
+def _is_one_product(project: Project, function: Function) -> bool:
+    """Return whether a checkpoint of a function drops nothing: it keeps only its arguments."""
+    operations = project.once(Operations).of(function)
+    return [o.kind for o in operations if o.kind != "broadcast"] == ["product"]
 
 
 def _computes(project: Project, function: Function) -> bool:
