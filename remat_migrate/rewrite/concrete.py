@@ -229,11 +229,12 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
     if statics.indices is None:
         raise Refused("a parameter that must be concrete is keyword-only")
     if statics.changing is not None:
+        module, node = statics.changing
         raise Refused(
-            f"`{statics.changing.id}` may change between calls, which JAX would not notice: it"
+            f"`{module.segment(node)}` may change between calls, which JAX would not notice: it"
             " traces the function once",
-            statics.target.function.module if statics.target else site.module,
-            statics.changing,
+            module,
+            node,
         )
     for item in (r for one in statics.each for r in one.required):
         if not item.certain:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -23,7 +23,7 @@ from ..project import Project
 from ..sites.uses import Call, Uses
 from ..values.bind import Arguments, default_of, positional_parameters
 from ..values.callees import Target, is_frozen
-from ..values.classes import is_decorated
+from ..values.classes import class_chain, is_decorated
 from ..values.containers import items
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
@@ -302,11 +302,31 @@ class Argument:
             return self.annotated_kind == "python"
         return all(is_python_value(self.project, *located) for located in passed)
 
+    @property
+    def _is_of_equal_types(self) -> bool:
+        """Whether values of different types that may be equal are passed, or left as the default.
+
+        If the function tests the type, one whose type is not known may be equal to another, too.
+        """
+        origins = list(self.origins)
+        if self.default is not None:
+            origins.append((self.module, self.default))
+        types = [_types(self.project, *located) for located in origins]
+        known = set().union(*types)
+        if len(known & {bool, int, float}) > 1 or (
+            any(isinstance(t, ast.ClassDef) for t in known) and known & {int, str}
+        ):
+            return True
+        return (
+            self.annotated_kind != "python"
+            and not all(types)
+            and any(_tests_type(self.module, use) for use, _ in self.uses)
+        )
+
     def _is_passed_immutable(self) -> bool:
-        passed = self.passed
-        if len(_number_types(expr for _, expr in passed)) > 1:
+        if self._is_of_equal_types:
             return False
-        for module, expr in passed:
+        for module, expr in self.passed:
             if isinstance(expr, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
                 return False
             if kinds_of(self.project).of(module, expr) == "array":
@@ -384,12 +404,37 @@ def _is_container_use(module: Module, use: ast.Name) -> bool:
     return False
 
 
-def _number_types(passed: Iterable[ast.expr]) -> set[type]:
-    return {
-        type(expr.value)
-        for expr in passed
-        if isinstance(expr, ast.Constant) and isinstance(expr.value, bool | int | float)
-    }
+def _types(project: Project, module: Module, node: ast.expr) -> set[object]:
+    """Return the types of the literals that an expression may be, and the enums of its members."""
+    if isinstance(node, ast.UnaryOp):
+        return {bool} if isinstance(node.op, ast.Not) else _types(project, module, node.operand)
+    if isinstance(node, ast.Compare):
+        return {bool}
+    if isinstance(node, ast.Attribute):
+        classes = [v for v in project.values(module, node.value) if isinstance(v, Class)]
+        enums: set[object] = {
+            cls.node
+            for cls in classes
+            for owner in class_chain(project.evaluator, cls)
+            if isinstance(owner, External) and owner.name.startswith("enum.")
+        }
+        if enums:
+            return enums
+    values = project.values(module, node)
+    return {type(v.value) if isinstance(v, Constant) else type(v) for v in values}
+
+
+def _tests_type(module: Module, use: ast.Name) -> bool:
+    """Return whether a use of a name tests its type for one whose values equal those of others."""
+    match module.parent(use):
+        case ast.Call(func=ast.Name(id="isinstance"), args=[tested, types]) if tested is use:
+            names = {n.id for n in ast.walk(types) if isinstance(n, ast.Name)}
+            return bool(names & {"bool", "int", "float", "str"})
+        case ast.Call(func=ast.Name(id="type"), args=[tested]):
+            return tested is use
+        case ast.match_case() | ast.Match():
+            return True
+    return False
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Names and attributes that a function reads and that change between its calls.
+"""What a function reads from outside and what changes between its calls.
 
 JAX traces a checkpointed function once for equal static arguments and shapes, and remembers the
 result: what the function reads from outside is read at the first call only. It traces
@@ -9,69 +9,434 @@ function that is created anew for each call at each call.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ..names.module import Module
-from ..names.scopes import FunctionNode
+from ..names.mentions import find_mentions
+from ..names.module import Module, Place
+from ..names.scopes import FunctionNode, Scope
 from ..project import Project
 from ..sites.subclasses import overrides_of
-from ..values.bind import positional_parameters
-from ..values.callees import Target, is_pytree, underlying
+from ..values.bind import bind_call, first_parameter
+from ..values.callees import Target, is_pytree, receiver_of, targets_of, underlying
 from ..values.classes import class_chain
-from ..values.values import Class, Function, Instance, ModuleValue
+from ..values.values import (
+    Class,
+    Container,
+    External,
+    Function,
+    Instance,
+    ModuleValue,
+    Result,
+    Value,
+)
 
+# A variable: its module, the scope that binds it, and its name.
+_Variable = tuple[Module, Scope, str]
+# A function that is called, and the class of its `self` if that exists before the call.
+_Reached = tuple[Function, Class | None]
+
+_MODULE = External("flax.linen.Module")
 _INITIALISERS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
+_DEFINITIONS = ("def", "class", "import")
+_MUTATORS = frozenset(
+    {
+        "append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear",
+        "sort", "reverse", "update", "setdefault", "add", "discard",
+    }
+)  # fmt: skip
+_MUTATING_FUNCTIONS = frozenset({"setattr", "delattr", "next"})
 
 
-def changing_name(project: Project, module: Module, function: FunctionNode) -> ast.Name | None:
-    """Return a name that a function reads from outside and that may change between calls.
+def changing_state(project: Project, target: Target) -> Place | None:
+    """Return a name in what a function runs that denotes state that changes between its calls.
 
-    For `settings.training`, this is `settings`, if something assigns to that name of the module.
+    The function, or one of the project's functions that it calls, reads or changes it, and
+    something other than code that runs once at import, or an initialiser, changes it.
     """
-    inside = {function, *(n for n in ast.walk(function) if isinstance(n, FunctionNode))}
-    root = module.scope_of(module.tree)
-    for node in ast.walk(function):
-        if isinstance(node, ast.Nonlocal):
-            for name in ast.walk(function):
-                if isinstance(name, ast.Name) and name.id in node.names:
-                    return name
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            if isinstance(node.value, ast.Name) and _is_module_name_assigned(project, module, node):
-                return node.value
-        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
-            continue
-        bindings = module.reaching(node)
-        if not bindings or any(b.scope.node in inside for b in bindings):
-            continue
-        if all(b.kind in ("def", "class", "import") for b in bindings):
-            continue
-        scopes = (root, *(b.scope for b in bindings))
-        if any(module.is_written_elsewhere(scope, node.id) for scope in scopes):
-            return node
-        if any(
-            b.scope.parent is not None and getattr(b.node, "lineno", 0) > function.lineno
+    owner = target.owner if target.skip else None
+    return _search(project, target.function, owner).found()
+
+
+def _search(project: Project, function: Function, owner: Class | None) -> _Search:
+    known = project.once(_known_searches)
+    if (function, owner) not in known:
+        known[function, owner] = _Search(project, function, owner)
+    return known[function, owner]
+
+
+def _known_searches(_: Project) -> dict[_Reached, _Search]:
+    return {}
+
+
+class _Search:
+    """Looks for the outside state that one function reads or changes."""
+
+    def __init__(self, project: Project, function: Function, owner: Class | None) -> None:
+        self.project = project
+        self.evaluator = project.evaluator
+        self.reached = self._follow((function, owner))
+        self.nodes = {
+            node
+            for reached, _ in self.reached
+            for node in ast.walk(reached.node)
+            if isinstance(node, FunctionNode)
+        }
+
+    def found(self) -> Place | None:
+        """Return a name that denotes such state."""
+        for function, owner in self.reached:
+            node = self._variable(function) or self._attribute(function, owner)
+            if node is not None:
+                return function.module, node
+        return None
+
+    # -- what runs
+
+    def _follow(self, start: _Reached) -> list[_Reached]:
+        """Return a function and the project's functions that it calls or passes on."""
+        reached = [start]
+        seen = {(start[0].node, start[1])}
+        for function, owner in reached:
+            for node in _body(function.node):
+                for inner, cls in self._run(function, owner, node):
+                    if inner.module.is_own and (inner.node, cls) not in seen:
+                        seen.add((inner.node, cls))
+                        reached.append((inner, cls))
+        return reached
+
+    def _run(self, function: Function, owner: Class | None, node: ast.AST) -> Iterator[_Reached]:
+        """Yield the functions that an expression of a function denotes or calls."""
+        module = function.module
+        if isinstance(node, ast.Call):
+            for value in self.project.values(module, node.func):
+                if isinstance(value, Instance):
+                    for target in targets_of(self.evaluator, value):
+                        outside = self._is_outside(function, owner, node.func)
+                        yield target.function, target.owner if outside else None
+                elif isinstance(value, Class):
+                    for method in self.evaluator.attribute(Instance(value), "__init__"):
+                        if isinstance(inner := underlying(method), Function):
+                            yield inner, None
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            values: Iterable[Value] = self.project.values(module, node)
+            if owner is not None and isinstance(node, ast.Attribute):
+                if _is_self(function.node, node.value):
+                    values = overrides_of(self.project).attribute(Instance(owner), node.attr).values
+            for value in values:
+                if isinstance(inner := underlying(value), Function):
+                    outside = self._is_outside(function, owner, node)
+                    yield inner, receiver_of(value) if outside else None
+
+    def _is_outside(self, function: Function, owner: Class | None, node: ast.expr) -> bool:
+        """Return whether an object, or the one whose attribute it is, exists before the call."""
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return False
+        if owner is not None and _is_self(function.node, node):
+            return True
+        bindings = function.module.reaching(node)
+        return bool(bindings) and not any(
+            function.node in (b.scope.node, *function.module.ancestors(b.scope.node))
             for b in bindings
-        ):
-            return node
-    return None
+        )
 
+    # -- variables
 
-def _is_module_name_assigned(project: Project, module: Module, node: ast.Attribute) -> bool:
-    """Return whether a function or another module assigns to the module-level name of `node`."""
-    for value in project.values(module, node.value):
-        if not isinstance(value, ModuleValue):
-            continue
-        owner = value.module
-        if owner.is_written_elsewhere(owner.scope_of(owner.tree), node.attr):
+    def _variable(self, function: Function) -> ast.Name | None:
+        """Return a name of a function that denotes an outside variable whose value changes."""
+        module = function.module
+        names = [node for node in _body(function.node) if isinstance(node, ast.Name)]
+        declared = {
+            name
+            for node in _body(function.node)
+            if isinstance(node, ast.Nonlocal | ast.Global)
+            for name in node.names
+        }
+        for name in names:
+            bindings = module.reaching(name)
+            inside = [b.scope.node in self.nodes for b in bindings]
+            if name.id in declared and not all(inside):
+                return name
+            if not bindings or any(inside) or not isinstance(name.ctx, ast.Load):
+                continue
+            if any(self._is_rebound(v) for v in _bound_here(module, name)) or any(
+                b.scope.parent is not None and getattr(b.node, "lineno", 0) > function.node.lineno
+                for b in bindings
+                if b.kind not in _DEFINITIONS
+            ):
+                return name
+            above = module.parent(name)
+            attributes = [above] if isinstance(above, ast.Attribute) else []
+            for variable in (v for a in attributes for v in self._exported_as(module, a)):
+                if self._is_rebound(variable):
+                    return name
+            for node in (name, *attributes):
+                if any(self._changes(v, module, node, function) for v in self._of(module, node)):
+                    return name
+        return None
+
+    def _is_rebound(self, variable: _Variable) -> bool:
+        """Return whether a function or another module assigns to a variable."""
+        owner, scope, name = variable
+        if owner.is_written_elsewhere(scope, name):
             return True
+        return scope.parent is None and any(
+            isinstance(node.ctx, ast.Store)
+            and ModuleValue(owner) in self.project.values(module, node.value)
+            and self._runs_later(module, node)
+            for module, node in _attributes_written(self.project, name)
+        )
+
+    def _of(self, module: Module, node: ast.expr) -> set[_Variable]:
+        """Return the project's variables that a name, or an attribute of a module, denotes."""
+        found: set[_Variable] = set()
+        pending: list[_Variable] = []
+        if isinstance(node, ast.Name):
+            for binding in module.reaching(node):
+                is_global = node.id in binding.scope.global_names
+                scope = module.scope_of(module.tree) if is_global else binding.scope
+                pending.append((module, scope, node.id))
+        elif isinstance(node, ast.Attribute):
+            pending += self._exported_as(module, node)
+        while pending:
+            variable = owner, scope, name = pending.pop()
+            if variable in found or not owner.is_own:
+                continue
+            found.add(variable)
+            for binding in owner.visible(name, scope):
+                statement = binding.statement
+                if isinstance(statement, ast.ImportFrom) and isinstance(binding.node, ast.alias):
+                    for base in self.evaluator.import_base(statement, owner):
+                        if isinstance(base, ModuleValue):
+                            root = base.module.scope_of(base.module.tree)
+                            pending.append((base.module, root, binding.node.name))
+        return found
+
+    def _exported_as(self, module: Module, node: ast.Attribute) -> Iterator[_Variable]:
+        """Yield the variable that an attribute of a module of the project is."""
+        for value in self.project.values(module, node.value):
+            if isinstance(value, ModuleValue):
+                yield value.module, value.module.scope_of(value.module.tree), node.attr
+
+    # -- objects
+
+    def _changes(
+        self, variable: _Variable, module: Module, read: ast.expr, function: Function
+    ) -> bool:
+        """Return whether the object that a variable holds, as it is read somewhere, changes."""
+        owner, scope, name = variable
+        above = module.parent(read)
+        attr = above.attr if isinstance(above, ast.Attribute) else None
+        bindings = owner.visible(name, scope)
+        if all(b.kind in _DEFINITIONS for b in bindings):
+            if attr is None:
+                return False
+        elif above is not None and getattr(module.parent(above), "func", None) is above:
+            attr = None  # a method may read any attribute
+        for user, use in self._uses(variable):
+            around = user.enclosing_function(use)
+            if around in self.nodes:
+                later = True
+            elif scope.parent is None:
+                later = self._runs_later(user, use)
+            else:
+                later = around is not scope.node or use.lineno > function.node.lineno
+            if later and self._is_changed_by(user, use, attr, set()):
+                return True
+        return False
+
+    def _uses(self, variable: _Variable) -> Iterator[Place]:
+        """Yield the uses of a variable in the project."""
+        owner, scope, name = variable
+        modules = self.project.mentioning([name]) if scope.parent is None else [owner]
+        for module in modules:
+            mentions = find_mentions(module)
+            for alias in (name, *mentions.renamed.get(name, ())):
+                for node in mentions.reads(alias):
+                    if variable in self._of(module, node):
+                        yield module, node
+
+    def _is_changed_by(
+        self, module: Module, node: ast.expr, attr: str | None, seen: set[ast.AST]
+    ) -> bool:
+        """Return whether a use of an object changes it; if given, only that attribute of it."""
+        if node in seen:
+            return False
+        seen.add(node)
+        above = module.argument_holder(node)
+        match above:
+            case ast.Attribute(attr=name, ctx=ctx):
+                if not isinstance(ctx, ast.Load):
+                    return attr in (None, name)
+                call = module.parent(above)
+                if isinstance(call, ast.Call) and call.func is above:
+                    if name in _MUTATORS and self._may_be_container(module, node):
+                        return True
+                    values = self.project.values(module, above)
+                    methods = [underlying(v) for v in values if receiver_of(v) is not None]
+                    return any(self._changes_first(m, attr, seen) for m in methods)
+                return attr in (None, name) and self._is_changed_by(module, above, None, seen)
+            case ast.Subscript(value=base, ctx=ctx) if base is node and attr is None:
+                return not isinstance(ctx, ast.Load) or self._is_changed_by(
+                    module, above, None, seen
+                )
+            case ast.Call(func=func) if func is node:
+                values = self.project.values(module, func)
+                return any(
+                    self._changes_first(target.function, attr, seen)
+                    for value in values
+                    if isinstance(value, Instance)
+                    for target in targets_of(self.evaluator, value)
+                )
+            case ast.Call():
+                return self._is_changed_by_call(module, above, node, attr, seen)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
+                return any(
+                    any(b.node is above for b in module.reaching(use))
+                    and self._is_changed_by(module, use, attr, seen)
+                    for use in find_mentions(module).names.get(name, ())
+                )
+        return False
+
+    def _is_changed_by_call(
+        self,
+        module: Module,
+        call: ast.Call,
+        node: ast.expr,
+        attr: str | None,
+        seen: set[ast.AST],
+    ) -> bool:
+        """Return whether a call changes an object that is passed to it."""
+        if isinstance(call.func, ast.Name) and not module.reaching(call.func):
+            return call.func.id in _MUTATING_FUNCTIONS and call.args[:1] == [node]
+        for value in self.project.values(module, call.func):
+            for target in targets_of(self.evaluator, value):
+                function = target.function
+                bound = bind_call(function.node, call.args, call.keywords, target.skip)
+                if any(
+                    expr is node and self._changes_parameter(function, name, attr, seen)
+                    for name, expr in bound.by_name.items()
+                ):
+                    return True
+        return False
+
+    def _changes_first(self, function: Value | None, attr: str | None, seen: set[ast.AST]) -> bool:
+        """Return whether a method changes its object."""
+        if not isinstance(function, Function):
+            return False
+        first = first_parameter(function.node)
+        if first is None or getattr(function.node, "name", "") in _INITIALISERS:
+            return False
+        return self._changes_parameter(function, first.arg, attr, seen)
+
+    def _changes_parameter(
+        self, function: Function, name: str, attr: str | None, seen: set[ast.AST]
+    ) -> bool:
+        """Return whether a function changes what is passed for a parameter."""
+        module = function.module
+        return any(
+            any(b.kind == "parameter" and b.scope.node is function.node for b in bindings)
+            and self._is_changed_by(module, use, attr, seen)
+            for use in find_mentions(module).names.get(name, ())
+            if (bindings := module.reaching(use))
+        )
+
+    def _may_be_container(self, module: Module, node: ast.expr) -> bool:
+        """Return whether an object may be a list, a dictionary, or the like."""
+        return all(
+            isinstance(value, Container)
+            or (isinstance(value, Result) and value.name.startswith(("builtins.", "collections.")))
+            for value in self.project.values(module, node)
+        )
+
+    # -- code that runs once
+
+    def _runs_later(self, module: Module, node: ast.AST) -> bool:
+        """Return whether code may run at other times than once when modules are imported."""
+        functions = [a for a in module.ancestors(node) if isinstance(a, FunctionNode)]
+        if module.enclosing_function(node) is None:
+            return False
+        return functions[-1] in self.nodes or not self._runs_at_import(module, functions[-1], set())
+
+    def _runs_at_import(self, module: Module, function: FunctionNode, seen: set[ast.AST]) -> bool:
+        """Return whether only module-level code, and what it calls, uses a function."""
+        name = getattr(function, "name", "")
+        if not name or function in seen:
+            return False
+        seen.add(function)
+        if self.reached[0][0].node in _search(self.project, Function(module, function), None).nodes:
+            return False  # a program, which calls the checkpointed function
+        uses = [
+            (user, use)
+            for user in self.project.mentioning([name])
+            for use in find_mentions(user).reads(name)
+        ]
+        for user, use in uses:
+            around = [a for a in user.ancestors(use) if isinstance(a, FunctionNode)]
+            if user.enclosing_function(use) is not None:
+                if not self._runs_at_import(user, around[-1], seen):
+                    return False
+        return bool(uses)
+
+    # -- attributes of `self`
+
+    def _attribute(self, function: Function, owner: Class | None) -> ast.Name | None:
+        """Return `self` if a method uses an attribute of its object that is assigned later."""
+        if owner is None or is_pytree(self.evaluator, owner):
+            return None
+        if _MODULE in class_chain(self.evaluator, owner):
+            return None  # Flax rejects assignments outside of `setup`
+        for node in _body(function.node):
+            if not isinstance(node, ast.Attribute) or not _is_self(function.node, node.value):
+                continue
+            found = overrides_of(self.project).attribute(Instance(owner), node.attr).values
+            if any(isinstance(underlying(value), Function) for value in found):
+                continue
+            if self._is_attribute_assigned(owner, node.attr):
+                assert isinstance(node.value, ast.Name)
+                return node.value
+        return None
+
+    def _is_attribute_assigned(self, cls: Class, attr: str) -> bool:
+        """Return whether an attribute of an existing object, maybe of the class, is assigned."""
+        home = cls.module.source.path
         if any(
-            value in project.values(other, target.value)
-            for other, target in _attributes_written(project, node.attr)
-            if isinstance(target.ctx, ast.Store)
+            getattr(module.enclosing_function(node), "name", "") not in _INITIALISERS
+            and _may_be_instance(self.project, module, node.value, cls)
+            and _may_get_instances(self.project, module.source.path, home)
+            for module, node in _attributes_written(self.project, attr)
         ):
             return True
-    return False
+        return any(
+            getattr(module.enclosing_function(node), "name", "") not in _INITIALISERS
+            and self.project.values(module, node.value)
+            and _may_be_instance(self.project, module, node.value, cls)
+            and self._is_changed_by(module, node, None, set())
+            for module in self.project.mentioning([attr])
+            for node in find_mentions(module).attributes.get(attr, ())
+        )
+
+
+def _body(function: FunctionNode) -> Iterator[ast.AST]:
+    """Yield the nodes of a function that run when it is called."""
+    for part in [function.body] if isinstance(function, ast.Lambda) else function.body:
+        yield from ast.walk(part)
+
+
+def _is_self(function: FunctionNode, node: ast.expr) -> bool:
+    """Return whether an expression is the name of a method's first parameter."""
+    first = first_parameter(function)
+    return isinstance(node, ast.Name) and first is not None and node.id == first.arg
+
+
+def _bound_here(module: Module, name: ast.Name) -> Iterator[_Variable]:
+    """Yield the variables of a module that a name denotes and that may be assigned."""
+    bindings = module.reaching(name)
+    if any(b.kind not in _DEFINITIONS for b in bindings):
+        for scope in {module.scope_of(module.tree), *(b.scope for b in bindings)}:
+            yield module, scope, name.id
 
 
 def _attributes_written(project: Project, name: str) -> Iterator[tuple[Module, ast.Attribute]]:
@@ -81,59 +446,6 @@ def _attributes_written(project: Project, name: str) -> Iterator[tuple[Module, a
             if isinstance(node, ast.Attribute) and node.attr == name:
                 if not isinstance(node.ctx, ast.Load):
                     yield module, node
-
-
-def changing_self(project: Project, target: Target) -> ast.Name | None:
-    """Return `self` of a bound method if it reads an attribute that is assigned later."""
-    cls = target.owner
-    if cls is None or target.skip == 0 or is_pytree(project.evaluator, cls):
-        return None
-    parameters = positional_parameters(target.function.node)
-    if not parameters:
-        return None
-    names = [
-        n
-        for n in ast.walk(target.function.node)
-        if isinstance(n, ast.Name) and n.id == parameters[0].arg
-    ]
-    read = set(_attributes_read(project, target.function, cls, set()))
-    if names and any(_is_attribute_assigned(project, cls, name) for name in sorted(read)):
-        return names[0]
-    return None
-
-
-def _attributes_read(
-    project: Project, method: Function, cls: Class, seen: set[ast.AST]
-) -> Iterator[str]:
-    """Yield the attributes of its object that a method reads, directly or by calling others."""
-    parameters = positional_parameters(method.node)
-    if not parameters or method.node in seen:
-        return
-    seen.add(method.node)
-    for node in ast.walk(method.node):
-        match node:
-            case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Load()):
-                if name != parameters[0].arg:
-                    continue
-                methods = [
-                    function
-                    for value in overrides_of(project).attribute(Instance(cls), attr).values
-                    if isinstance(function := underlying(value), Function)
-                ]
-                for function in methods:
-                    yield from _attributes_read(project, function, cls, seen)
-                if not methods:
-                    yield attr
-
-
-def _is_attribute_assigned(project: Project, cls: Class, attr: str) -> bool:
-    """Return whether an attribute of an existing object, maybe of the class, is assigned."""
-    return any(
-        getattr(module.enclosing_function(node), "name", "") not in _INITIALISERS
-        and _may_be_instance(project, module, node.value, cls)
-        and _may_get_instances(project, module.source.path, cls.module.source.path)
-        for module, node in _attributes_written(project, attr)
-    )
 
 
 def _may_be_instance(project: Project, module: Module, node: ast.expr, cls: Class) -> bool:

@@ -19,7 +19,7 @@ from ..values.values import External
 from .argument_kinds import kinds_of
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
-from .mutated_state import changing_name, changing_self
+from .mutated_state import changing_state
 from .needed_results import needed_results
 from .opaque_targets import opaque_needs, opaque_use_obstacle
 from .positions import bind_use, position_of, static_indices
@@ -86,7 +86,6 @@ class _Decision:
         own_self = _static_self(self.project, self.site, self.target)
         if own_self is not None and self.obstacle is None:
             self.required.insert(0, own_self)
-        function = self.target.function
         return Statics(
             self.target,
             tuple(self.required),
@@ -95,8 +94,7 @@ class _Decision:
             self.calls,
             self.obstacle,
             results,
-            changing_name(self.project, function.module, function.node)
-            or changing_self(self.project, self.target),
+            changing_state(self.project, self.target),
         )
 
     def _untraceable(self, parameter: ast.arg) -> bool:

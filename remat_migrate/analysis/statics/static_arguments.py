@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..names.module import Place
 from ..names.scopes import FunctionNode
 from ..needs.dependence import Key
 from ..project import Project
@@ -232,7 +233,7 @@ def _first_obstacle(found: list[Statics]) -> Statics:
     return next((statics for statics in found if statics.obstacle is not None), found[0])
 
 
-def _first_changing(found: Iterable[Statics]) -> ast.Name | None:
+def _first_changing(found: Iterable[Statics]) -> Place | None:
     return next((statics.changing for statics in found if statics.changing is not None), None)
 
 

@@ -9,7 +9,7 @@ from ..sites.call_search import uses_of
 from ..sites.site import Option, Site
 from ..values.callees import Target
 from .arguments import Argument
-from .mutated_state import changing_name
+from .mutated_state import changing_state
 from .positions import bind_use, position_of, static_indices
 from .static_options import known_target
 from .statics import Obstacle, Required, Statics
@@ -42,7 +42,6 @@ def named_statics(project: Project, site: Site) -> Statics:
             by_value = Argument(project, target, by_name[name], bound).is_immutable
             position = position_of(target, name)
             required.append(Required(name, None, position, (), by_value))
-    function = target.function
     return Statics(
         target,
         tuple(required),
@@ -50,7 +49,7 @@ def named_statics(project: Project, site: Site) -> Statics:
         uses,
         bound,
         None,
-        changing=changing_name(project, function.module, function.node),
+        changing=changing_state(project, target),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from ..names.module import Module
+from ..names.module import Module, Place
 from ..needs.need import Need
 from ..sites.uses import Call, Escape, Uses
 from ..values.bind import Arguments
@@ -71,7 +71,8 @@ class Statics:
         bound: each call's arguments by parameter.
         obstacle: why they cannot be made static.
         results: the results of JAX that must be concrete and that nothing traced goes into.
-        changing: a name that the function reads from outside and that may change between calls.
+        changing: a name of outside state that the function, or one that it calls, uses and that may
+            change between calls.
         others: the same for the other functions that may be wrapped, with the same indices.
         open_ended: whether the functions that may be wrapped have different signatures, or are not
             all known, so that a fix must not depend on a signature.
@@ -84,7 +85,7 @@ class Statics:
     bound: tuple[tuple[Call, Arguments], ...] = ()
     obstacle: Obstacle | None = None
     results: tuple[Need, ...] = ()
-    changing: ast.Name | None = None
+    changing: Place | None = None
     others: tuple[Statics, ...] = ()
     open_ended: bool = False
 

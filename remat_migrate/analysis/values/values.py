@@ -149,9 +149,14 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal: number, string, bool, or None."""
+    """A literal: number, string, bool, or None. `1`, `1.0`, and `True` are different literals."""
 
     value: object
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
 
 
 @dataclass(frozen=True, slots=True)
