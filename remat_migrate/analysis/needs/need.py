@@ -18,6 +18,7 @@ ASSERTION = "an assertion on it"
 AND_OR = "`and`/`or` on it"
 NOT = "`not` on it"
 MATCH = "a match on it"
+IDENTITY = "an identity test"
 CONDITIONS = frozenset({BRANCH, LOOP, ASSERTION})
 # Reasons that need the truth of a value, which for a container is known, whatever its items are.
 TRUTH = frozenset({*CONDITIONS, AND_OR, NOT})
@@ -40,7 +41,8 @@ class Need:
         certain: False if the value only reaches a place that may need it.
         opaque: whether that is code that cannot be seen.
         called: whether the value, or a method of it that arrays do not have, is called.
-        type_test: whether the code tests the type of the value, which differs for a tracer.
+        type_test: whether the code tests the type of the value, or whether it is the same object as
+            another, which differs for a tracer.
         operands: further parameters; there is no need unless they are Python values.
         traced: the operations in between; see Dependence.
         is_result: whether the value is certainly a result of JAX, which a checkpoint traces

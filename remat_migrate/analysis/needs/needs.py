@@ -39,6 +39,7 @@ from .need import (
     AND_OR,
     ASSERTION,
     BRANCH,
+    IDENTITY,
     LOOP,
     MATCH,
     NOT,
@@ -203,7 +204,8 @@ class _Analysis(LibraryCalls):
         for operator, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(operator, ast.Is | ast.IsNot):
                 if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
-                    yield from self._needs_of((left, right), "an identity test", certain=False)
+                    for need in self._needs_of((left, right), IDENTITY, certain=False):
+                        yield replace(need, type_test=self._are_arguments(left, right))
             elif isinstance(operator, ast.In | ast.NotIn):
                 # A string is never in an array; a result of JAX is compared with the items.
                 items = right.elts if isinstance(right, ast.Tuple | ast.List | ast.Set) else ()
@@ -218,6 +220,11 @@ class _Analysis(LibraryCalls):
                     found = self.operator(node, self.dependences(operand))
                     yield from self._need(operand, "a chained comparison", found=found)
             left = right
+
+    def _are_arguments(self, left: ast.expr, right: ast.expr) -> bool:
+        """Return whether two expressions are different arguments, or parts of them."""
+        names = [{d.parameter for d in self.dependences(node)} for node in (left, right)]
+        return is_part(self, left) and is_part(self, right) and names[0] != names[1]
 
     def _attribute_tests(self, node: ast.Try) -> Iterator[Need]:
         """Yield the needs of `try: x.shape`: a number has no shape, but the tracer for it has."""

@@ -196,7 +196,7 @@ class Argument:
 
         For example, a loop over numbers and arrays.
         """
-        passed = self.passed_but_none
+        passed = [(module, expr) for module, expr in self.origins if not is_none(expr)]
         return any(
             isinstance(v, Constant) for located in passed for v in self.project.values(*located)
         ) and not all(is_python_value(self.project, *located) for located in passed)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..names.scopes import parameters
 from ..needs.dependence import Key
-from ..needs.need import BRANCH, Need
+from ..needs.need import BRANCH, IDENTITY, Need
 from ..project import Project
 from ..sites.site import Site
 from ..sites.uses import Uses
@@ -128,7 +128,7 @@ class _Decision:
             needs = [n for n in found if not replace(argument, index=index).is_known(n)]
             part = replace(argument, index=index).narrowed(needs)
             certain = tuple(need for need in needs if need.certain)
-            if any(need.type_test for need in needs) and not _passes_type_tests(part):
+            if any(need.type_test and not _passes_type_test(part, need) for need in needs):
                 self.obstacle = self.obstacle or _type_test_obstacle(argument, needs)
                 continue
             is_option = part.is_option
@@ -209,11 +209,13 @@ def closed_parameters(site: Site, target: Target) -> set[str]:
     return {p.arg for p in positional[:skip]}
 
 
-def _passes_type_tests(argument: Argument) -> bool:
-    """Return whether `isinstance` gives the same answer for a tracer as for what is passed.
+def _passes_type_test(argument: Argument, need: Need) -> bool:
+    """Return whether a test gives the same answer for a tracer as for what is passed.
 
-    A tracer is an array of JAX, but none of NumPy.
+    A tracer is an array of JAX, but none of NumPy, and it is another object.
     """
+    if need.reason == IDENTITY:
+        return argument.is_option
     if argument.kind == "array" and not argument.is_mixed:
         calls = (
             (m, call.func)
@@ -314,12 +316,18 @@ def result_obstacle(need: Need) -> Obstacle:
 
 def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
     need = next(need for need in needs if need.type_test)
+    name = f"`{argument.name}`"
+    label, what = "tests its type", f"the type of {name}, which may be a Python number or an array"
+    if need.reason == IDENTITY:
+        label, what = "tests its identity", f"whether {name} is the same object as another argument"
+    elif need.reason == "`hash()`":
+        label, what = "tests whether it can be hashed", f"whether {name} can be hashed"
     return Obstacle(
-        f"the function tests the type of `{argument.name}`, which may be a Python number or an"
-        " array: test it before the call, or name it in `static_argnums` if it is never traced",
+        f"the function tests {what}: test it before the call, or name it in `static_argnums` if it"
+        " is never traced",
         need.module,
         need.node,
-        "tests its type",
+        label,
         argument.name,
         unseen=True,
     )
