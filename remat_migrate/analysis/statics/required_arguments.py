@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..names.scopes import parameters
 from ..needs.dependence import Key
-from ..needs.need import BRANCH, IDENTITY, Need
+from ..needs.need import BRANCH, IDENTITY, ORDER, Need
 from ..project import Project
 from ..sites.site import Site
 from ..sites.uses import Uses
@@ -26,6 +26,8 @@ from .positions import bind_use, position_of, static_indices
 from .project_needs import needs_with_overrides
 from .statics import Obstacle, Required, Statics
 from .untraceable import (
+    has_sorted_keys,
+    holds_objects,
     is_called_object,
     is_known_object,
     is_untraceable,
@@ -114,7 +116,10 @@ class _Decision:
         """Return whether JAX may reject an argument because it is an object that is called."""
         return (
             not argument.is_self
-            and position_of(self.target, argument.name) not in self.differentiated
+            and (
+                position_of(self.target, argument.name) not in self.differentiated
+                or holds_objects(argument)
+            )
             and self.site.definition.modules != "nnx"  # whose modules need not be pytrees
             and is_called_object(argument, self.all_needs, self.uses)
         )
@@ -126,6 +131,18 @@ class _Decision:
         own = self.needs_by_name.get(argument.name, {})
         for index, found in sorted(own.items(), key=lambda item: str(item[0])):
             needs = [n for n in found if not replace(argument, index=index).is_known(n)]
+            changes = (
+                [] if self.site.definition.modules == "nnx" else [n for n in needs if n.changed]
+            )
+            if has_sorted_keys(argument):
+                changes = [need for need in changes if need.reason != ORDER]
+            needs = [need for need in needs if not need.changed]
+            if changes and any(need.stored for need in changes):
+                self.obstacle = self.obstacle or _stored_obstacle(argument, changes)
+                continue
+            if changes:
+                self._require(replace(argument, index=index), False, tuple(changes))
+                continue
             part = replace(argument, index=index).narrowed(needs)
             certain = tuple(need for need in needs if need.certain)
             if any(need.type_test and not _passes_type_test(part, need) for need in needs):
@@ -139,6 +156,7 @@ class _Decision:
             ):
                 continue
             kind, shown = part.kind, part.first_array
+            shown = shown or _array_default(argument)
             if shown is not None and not argument.is_primary and is_concrete_inside(part, certain):
                 kind, shown = "python", None
             if is_object and kind == "unknown":
@@ -248,10 +266,6 @@ def _obstacle(
                 node,
                 f"differentiated with respect to `{name}` here",
             )
-    default = argument.default
-    if shown is None and default is not None:
-        if kinds_of(argument.project).of(argument.module, default) == "array":
-            shown = argument.module, default
     if shown is not None:
         problem = f"an array is passed for it, which may be traced: {instead}"
         if not argument.is_primary and is_untraced(argument.project, *shown):
@@ -263,7 +277,7 @@ def _obstacle(
             f"`{name}` must be concrete, but {problem}",
             *shown,
             "the default is an array"
-            if shown[1] is default
+            if shown[1] is argument.default
             else f"an array is passed for `{name}`",
         )
     if kind == "python":
@@ -290,6 +304,13 @@ def _obstacle(
     return None
 
 
+def _array_default(argument: Argument) -> Located | None:
+    default = argument.default
+    if default is None or kinds_of(argument.project).of(argument.module, default) != "array":
+        return None
+    return argument.module, default
+
+
 def _returned_obstacle(target: Target, returned: ast.expr) -> Obstacle:
     module = target.function.module
     return Obstacle(
@@ -311,6 +332,18 @@ def result_obstacle(need: Need) -> Obstacle:
         need.module,
         need.node,
         f"its value is needed: {need.reason}",
+    )
+
+
+def _stored_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
+    need = next(need for need in needs if need.stored)
+    return Obstacle(
+        f"the function puts what it computes into `{argument.name}`, of which a checkpointed"
+        " function gets a copy: return it instead",
+        need.module,
+        need.node,
+        "changed here",
+        argument.name,
     )
 
 
