@@ -33,7 +33,7 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
         if need.passed:
             raise Refused(
                 f"{_RESULT} is passed to a function that computes with it before it needs the"
-                f" value, and a checkpoint traces that: pass its `.item()`, computed in `with"
+                f" value, and a checkpoint traces that: compute what it needs before, in `with"
                 f" {_CONTEXT}():`",
                 need.module,
                 need.node,

@@ -17,7 +17,7 @@ from ..names.scopes import Binding, FunctionNode
 from ..values.callees import full_arguments, receiver_of, skipped, underlying
 from ..values.calls import returned_expressions
 from ..values.overrides import Overrides
-from ..values.values import Class, External, Function, Result, Value
+from ..values.values import Class, External, Function, ModuleValue, Result, Value
 from .dependence import (
     CONSTANTS,
     NONE,
@@ -182,7 +182,7 @@ class DependenceAnalysis(FunctionAnalysis):
         An array that exists before the function runs is concrete, unless it may be traced itself.
         """
         if binding.kind == "import":
-            return NONE
+            return concrete_array(NONE) if self._imports_array(binding) else NONE
         found = NONE
         if isinstance(binding.value, _COMPUTED) and binding.kind == "assign":
             found = self.dependences(binding.value)
@@ -193,6 +193,22 @@ class DependenceAnalysis(FunctionAnalysis):
             is_array = any(d.is_array for d in found)
             return concrete_array(_UNSEEN) if is_array else _UNSEEN
         return concrete_array(found) if found else NONE
+
+    def _imports_array(self, binding: Binding) -> bool:
+        """Return whether an import gives an array of JAX that another module holds."""
+        statement, alias = binding.statement, binding.node
+        if not isinstance(statement, ast.ImportFrom) or not isinstance(alias, ast.alias):
+            return False
+        return any(
+            isinstance(value, Result) and computes_array(value.name)
+            for base in self.evaluator.import_base(statement, self.module)
+            if isinstance(base, ModuleValue)
+            for exported in base.module.exported(alias.name)
+            if exported.kind == "assign" and exported.value is not None and not exported.path
+            for part in ast.walk(exported.value)
+            if isinstance(part, ast.Call)
+            for value in self.evaluator.values(base.module, part)
+        )
 
     def of_parameter(self, binding: Binding, key: Key | None = None) -> Dependences:
         """Return what a parameter, or an item of it, depends on.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...libraries import library_arguments
+from ...libraries.library_arguments import is_array_attribute
 from ...libraries.library_needs import LibraryFunction, always_concrete, needs_of
 from ..values.values import Container
 from .dependence import CONSTANTS, UNSEEN, Dependences
@@ -81,12 +82,11 @@ class LibraryCalls(DependenceAnalysis):
                 yield from self._needs_of(arguments, f"`{last}()`")
             elif last in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
                 yield from self._need(node.args[1], f"`{last}()`")
-                yield from self._need(node.args[0], f"`{last}()`", certain=False)
+                for need in self._need(node.args[0], f"`{last}()`", certain=False):
+                    yield replace(need, type_test=self._is_type_test(last, node))
             elif last in library_arguments.IDENTIFYING_BUILTINS:
-                tests = last == "isinstance" and len(arguments) > 1
-                is_type_test = tests and self._tests_for_number(arguments[1])
                 for need in self._needs_of(arguments, f"`{last}()`", certain=False):
-                    yield replace(need, type_test=is_type_test)
+                    yield replace(need, type_test=self._is_type_test(last, node))
         elif name in library_arguments.STATIC_RESULTS or name in library_arguments.IDENTITIES:
             return
         elif library_arguments.accepts_tracers(name):
@@ -141,6 +141,19 @@ class LibraryCalls(DependenceAnalysis):
                     yield from self._need(keyword.value, f"`{parameter}` of {last}")
             if position < len(node.args):
                 yield from self._need(node.args[position], f"`{parameter}` of {last}")
+
+    def _is_type_test(self, name: str, node: ast.Call) -> bool:
+        """Return whether a call of a builtin may tell a number or an array from a tracer."""
+        match name, node.args, self.module.parent(node):
+            case "hash", _, _:
+                return True  # a tracer has no hash
+            case "hasattr", [_, ast.Constant(value=str(attribute))], _:
+                return is_array_attribute(attribute)
+            case "isinstance", [_, types], _:
+                return self._tests_for_number(types)
+            case "type", [_], ast.Compare(left=left, comparators=others):
+                return any(self._tests_for_number(n) for n in (left, *others) if n is not node)
+        return False
 
     def _tests_for_number(self, types: ast.expr) -> bool:
         """Return whether types are those of numbers or arrays, not of containers or classes."""

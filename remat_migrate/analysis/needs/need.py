@@ -18,6 +18,8 @@ ASSERTION = "an assertion on it"
 AND_OR = "`and`/`or` on it"
 NOT = "`not` on it"
 MATCH = "a match on it"
+IDENTITY = "an identity test"
+ORDER = "its order"
 CONDITIONS = frozenset({BRANCH, LOOP, ASSERTION})
 # Reasons that need the truth of a value, which for a container is known, whatever its items are.
 TRUTH = frozenset({*CONDITIONS, AND_OR, NOT})
@@ -40,7 +42,11 @@ class Need:
         certain: False if the value only reaches a place that may need it.
         opaque: whether that is code that cannot be seen.
         called: whether the value, or a method of it that arrays do not have, is called.
-        type_test: whether the code tests the type of the value, which differs for a tracer.
+        type_test: whether the code tests the type of the value, or whether it is the same object as
+            another, which differs for a tracer.
+        changed: whether the code changes the object, of which a checkpointed function gets a copy,
+            or sees the order of a dictionary, which the copy does not keep.
+        stored: whether it puts something computed into the object.
         operands: further parameters; there is no need unless they are Python values.
         traced: the operations in between; see Dependence.
         is_result: whether the value is certainly a result of JAX, which a checkpoint traces
@@ -57,6 +63,8 @@ class Need:
     opaque: bool = False
     called: bool = False
     type_test: bool = False
+    changed: bool = False
+    stored: bool = False
     operands: frozenset[str] = frozenset()
     traced: frozenset[tuple[Module, ast.expr]] = frozenset()
     is_result: bool = False
@@ -142,7 +150,7 @@ def passed_on(needs: Iterable[Need]) -> Iterator[Need]:
         kind = (
             *(need.parameter, need.index, reason, need.certain, need.opaque, need.called),
             *(need.type_test, need.operands, bool(need.traced), need.is_result),
-            need.passed,
+            *(need.passed, need.changed, need.stored),
         )
         alike[kind] += 1
         if alike[kind] <= _MOST_ALIKE:

@@ -39,16 +39,18 @@ from .need import (
     AND_OR,
     ASSERTION,
     BRANCH,
+    IDENTITY,
     LOOP,
     MATCH,
     NOT,
+    ORDER,
     Learned,
     Need,
     learned_needs,
     merged_needs,
     passed_on,
 )
-from .object_uses import called_object, is_part
+from .object_uses import called_object, changes_in_place, is_part
 from .static_layers import static_passed
 
 # Methods of containers that hash their first argument, or use it as an index.
@@ -57,6 +59,10 @@ _OF_KEY = frozenset(
 )
 # Methods that search for an equal item; the same object is equal without a comparison.
 _OF_EQUAL = frozenset({"index", "count", "remove"})
+# Builtins whose result does not depend on the order of their argument.
+_UNORDERED = frozenset(
+    {"sorted", "set", "frozenset", "len", "sum", "max", "min", "any", "all", "dict"}
+)
 _ARITHMETIC = "arithmetic on Python numbers"
 
 # A function and, for a method, the class of the object that it is called on.
@@ -148,6 +154,8 @@ class _Analysis(LibraryCalls):
         return NONE if self.contents.is_container(node) else self.dependences(node)
 
     def _needs_at(self, node: ast.AST) -> Iterator[Need]:
+        yield from self._change_needs(node)
+        yield from self._order_needs(node)
         match node:
             case ast.If() | ast.IfExp():
                 yield from self._truth_need(node.test, BRANCH)
@@ -198,12 +206,53 @@ class _Analysis(LibraryCalls):
             case ast.Call():
                 yield from self._call_needs(node)
 
+    def _change_needs(self, node: ast.AST) -> Iterator[Need]:
+        """Yield the needs of arguments that the code changes in place."""
+        for held, put in changes_in_place(node):
+            if is_part(self, held):
+                for need in self._need(held, "it is changed in place", certain=False):
+                    if not need.traced:
+                        yield replace(need, changed=True, stored=any(map(self.dependences, put)))
+
+    def _order_needs(self, node: ast.AST) -> Iterator[Need]:
+        """Yield the need of an argument that is a dictionary whose order the code sees."""
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=held, attr="keys" | "values" | "items"), args=[]
+            ):
+                seen: ast.expr = node
+            case ast.For(iter=held) | ast.comprehension(iter=held):
+                seen = held
+            case _:
+                return
+        if seen is held and not self.contents.is_mapping(held):
+            return
+        if is_part(self, held) and not self._is_unordered(seen):
+            for need in self._need(held, ORDER, certain=False, found=self.dependences(held)):
+                if not need.traced:
+                    yield replace(need, changed=True)
+
+    def _is_unordered(self, seen: ast.expr) -> bool:
+        """Return whether the order of a traversal does not matter: `max(d.values())`."""
+        for around in self.module.ancestors(seen):
+            match around:
+                case ast.Call(func=ast.Name(id=name)) if name in _UNORDERED:
+                    return True
+                case ast.DictComp() | ast.SetComp() | ast.Compare():
+                    return True
+                case ast.comprehension() | ast.GeneratorExp() | ast.ListComp():
+                    pass
+                case _:
+                    return False
+        return False
+
     def _compare_needs(self, node: ast.Compare) -> Iterator[Need]:
         left = node.left
         for operator, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(operator, ast.Is | ast.IsNot):
                 if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
-                    yield from self._needs_of((left, right), "an identity test", certain=False)
+                    for need in self._needs_of((left, right), IDENTITY, certain=False):
+                        yield replace(need, type_test=self._are_arguments(left, right))
             elif isinstance(operator, ast.In | ast.NotIn):
                 # A string is never in an array; a result of JAX is compared with the items.
                 items = right.elts if isinstance(right, ast.Tuple | ast.List | ast.Set) else ()
@@ -218,6 +267,11 @@ class _Analysis(LibraryCalls):
                     found = self.operator(node, self.dependences(operand))
                     yield from self._need(operand, "a chained comparison", found=found)
             left = right
+
+    def _are_arguments(self, left: ast.expr, right: ast.expr) -> bool:
+        """Return whether two expressions are different arguments, or parts of them."""
+        names = [{d.parameter for d in self.dependences(node)} for node in (left, right)]
+        return is_part(self, left) and is_part(self, right) and names[0] != names[1]
 
     def _attribute_tests(self, node: ast.Try) -> Iterator[Need]:
         """Yield the needs of `try: x.shape`: a number has no shape, but the tracer for it has."""
@@ -377,6 +431,8 @@ class _Analysis(LibraryCalls):
         at_compile_time = self.runs_at_compile_time(node)
         for need in passed_on(self._needs.of(function, target.owner)):
             called = need.called and self._passes_on(function, call, skip, need.parameter)
+            if need.changed and self._passes_copy(function, call, skip, need.parameter):
+                continue
             passed = depends_on(need.parameter, need.index)
             for d in passed or ([Dependence(CONSTANTS)] if need.is_result else ()):
                 if need.reason == _ARITHMETIC and d.operations is not None:
@@ -407,6 +463,17 @@ class _Analysis(LibraryCalls):
         if passed is None or isinstance(passed, ast.Dict | ast.Tuple | ast.List):
             return True
         return is_part(self, passed)
+
+    def _passes_copy(
+        self,
+        function: Function,
+        call: tuple[Sequence[ast.expr], Sequence[ast.keyword]],
+        skip: int,
+        name: str,
+    ) -> bool:
+        """Return whether a call passes something other than an argument of this function."""
+        passed = bind_call(function.node, *call, skip).by_name.get(name)
+        return passed is not None and not is_part(self, passed)
 
     def _of_receiver(self, method: Function, node: ast.Call, key: Key | None) -> Dependences:
         """Return what a field of a method's object depends on: `Options(train).apply(x)`."""

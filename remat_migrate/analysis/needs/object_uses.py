@@ -7,7 +7,7 @@ all of its leaves are arrays.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ...libraries.library_arguments import CONCRETE_METHODS
 from ...libraries.library_needs import array_method
@@ -28,6 +28,8 @@ _CONTAINER_METHODS = frozenset(
 _MUTATING_METHODS = frozenset(
     {"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"}
 )
+# Methods that change their object, and return what they take or find.
+_TAKING_METHODS = frozenset({"pop", "popitem", "popleft", "setdefault", "appendleft"})
 # Modules that contain functions besides arrays.
 _WITH_FUNCTIONS = frozenset(
     f"equinox.nn.{name}" for name in ("MLP", "Lambda", "Sequential", "Pool", "StatefulLayer")
@@ -49,6 +51,29 @@ def called_object(analysis: FunctionAnalysis, call: ast.Call) -> ast.expr | None
     called = analysis.evaluator.values(analysis.module, func)
     seen = [v.receiver if isinstance(v, Bound) else v for v in called]
     return None if are_trees(analysis.evaluator, seen) else held
+
+
+def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
+    """Yield the objects that a statement or call changes, each with what it puts into them."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                if isinstance(target, ast.Subscript | ast.Attribute):
+                    yield target.value, [value]
+        case ast.AugAssign(target=ast.Subscript() | ast.Attribute() as target, value=value):
+            yield target.value, [value]
+        case ast.AugAssign(target=ast.Name() as name, value=ast.List() as value):
+            yield name, [value]
+        case ast.Delete(targets=targets):
+            for target in targets:
+                if isinstance(target, ast.Subscript | ast.Attribute):
+                    yield target.value, []
+        case ast.Expr(ast.Call(func=ast.Attribute(value=held, attr=attr)) as call):
+            if attr in _MUTATING_METHODS:
+                yield held, [*call.args, *(keyword.value for keyword in call.keywords)]
+        case ast.Call(func=ast.Attribute(value=held, attr=attr), args=args):
+            if attr in _TAKING_METHODS:
+                yield held, args[1:] if attr in ("pop", "setdefault") else args
 
 
 def is_part(analysis: FunctionAnalysis, node: ast.expr) -> bool:

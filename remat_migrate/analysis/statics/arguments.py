@@ -137,6 +137,8 @@ class Argument:
                 passed += (k.value for k in arguments.double_star if k.arg == self.index)
             elif self.name in arguments.by_name:
                 passed.append(arguments.by_name[self.name])
+            elif self.parameter is self.target.function.node.args.vararg:
+                passed += arguments.star
             found += ((call.module_of(expr), expr) for expr in passed)
         return found
 
@@ -160,7 +162,7 @@ class Argument:
         project = self.project
         if need.is_of_truth:
             return bool(origins) and all(
-                isinstance(expr, ast.Tuple | ast.List | ast.Dict)
+                self._is_written_container(m, expr)
                 or ((values := project.values(m, expr)) and all(map(_is_container, values)))
                 for m, expr in origins
             )
@@ -172,6 +174,12 @@ class Argument:
             values and all(_holds_static(project, value, need.index) for value in values)
             for values in instances
         )
+
+    def _is_written_container(self, module: Module, expr: ast.expr) -> bool:
+        function = module.enclosing_function(expr)
+        if function is None:
+            return isinstance(expr, ast.Tuple | ast.List | ast.Dict)
+        return contents_of(self.project.evaluator, module, function).is_container(expr)
 
     def is_left_out(self, uses: Uses) -> bool:
         """Return whether every call certainly leaves the argument to its default."""
@@ -196,7 +204,7 @@ class Argument:
 
         For example, a loop over numbers and arrays.
         """
-        passed = self.passed_but_none
+        passed = [(module, expr) for module, expr in self.origins if not is_none(expr)]
         return any(
             isinstance(v, Constant) for located in passed for v in self.project.values(*located)
         ) and not all(is_python_value(self.project, *located) for located in passed)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..names.scopes import parameters
 from ..needs.dependence import Key
-from ..needs.need import BRANCH, Need
+from ..needs.need import BRANCH, IDENTITY, ORDER, Need
 from ..project import Project
 from ..sites.site import Site
 from ..sites.uses import Uses
@@ -26,6 +26,8 @@ from .positions import bind_use, position_of, static_indices
 from .project_needs import needs_with_overrides
 from .statics import Obstacle, Required, Statics
 from .untraceable import (
+    has_sorted_keys,
+    holds_objects,
     is_called_object,
     is_known_object,
     is_untraceable,
@@ -112,7 +114,10 @@ class _Decision:
         """Return whether JAX may reject an argument because it is an object that is called."""
         return (
             not argument.is_self
-            and position_of(self.target, argument.name) not in self.differentiated
+            and (
+                position_of(self.target, argument.name) not in self.differentiated
+                or holds_objects(argument)
+            )
             and self.site.definition.modules != "nnx"  # whose modules need not be pytrees
             and is_called_object(argument, self.all_needs, self.uses)
         )
@@ -124,9 +129,21 @@ class _Decision:
         own = self.needs_by_name.get(argument.name, {})
         for index, found in sorted(own.items(), key=lambda item: str(item[0])):
             needs = [n for n in found if not replace(argument, index=index).is_known(n)]
+            changes = (
+                [] if self.site.definition.modules == "nnx" else [n for n in needs if n.changed]
+            )
+            if has_sorted_keys(argument):
+                changes = [need for need in changes if need.reason != ORDER]
+            needs = [need for need in needs if not need.changed]
+            if changes and any(need.stored for need in changes):
+                self.obstacle = self.obstacle or _stored_obstacle(argument, changes)
+                continue
+            if changes:
+                self._require(replace(argument, index=index), False, tuple(changes))
+                continue
             part = replace(argument, index=index).narrowed(needs)
             certain = tuple(need for need in needs if need.certain)
-            if any(need.type_test for need in needs) and not _passes_type_tests(part):
+            if any(need.type_test and not _passes_type_test(part, need) for need in needs):
                 self.obstacle = self.obstacle or _type_test_obstacle(argument, needs)
                 continue
             is_option = part.is_option
@@ -137,6 +154,7 @@ class _Decision:
             ):
                 continue
             kind, shown = part.kind, part.first_array
+            shown = shown or _array_default(argument)
             if shown is not None and not argument.is_primary and is_concrete_inside(part, certain):
                 kind, shown = "python", None
             if is_object and kind == "unknown":
@@ -207,11 +225,13 @@ def closed_parameters(site: Site, target: Target) -> set[str]:
     return {p.arg for p in positional[:skip]}
 
 
-def _passes_type_tests(argument: Argument) -> bool:
-    """Return whether `isinstance` gives the same answer for a tracer as for what is passed.
+def _passes_type_test(argument: Argument, need: Need) -> bool:
+    """Return whether a test gives the same answer for a tracer as for what is passed.
 
-    A tracer is an array of JAX, but none of NumPy.
+    A tracer is an array of JAX, but none of NumPy, and it is another object.
     """
+    if need.reason == IDENTITY:
+        return argument.is_option
     if argument.kind == "array" and not argument.is_mixed:
         calls = (
             (m, call.func)
@@ -244,10 +264,6 @@ def _obstacle(
                 node,
                 f"differentiated with respect to `{name}` here",
             )
-    default = argument.default
-    if shown is None and default is not None:
-        if kinds_of(argument.project).of(argument.module, default) == "array":
-            shown = argument.module, default
     if shown is not None:
         problem = f"an array is passed for it, which may be traced: {instead}"
         if not argument.is_primary and is_untraced(argument.project, *shown):
@@ -259,7 +275,7 @@ def _obstacle(
             f"`{name}` must be concrete, but {problem}",
             *shown,
             "the default is an array"
-            if shown[1] is default
+            if shown[1] is argument.default
             else f"an array is passed for `{name}`",
         )
     if kind == "python":
@@ -286,6 +302,13 @@ def _obstacle(
     return None
 
 
+def _array_default(argument: Argument) -> Located | None:
+    default = argument.default
+    if default is None or kinds_of(argument.project).of(argument.module, default) != "array":
+        return None
+    return argument.module, default
+
+
 def _returned_obstacle(target: Target, returned: ast.expr) -> Obstacle:
     module = target.function.module
     return Obstacle(
@@ -310,14 +333,32 @@ def result_obstacle(need: Need) -> Obstacle:
     )
 
 
-def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
-    need = next(need for need in needs if need.type_test)
+def _stored_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
+    need = next(need for need in needs if need.stored)
     return Obstacle(
-        f"the function tests the type of `{argument.name}`, which may be a Python number or an"
-        " array: test it before the call, or name it in `static_argnums` if it is never traced",
+        f"the function puts what it computes into `{argument.name}`, of which a checkpointed"
+        " function gets a copy: return it instead",
         need.module,
         need.node,
-        "tests its type",
+        "changed here",
+        argument.name,
+    )
+
+
+def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
+    need = next(need for need in needs if need.type_test)
+    name = f"`{argument.name}`"
+    label, what = "tests its type", f"the type of {name}, which may be a Python number or an array"
+    if need.reason == IDENTITY:
+        label, what = "tests its identity", f"whether {name} is the same object as another argument"
+    elif need.reason == "`hash()`":
+        label, what = "tests whether it can be hashed", f"whether {name} can be hashed"
+    return Obstacle(
+        f"the function tests {what}: test it before the call, or name it in `static_argnums` if it"
+        " is never traced",
+        need.module,
+        need.node,
+        label,
         argument.name,
         unseen=True,
     )

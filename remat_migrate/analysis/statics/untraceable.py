@@ -6,16 +6,21 @@ import ast
 from collections.abc import Callable, Iterable
 
 from ..names.module import Module
+from ..names.scopes import Binding, FunctionNode
 from ..needs.need import Need
 from ..needs.object_uses import are_trees
 from ..project import Project
 from ..sites.uses import Uses
+from ..values.bind import positional_parameters
 from ..values.callees import is_pytree
 from ..values.calls import returned_expressions
+from ..values.classes import class_chain
+from ..values.static_fields import is_declared_static
 from ..values.values import (
     Bound,
     Class,
     Constant,
+    Container,
     External,
     Function,
     Instance,
@@ -26,6 +31,8 @@ from ..values.values import (
 )
 from .argument_kinds import kinds_of
 from .arguments import Argument
+
+_DEPTH = 6
 
 
 def is_untraceable(argument: Argument) -> bool:
@@ -144,6 +151,8 @@ def is_called_object(argument: Argument, needs: Iterable[Need], uses: Uses) -> b
     project = argument.project
     if not any(n.called and n.parameter == argument.name for n in needs):
         return False
+    if holds_objects(argument):
+        return True
     if are_trees(project.evaluator, argument.annotated_instances) or argument.is_left_out(uses):
         return False
     passed = argument.passed
@@ -154,6 +163,91 @@ def is_called_object(argument: Argument, needs: Iterable[Need], uses: Uses) -> b
         and all(are_trees(project.evaluator, project.values(*origin)) for origin in origins)
         for located in passed
     )
+
+
+def holds_objects(argument: Argument) -> bool:
+    """Return whether some call certainly passes a tree with a function, a string, or an object."""
+    return any(_holds_object(argument.project, *origin) for origin in argument.origins)
+
+
+def has_sorted_keys(argument: Argument) -> bool:
+    """Return whether dictionaries that calls pass are sorted: written so, or rebuilt by JAX."""
+    passed = argument.passed
+    return bool(passed) and all(_is_sorted(argument.project, *p, _DEPTH) for p in passed)
+
+
+def _is_sorted(project: Project, module: Module, expr: ast.expr, depth: int) -> bool:
+    if depth <= 0:
+        return False
+    match expr:
+        case ast.Dict(keys=keys, values=values):
+            names = [k.value for k in keys if isinstance(k, ast.Constant)]
+            held = [v for v in values if isinstance(v, ast.Dict)]
+            is_sorted = len(names) == len(keys) and names == sorted(names, key=str)
+            return is_sorted and all(_is_sorted(project, module, v, depth - 1) for v in held)
+        case ast.Subscript(value=held) | ast.Attribute(value=held):
+            return _is_sorted(project, module, held, depth)
+        case ast.Name():
+            bindings = module.reaching(expr)
+            return bool(bindings) and all(
+                _is_sorted_parameter(project, module, binding, depth)
+                if binding.kind == "parameter"
+                else binding.kind in ("assign", "element")
+                and binding.value is not None
+                and not isinstance(binding.value, ast.Dict)
+                and _is_sorted(project, module, binding.value, depth - 1)
+                for binding in bindings
+            )
+    return False
+
+
+def _is_sorted_parameter(project: Project, module: Module, binding: Binding, depth: int) -> bool:
+    """Return whether a parameter is differentiated or compiled, or calls pass what is sorted."""
+    function, parameter = binding.scope.node, binding.node
+    assert isinstance(function, FunctionNode)
+    kinds = kinds_of(project)
+    calls = kinds.callers(module, function)
+    positional = positional_parameters(function)
+    if parameter in positional:
+        for owner in {module, *(call.module for call in calls)}:
+            if positional.index(parameter) in kinds.differentiated(owner).get(function, ()):
+                return True
+    passed = [(c, c.bound_to(function).by_name.get(binding.name)) for c in calls]
+    return bool(passed) and all(
+        expr is not None and _is_sorted(project, call.module_of(expr), expr, depth - 1)
+        for call, expr in passed
+    )
+
+
+def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
+    match expr:
+        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
+            return any(_holds_object(project, module, part) for part in parts)
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "dict"), args=[inner]):
+            origins = kinds_of(project).origins(module, inner)
+            return any(_holds_object(project, *origin) for origin in origins)
+    for value in project.values(module, expr):
+        match value:
+            case Container(module=owner, node=node) if node is not expr:
+                if isinstance(node, ast.expr) and _holds_object(project, owner, node):
+                    return True
+            case Instance(cls=Class() as cls) if is_pytree(project.evaluator, cls):
+                if any(map(_is_object_field, _fields(project, cls))):
+                    return True
+            case _ if _is_rejected(project, value):
+                return True
+    return False
+
+
+def _fields(project: Project, cls: Class) -> list[ast.AnnAssign]:
+    chain = class_chain(project.evaluator, cls)
+    body = [statement for c in chain if isinstance(c, Class) for statement in c.node.body]
+    return [statement for statement in body if isinstance(statement, ast.AnnAssign)]
+
+
+def _is_object_field(field: ast.AnnAssign) -> bool:
+    names = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(field.annotation)}
+    return bool(names & {"str", "bytes", "Callable"}) and not is_declared_static(field)
 
 
 def is_known_object(argument: Argument) -> bool:

@@ -46,6 +46,8 @@ def is_concrete_inside(argument: Argument, needs: Sequence[Need]) -> bool:
     compile time.
     """
     project, passed = argument.project, argument.passed
+    if argument.default is not None:
+        passed = [*passed, (argument.module, argument.default)]
     if not all(is_untraced(project, *located) for located in passed):
         return False
     plain = _Untraced(project, _PYTHON)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ...errors import BoundReached
+from ..names.scopes import Binding
 from .bind import first_parameter
 from .evaluation import Evaluation
 from .parameter_values import annotated_values
@@ -151,7 +152,7 @@ def attribute_in(
             bound_to: Value | None = receiver
             if is_decorated(binding.node, "classmethod"):
                 bound_to = cls
-            elif is_decorated(binding.node, "staticmethod"):
+            elif is_decorated(binding.node, "staticmethod") or _is_held(binding):
                 bound_to = None
             for value in ev.binding(owner.module, binding):
                 is_method = isinstance(value, Function | Applied | Wrapped)
@@ -169,6 +170,14 @@ def attribute_in(
         # For a Flax module, `model.apply(variables, x)` calls `__call__(x)`.
         return frozenset((Bound(External(f"flax.linen.Module.{name}"), receiver),))
     return frozenset()
+
+
+def _is_held(binding: Binding) -> bool:
+    """Return whether a class holds a function that is no method: of a field, or made static."""
+    match binding.value:
+        case ast.Call(func=ast.Name(id="staticmethod")):
+            return True
+    return isinstance(binding.node, ast.AnnAssign)
 
 
 def is_decorated(node: ast.AST, name: str) -> bool:
