@@ -242,7 +242,7 @@ def _nested_body(
         free_name(f"checkpointed_{node.name.strip('_')}", _words(module)),
         frozenset(closed),
         reassigned,
-        decorator.text,
+        Code(decorator.text),
         index,
         _moved_decorators(module, node, -1 if index is None else index, project),
         _explicit_super(module, node),
