@@ -324,7 +324,9 @@ def _by_hand(
     if closing is not None and closing.module is not None:
         reason += f"; and a closure is not possible: {closing.reason}"
     code = code_to_write(project, site, statics, option)
-    return Refused(f"{reason}; {code}" if code else reason, shown.module, shown.node, shown.label)
+    if code not in reason:
+        reason += f"; {code}"
+    return Refused(reason, shown.module, shown.node, shown.label)
 
 
 def _holds(site: Site, option: Option | None) -> bool:
