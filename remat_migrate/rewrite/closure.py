@@ -24,7 +24,6 @@ Anywhere else, `code_to_write` gives the code to write by hand.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -39,7 +38,7 @@ from ..analysis.values.callees import underlying
 from ..analysis.values.values import Function
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
 from ..libraries.apis import APIS, TRANSPARENT
-from .arguments.signature import free_name, signature
+from .arguments.signature import free_name, signature, words_in
 from .checkpoint_code import CheckpointCode
 from .compile_time import hoist
 from .imports import written
@@ -110,7 +109,7 @@ def code_to_write(project: Project, site: Site, statics: Statics, option: Option
         kept = _kept(project, site, option, application)
     except Refused as refused:
         return refused.reason
-    taken = _words(module)
+    taken = words_in(module)
     name, inner = free_name("checkpointed", taken), free_name("closed_over", taken)
     decorator = kept.decorator(project, module, application).text
     wraps = written(project, module, "functools.wraps", application).text
@@ -175,11 +174,10 @@ def _check_definition(site: Site, node: ast.FunctionDef, name: str) -> None:
     assert isinstance(statement, ast.Assign)
     found = module.reaching(subject) if isinstance(subject, ast.Name) else frozenset()
     scope = module.scope_at(statement)
-    if (
-        {(b.node, b.scope) for b in found} != {(node, scope)}
-        or len(statement.targets) > 1
-        or not isinstance(subject, ast.Name)
-    ):
+    nodes = {(b.node, b.scope) for b in found}
+    if (node, scope) in nodes and len(nodes) > 1:
+        raise Refused(f"`{node.name}` is bound more than once", module, node)
+    if nodes != {(node, scope)} or len(statement.targets) > 1 or not isinstance(subject, ast.Name):
         raise Refused("what it wraps is not a `def` of the same scope")
     if name == node.name:
         uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == name]
@@ -239,7 +237,7 @@ def _nested_body(
     nest = Nest(
         module,
         node,
-        free_name(f"checkpointed_{node.name.strip('_')}", _words(module)),
+        free_name(f"checkpointed_{node.name.strip('_')}", words_in(module)),
         frozenset(closed),
         reassigned,
         Code(decorator.text),
@@ -264,7 +262,7 @@ def _second_name(
     checkpoint = _kept(project, site, option, statement)
     whole = signature(node, defaults=module.segment)
     array = signature(node, without=closed, defaults=None)
-    inner = free_name(f"checkpointed_{node.name.strip('_')}", _words(module))
+    inner = free_name(f"checkpointed_{node.name.strip('_')}", words_in(module))
     decorator = checkpoint.decorator(project, module, statement)
     wraps = written(project, module, "functools.wraps", statement)
     used = {*_names(decorator.text), node.name}
@@ -285,11 +283,6 @@ def {name}({", ".join(whole.written)}):
 
 def _names(expression: str) -> set[str]:
     return {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
-
-
-def _words(module: Module) -> set[str]:
-    """Return all words of a file: a name that is none of them is neither seen nor hidden."""
-    return set(re.findall(r"\w+", module.source.text))
 
 
 def _check_unwrapped(project: Project, node: ast.FunctionDef) -> None:
