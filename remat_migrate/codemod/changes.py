@@ -202,7 +202,7 @@ class Nest(Change):
     name: str
     closed: frozenset[str]
     reassigned: tuple[str, ...]
-    decorator: str
+    decorator: Code
     removed: int | None
     moved: frozenset[int]
     super_call: str = ""

@@ -27,7 +27,7 @@ def nested(nest: Nest, node: Any) -> list[cst.FunctionDef]:
     if nest.super_call:
         replaced = body.visit(_Super(cst.parse_expression(nest.super_call)))
         body = cst.ensure_type(replaced, cst.IndentedBlock)
-    decorators = [cst.Decorator(cst.parse_expression(nest.decorator))]
+    decorators = [cst.Decorator(cst.parse_expression(nest.decorator.text))]
     decorators += [_plain(d) for i, d in enumerate(node.decorators) if i in nest.moved]
     inner = cst.FunctionDef(
         cst.Name(nest.name),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..analysis import Module, Project
 from ..analysis.sites.references import Reference
+from ..codemod.changes import Change
 from .imports import written
 
 
@@ -17,10 +18,12 @@ class CheckpointCode:
     Attributes:
         api: the Api, such as `jax.checkpoint`.
         options: its options, as `name=value`.
+        changes: the import that it needs, if it needs a new one.
     """
 
     api: str
     options: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
 
     def around(self, function: str) -> str:
         """Return `jax.checkpoint(function, policy=p)`."""
@@ -29,7 +32,7 @@ class CheckpointCode:
     def decorator(self, project: Project, module: Module, at: ast.expr | ast.stmt) -> Reference:
         """Return the decorator without `@`, a partial if there are options, and its import."""
         if not self.options:
-            return Reference(self.api)
+            return Reference(self.api, self.changes)
         partial = written(project, module, "functools.partial", at)
         text = f"{partial.text}({', '.join([self.api, *self.options])})"
-        return Reference(text, partial.changes)
+        return Reference(text, (*self.changes, *partial.changes))

@@ -24,7 +24,6 @@ Anywhere else, `code_to_write` gives the code to write by hand.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -38,8 +37,8 @@ from ..analysis.values.bind import default_of, positional_parameters
 from ..analysis.values.callees import underlying
 from ..analysis.values.values import Function
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
-from ..libraries.apis import TRANSPARENT
-from .arguments.signature import free_name, signature
+from ..libraries.apis import APIS, TRANSPARENT
+from .arguments.signature import free_name, signature, words_in
 from .checkpoint_code import CheckpointCode
 from .compile_time import hoist
 from .imports import written
@@ -76,7 +75,7 @@ def closing_changes(
     if statement is node:
         index = node.decorator_list.index(application)
         changes = _nested_body(project, site, node, closed, option, index)
-        bare = not _kept(site, option).options
+        bare = not _kept(project, site, option, _first_statement(node)).options
         if bare and isinstance(application, ast.Call) and site.reference in application.args:
             # The import of `functools.partial` may become unused.
             changes += keep(project, module, application, site.reference)
@@ -107,10 +106,10 @@ def code_to_write(project: Project, site: Site, statics: Statics, option: Option
             "make the arguments that must be concrete positional, and name them in `static_argnums`"
         )
     try:
-        kept = _kept(site, option)
+        kept = _kept(project, site, option, application)
     except Refused as refused:
         return refused.reason
-    taken = _words(module)
+    taken = words_in(module)
     name, inner = free_name("checkpointed", taken), free_name("closed_over", taken)
     decorator = kept.decorator(project, module, application).text
     wraps = written(project, module, "functools.wraps", application).text
@@ -175,11 +174,10 @@ def _check_definition(site: Site, node: ast.FunctionDef, name: str) -> None:
     assert isinstance(statement, ast.Assign)
     found = module.reaching(subject) if isinstance(subject, ast.Name) else frozenset()
     scope = module.scope_at(statement)
-    if (
-        {(b.node, b.scope) for b in found} != {(node, scope)}
-        or len(statement.targets) > 1
-        or not isinstance(subject, ast.Name)
-    ):
+    nodes = {(b.node, b.scope) for b in found}
+    if (node, scope) in nodes and len(nodes) > 1:
+        raise Refused(f"`{node.name}` is bound more than once", module, node)
+    if nodes != {(node, scope)} or len(statement.targets) > 1 or not isinstance(subject, ast.Name):
         raise Refused("what it wraps is not a `def` of the same scope")
     if name == node.name:
         uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == name]
@@ -229,7 +227,7 @@ def _nested_body(
 ) -> list[Change]:
     """Return the changes that checkpoint the body, without the decorator number `index`."""
     module = site.module
-    checkpoint = _kept(site, option, module.scope_of(node))
+    checkpoint = _kept(project, site, option, _first_statement(node))
     _check_unwrapped(project, node)
     # A name that the body binds or deletes is local there: it becomes a parameter with a default.
     reassigned = tuple(n for n in closed if _is_rebound(module, node, n))
@@ -239,10 +237,10 @@ def _nested_body(
     nest = Nest(
         module,
         node,
-        free_name(f"checkpointed_{node.name.strip('_')}", _words(module)),
+        free_name(f"checkpointed_{node.name.strip('_')}", words_in(module)),
         frozenset(closed),
         reassigned,
-        decorator.text,
+        Code(decorator.text),
         index,
         _moved_decorators(module, node, -1 if index is None else index, project),
         _explicit_super(module, node),
@@ -261,10 +259,10 @@ def _second_name(
 ) -> list[Change]:
     """Return the changes that replace an assignment by a function that calls the old one."""
     module = site.module
-    checkpoint = _kept(site, option, module.scope_at(statement))
+    checkpoint = _kept(project, site, option, statement)
     whole = signature(node, defaults=module.segment)
     array = signature(node, without=closed, defaults=None)
-    inner = free_name(f"checkpointed_{node.name.strip('_')}", _words(module))
+    inner = free_name(f"checkpointed_{node.name.strip('_')}", words_in(module))
     decorator = checkpoint.decorator(project, module, statement)
     wraps = written(project, module, "functools.wraps", statement)
     used = {*_names(decorator.text), node.name}
@@ -285,11 +283,6 @@ def {name}({", ".join(whole.written)}):
 
 def _names(expression: str) -> set[str]:
     return {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
-
-
-def _words(module: Module) -> set[str]:
-    """Return all words of a file: a name that is none of them is neither seen nor hidden."""
-    return set(re.findall(r"\w+", module.source.text))
 
 
 def _check_unwrapped(project: Project, node: ast.FunctionDef) -> None:
@@ -368,42 +361,56 @@ def _with_named(site: Site, statics: Statics) -> Statics:
     return replace(statics, required=(*statics.required, *more))
 
 
-def _kept(site: Site, option: Option | None, scope: Scope | None = None) -> CheckpointCode:
-    """Return the checkpoint with the options that it keeps.
-
-    With `scope`, a function of that scope evaluates them at each call.
+def _kept(
+    project: Project, site: Site, option: Option | None, at: ast.expr | ast.stmt
+) -> CheckpointCode:
+    """Return the checkpoint with the options that it keeps, as the scope of `at` may write it in
+    a function, which evaluates it at each call.
 
     Raises:
         Refused: an option cannot be repeated, or may have another value there.
     """
     module, call = site.module, site.application
+    scope = module.scope_at(at)
 
-    def text(node: ast.expr | ast.keyword) -> str:
-        name = _unstable(module, scope, node) if scope is not None else None
-        if name is not None:
-            reason = (
-                f"`{name.id}`, which the checkpoint uses, may mean something else in a function"
-            )
-            raise Refused(reason, module, name)
+    def text(node: ast.expr | ast.keyword, owner: Module = module) -> str:
+        name = _unstable(module, scope, node)
+        if owner is not module or name is not None:
+            shown = name.id if name is not None else owner.segment(node)
+            reason = f"`{shown}`, which the checkpoint uses, may mean something else in a function"
+            raise Refused(reason, module, name or site.reference)
         return module.segment(node)
 
+    assert call is not None
     named = site.arguments.get("static_argnums")
     # One that a partial gives counts the arguments of another function.
     elsewhere = named is not None and named.call is not call
-    if not isinstance(call, ast.Call):
-        assert call is not None
-        return CheckpointCode(text(call), ("static_argnums=()",) if elsewhere else ())
     # The call that gives the options: the application, or a partial that is called at once.
     holder = call
-    if isinstance(call.func, ast.Call) and call.func.args == [site.reference]:
-        if not call.keywords and len(call.args) == 1:
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Call):
+        if call.func.args == [site.reference] and not call.keywords and len(call.args) == 1:
             holder = call.func
+    head = holder
+    if isinstance(holder, ast.Call):
+        through_partial = holder.args and holder.args[0] is site.reference
+        head = holder.args[0] if through_partial else holder.func
+    # Code that is not seen may use an alias that brings the option.
+    own = option is None or at is call or any(n is option.call for n in ast.walk(call))
+    if own and site.api in APIS and not site.spread and _unstable(module, scope, head) is not None:
+        # The name does not last: write what it stands for, with the options that it brings.
+        api = f"jax.{site.api.rpartition('.')[2]}" if site.definition.removed_in else site.api
+        reference = written(project, module, api, at)
+        gone = {o.value for o in (option, named) if o is not None}
+        brought = [o for o in site.arguments.values() if o.value not in gone]
+        options = [f"{o.name}={text(o.value, o.module)}" for o in brought]
+        return CheckpointCode(reference.text, tuple(options), reference.changes)
+    if not isinstance(call, ast.Call):
+        return CheckpointCode(text(call), ("static_argnums=()",) if elsewhere else ())
+    assert isinstance(holder, ast.Call)
     if option is not None and option.call is not holder and option.module is module:
         if any(inner is option.call for inner in ast.walk(call)):
             reason = "its options are unpacked from a dictionary here: write them as keywords"
             raise Refused(reason, module, option.call)
-    through_partial = holder.args and holder.args[0] is site.reference
-    head = holder.args[0] if through_partial else holder.func
     options = []
     for keyword in holder.keywords:
         if option is not None and keyword is option.keyword:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ..analysis import Module, Project
 from ..analysis.needs.need import MATCH, Need
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
-from .arguments.signature import free_name, names_in
+from .arguments.signature import free_name, words_in
 from .imports import written
 from .refusal import Refused, check_own
 
@@ -88,7 +88,8 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr, reason: str
             raise _refused("in a guard: compute it before the `match`", module, operation)
         if isinstance(around, ast.BoolOp) and around.values[0] is not child:
             place = around  # the operands before it guard it
-        if isinstance(around, ast.IfExp) and around.test is not child:
+        whole_test = isinstance(statement, ast.If)
+        if isinstance(around, ast.IfExp) and around.test is not child and not whole_test:
             raise _refused("under a condition: compute it before", module, operation)
         if around is statement:
             break
@@ -145,7 +146,7 @@ def _take_out(
 ) -> list[Change]:
     _own_line(module, statement)
     context = written(project, module, _CONTEXT, statement)
-    taken = names_in(module.enclosing_function(statement) or module.tree)
+    taken = words_in(module)
     lines: list[str] = []
     parts: dict[str, ast.expr] = {}
     changes: list[Change] = []

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.sites.positional_options import PositionalOptions, positional_options
-from remat_migrate.analysis.sites.references import is_used_elsewhere
-from remat_migrate.analysis.sites.site import sites_in, sites_of
+from remat_migrate.analysis.sites.references import import_of, is_used_elsewhere
+from remat_migrate.analysis.sites.site import sites_of
 from remat_migrate.analysis.values.values import Constant, External
 from remat_migrate.rule import Fix
 from remat_migrate.text import Span
@@ -58,7 +58,8 @@ def find_uses(module: Module, project: Project) -> list[Use]:
     # `checkpoint(f, False)` means `prevent_cse=False` here but `concrete=False` in `jax`.
     calls = {
         passed.call: passed
-        for site in sites_in(project, module)
+        for name in sorted({use.name for use in uses})
+        for site in sites_with_name(module, project, name)
         for passed in positional_options(site, project)
         if passed.definition.name.startswith(f"{PACKAGE.name}.")
     }
@@ -123,11 +124,15 @@ def sites_with_name(module: Module, project: Project, name: str) -> tuple[Site, 
 
 
 def _sites_by_name(project: Project) -> defaultdict[tuple[str, Module | None], list[Site]]:
-    """Return the sites of removed names by Api, and by module if that names `ad_checkpoint`."""
+    """Return the sites of removed names by Api, and by module if that takes it from `jax`."""
     found: defaultdict[tuple[str, Module | None], list[Site]] = defaultdict(list)
     for site in sites_of(project):
         if site.definition.removed_in is not None:
-            direct = "ad_checkpoint" in site.module.source.text
+            imported = import_of(site.module, site.reference)
+            direct = "ad_checkpoint" in site.module.source.text and not (
+                isinstance(imported, ast.ImportFrom)
+                and {JAX, PACKAGE}.isdisjoint(project.evaluator.import_base(imported, site.module))
+            )
             found[site.api, site.module if direct else None].append(site)
     return found
 

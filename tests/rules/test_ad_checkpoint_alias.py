@@ -356,6 +356,26 @@ def test_positional_options_are_named_before_the_name_changes() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [("True, None", "prevent_cse=True, policy=None"), ("False, True, None", None)],
+)
+def test_positional_options_of_a_module_that_imports_the_name(
+    options: str, written: str | None
+) -> None:
+    before = {
+        "compat.py": "from jax.ad_checkpoint import remat\n",
+        "example.py": "import jax.ad_checkpoint as adc\nfrom compat import remat\n\n"
+        f"f = remat(adc.checkpoint_name, {options})\n",
+    }
+    after = fixed(before, select="RMT1")
+    if written is None:  # more than `jax.ad_checkpoint.remat` ever took
+        assert after == before
+    else:
+        assert after["compat.py"] == "from jax import remat\n"
+        assert after["example.py"] == before["example.py"].replace(options, written)
+
+
 def test_one_finding_per_removed_name_of_an_import() -> None:
     code = "from jax.ad_checkpoint import (\n    checkpoint,\n    checkpoint_name,\n    remat,\n)\n"
     assert places(code, select=CODE) == ["example.py:2:5 RMT103", "example.py:4:5 RMT103"]

@@ -11,6 +11,7 @@ USE = "\n\ny = jax.checkpoint(f, static_argnums=(1,))(1.0, 2)\n"
 
 FOUND = [
     "def f(x, n):\n    if jnp.greater(n, 1):\n        return x\n    return -x\n",
+    "def f(x, n):\n    if jnp.greater(n, 1) if n else n == 0:\n        return x\n    return -x\n",
     "def f(x, n):\n    rows = int(jnp.ceil(n / 2))\n    return x * rows\n",
 ]
 

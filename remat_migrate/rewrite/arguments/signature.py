@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from ...analysis import Module
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.values.bind import default_of, positional_parameters
 
@@ -29,11 +31,9 @@ class Signature:
         return ", ".join(self.passed)
 
 
-def names_in(node: ast.AST) -> set[str]:
-    """Return the names that a node reads, writes, or takes as parameters."""
-    walked = list(ast.walk(node))
-    names = {n.id for n in walked if isinstance(n, ast.Name)}
-    return names | {n.arg for n in walked if isinstance(n, ast.arg)}
+def words_in(module: Module) -> set[str]:
+    """Return all words of a file: a name that is none of them is neither seen nor hidden."""
+    return set(re.findall(r"\w+", module.source.text))
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:
@@ -45,14 +45,11 @@ def free_name(wanted: str, taken: Collection[str]) -> str:
 def signature(
     function: FunctionNode,
     *,
-    skip: int = 0,
     without: Collection[str] = (),
-    by_keyword: Collection[str] = (),
     defaults: Callable[[ast.expr], str] | None = ast.unparse,
 ) -> Signature:
-    """Return the parameters of a function from number `skip` on, without some of them.
+    """Return the parameters of a function, without some of them.
 
-    Parameters after one of `by_keyword`, which a partial supplies, are passed by keyword.
     `defaults` returns the source code of a default; None leaves defaults out.
     """
     a = function.args
@@ -65,12 +62,9 @@ def signature(
         written.append(f"{stars}{parameter.arg}{text}")
         passed.append(argument)
 
-    gap = False
     for index, parameter in enumerate(positional_parameters(function)):
-        name = parameter.arg
-        gap = gap or name in by_keyword
-        if index >= skip and name not in without:
-            add(parameter, "", f"{name}={name}" if gap else name)
+        if parameter.arg not in without:
+            add(parameter, "", parameter.arg)
         if index == len(a.posonlyargs) - 1 and written:
             written.append("/")
     keywords = [p for p in a.kwonlyargs if p.arg not in without]
