@@ -41,6 +41,7 @@ RIGHT = {
     "keyword becomes positional, name deleted": "y = f(x, ⟦flag=→⟧True, k=3)\n",
     "default written out": "y = f(x⟦→, False⟧)\n",
     "argument put first": "y = f(⟦→key, ⟧x)\n",
+    "first of two equal statements changed": "f = a(f⟦, c=1→⟧)\ndef f(): pass\nf = a(f, c=1)\n",
     "only argument gone": "y = f(⟦x→⟧)\n",
     "decorator replaced": "@⟦partial(jax.remat, concrete=True)→jax.remat⟧\ndef f(x): return x\n",
     "decorator deleted": "@a\n⟦@b\n→⟧def f(x):\n    return x\n",

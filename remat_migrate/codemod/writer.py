@@ -118,6 +118,8 @@ def _new_names(change: Change) -> Iterator[str]:
     for field in dataclasses.fields(change):
         value = getattr(change, field.name)
         for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, str) and isinstance(change, Nest | Group):
+                yield from _NAMES.findall(item)
             if isinstance(item, Code):
                 yield from _NAMES.findall(item.text)
                 yield from (name for _, part in item.parts for name in _names(part))

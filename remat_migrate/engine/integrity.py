@@ -121,9 +121,11 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
         message = cause.msg if isinstance(cause, SyntaxError) else error
         return f"the new text does not parse: {message} (line {error.line})"
     offsets = OffsetMap(edits)
-    # Statements with the same text are equal.
-    texts, new_texts = _texts(before, old.body), _texts(after, new.body)
-    changed = _unmatched(old.body, texts, new_texts)
+    # Statements with the same text are equal. Those that no edit touches are still there.
+    untouched = set(_untouched(before, old.body, offsets))
+    body = sorted(old.body, key=lambda statement: statement not in untouched)
+    texts, new_texts = _texts(before, body), _texts(after, new.body)
+    changed = _unmatched(body, texts, new_texts)
     made = _unmatched(new.body, new_texts, texts)
 
     def fault() -> str | None:

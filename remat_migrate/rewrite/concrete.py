@@ -88,8 +88,8 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
     check_only_checkpoints_get(project, option)
     if not sites:
         raise Refused(
-            "no application of it is found: remove `concrete`, and name the static arguments in"
-            " `static_argnums` at each application",
+            "it is not known which applications use it: remove `concrete`, and name the static"
+            " arguments in `static_argnums` at each application",
             option.module,
             option.value,
         )

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ..analysis import Module, Project
-from ..analysis.sites.concrete_options import holder_names
 from ..analysis.sites.references import is_used_elsewhere
-from ..analysis.sites.site import Option, Site
+from ..analysis.sites.site import Option, Site, sites_with
 from ..analysis.values.application import api_of
-from ..analysis.values.values import Container
+from ..analysis.values.values import Container, External
 from ..codemod.changes import Change, Code, Keep, NameArgument, Remove, Replace, SetArgument
 from .refusal import Refused, check_editable
 
@@ -55,25 +54,112 @@ def drop_option(project: Project, option: Option, *, shorten: bool = True) -> li
 
 
 def check_only_checkpoints_get(project: Project, option: Option) -> None:
-    """Raise Refused if the dict with an option is also unpacked for another function."""
+    """Raise Refused if another option applies where this one is removed, or if the dict with it is
+    used for more than the options of checkpoints.
+    """
+    for site in sites_with(project, option):
+        hidden = site.arguments[option.name].overrides
+        if hidden is not None:
+            reason = f"without it, this `{option.name}` applies: take that out first"
+            raise Refused(reason, hidden.module, hidden.value, "applies instead")
     held = project.values(option.module, option.call)
-    if not any(isinstance(value, Container) for value in held):
-        return
-    names = sorted(holder_names(option))
-    for module in dict.fromkeys((option.module, *(project.mentioning(names) if names else ()))):
-        for call in (node for node in module.nodes if isinstance(node, ast.Call)):
-            for keyword in call.keywords:
-                if keyword.arg is None and any(
-                    isinstance(value, Container) and value.node is option.call
-                    for value in project.values(module, keyword.value)
-                ):
-                    called = (call.func, *call.args)
-                    values = [v for node in called for v in project.values(module, node)]
-                    if not any(api_of(project.apis, v) for v in values):
-                        reason = (
-                            "its options are passed to another function, too: give each its own"
-                        )
-                        raise Refused(reason, module, call, "also gets the options")
+    if any(isinstance(value, Container) for value in held):
+        _DictUses(project, option).check()
+
+
+class _DictUses:
+    """Checks each use of a dict, and of those that are made from it, in all files."""
+
+    def __init__(self, project: Project, option: Option) -> None:
+        self._project = project
+        self._dicts: set[ast.AST] = {option.call}
+        self._names: set[str] = set()
+        self._add_names(option.module, option.call)
+        self._own = option.module
+
+    def check(self) -> None:
+        checked = 0
+        while checked < (size := len(self._names) + len(self._dicts)):
+            checked = size
+            words = sorted(name for name in self._names if len(name) > 1)
+            files = self._project.mentioning(words) if words else ()
+            for module in dict.fromkeys((self._own, *files)):
+                for node in module.nodes:
+                    self._look_at(module, node)
+
+    def _add_names(self, module: Module, node: ast.AST) -> None:
+        """Add the names under which the value of an expression goes on."""
+        for around in module.ancestors(node):
+            match around:
+                case ast.Assign(targets=targets):
+                    self._names |= {getattr(t, "id", getattr(t, "attr", "")) for t in targets}
+                case ast.AnnAssign(target=target) | ast.NamedExpr(target=target):
+                    self._names.add(getattr(target, "id", getattr(target, "attr", "")))
+                case ast.Return():
+                    function = module.enclosing_function(around)
+                    self._names.add(getattr(function, "name", ""))
+
+    def _look_at(self, module: Module, node: ast.AST) -> None:
+        match node:
+            case ast.ImportFrom(names=names):
+                self._names |= {a.asname for a in names if a.name in self._names and a.asname}
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name in self._names:
+                for part in (node, *module.ancestors(node)):
+                    if not isinstance(part, ast.expr):
+                        break
+                    if self._holds(module, part):
+                        self._check_use(module, part)
+                        break
+
+    def _holds(self, module: Module, node: ast.expr) -> bool:
+        return isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and any(
+            isinstance(value, Container) and value.node in self._dicts
+            for value in self._project.values(module, node)
+        )
+
+    def _check_use(self, module: Module, node: ast.expr) -> None:
+        parent = module.parent(node)
+        match parent:
+            case ast.BoolOp() | ast.IfExp() if getattr(parent, "test", None) is not node:
+                return self._check_use(module, parent)
+            case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.Return():
+                return self._add_names(module, node)
+            case ast.Dict():
+                self._dicts.add(parent)
+                return self._add_names(module, parent)
+            case ast.keyword(arg=None):
+                call = module.parent(parent)
+                assert isinstance(call, ast.Call)
+                called = [
+                    v for n in (call.func, *call.args) for v in self._project.values(module, n)
+                ]
+                if any(api_of(self._project.apis, value) for value in called):
+                    return None
+                if External("builtins.dict") in called:
+                    self._dicts.add(call)
+                    return self._add_names(module, call)
+                reason = "its options are passed to another function, too: give each its own"
+                raise Refused(reason, module, call, "also gets the options")
+            case ast.Call(func=func) if External("builtins.dict") in self._project.values(
+                module, func
+            ):
+                self._dicts.add(parent)
+                return self._add_names(module, parent)
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                return None
+            case ast.Subscript(slice=ast.Constant(value=key)) if key != "concrete":
+                return None
+            case ast.Attribute(attr="update"):
+                return None
+            case ast.Attribute(attr="get" | "pop" | "setdefault"):
+                match module.parent(parent):
+                    case ast.Call(args=[ast.Constant(value=key), *_]) if key != "concrete":
+                        return None
+        reason = (
+            "other code reads the dictionary with the option, too: check that code, and remove"
+            " `concrete` by hand"
+        )
+        raise Refused(reason, module, node, "also reads the options")
 
 
 def given_behind(option: Option) -> list[tuple[str, ast.expr]]:

@@ -83,6 +83,7 @@ class Module:
     _writers: dict[tuple[Scope, str], list[Scope]] = field(default_factory=dict, repr=False)
     _reaching: dict[ast.Name, frozenset[Binding]] = field(default_factory=dict, repr=False)
     _exported: dict[str, frozenset[Binding]] = field(default_factory=dict, repr=False)
+    _deferred: dict[str, frozenset[Binding]] = field(default_factory=dict, repr=False)
     _assigned: dict[tuple[Scope, str], frozenset[Binding]] = field(default_factory=dict, repr=False)
     _nodes: list[ast.AST] = field(default_factory=list, repr=False)
     _indexed: bool = field(default=False, repr=False)
@@ -257,12 +258,42 @@ class Module:
                         return now
                     everything = outer.bindings.get(name, [])
                     if outer.parent is None:
-                        return self.exported(name)
+                        return self._seen_by_functions(name)
                     line = getattr(inner.node, "lineno", 0)
                     return now | {b for b in everything if getattr(b.node, "lineno", 0) > line}
             deferred = deferred or outer.is_function
             inner, outer = outer, outer.parent
         return frozenset()
+
+    def _seen_by_functions(self, name: str) -> frozenset[Binding]:
+        """Return the bindings of a module-level name that a function may see when it is called:
+        at the end of the module or, in code of the module before that, an earlier one.
+
+        `f = jax.checkpoint(f)` right after `def f` completes a definition; it is no other one.
+        """
+        if name not in self._deferred:
+            scope = self.scope_of(self.tree)
+            final = self.exported(name)
+            others = {b for b in scope.bindings.get(name, ()) if _may_be_callable(b)} - final
+            for binding in (*final, *others):
+                others -= self._read_by(binding)
+            self._deferred[name] = final | others if others else final
+        return self._deferred[name]
+
+    def _read_by(self, binding: Binding) -> set[Binding]:
+        """Return the bindings of the same name from which a binding is made, however indirectly."""
+        uses = self.flow(binding.scope).uses
+        found: set[Binding] = set()
+        waiting = [binding]
+        while waiting:
+            one = waiting.pop()
+            made = [one.value] if one.value is not None else getattr(one.node, "decorator_list", ())
+            for node in (n for part in made for n in ast.walk(part)):
+                if isinstance(node, ast.Name) and node.id == binding.name:
+                    new = uses.get(node, frozenset()) - found
+                    found |= new
+                    waiting += new
+        return found
 
     def exported(self, name: str) -> frozenset[Binding]:
         """Return the bindings of a module-level name at the end of the module."""
@@ -317,3 +348,12 @@ class Module:
             if isinstance(around, Definition):
                 names.append(around.name)
         return ".".join([self.name, *reversed(names)])
+
+
+def _may_be_callable(binding: Binding) -> bool:
+    """Return whether a binding may be that of a function or class of the module."""
+    return binding.kind in ("def", "class") or (
+        binding.kind == "assign"
+        and not binding.path
+        and isinstance(binding.value, ast.Call | ast.Name | ast.Attribute | ast.Lambda)
+    )

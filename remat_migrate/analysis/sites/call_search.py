@@ -11,7 +11,7 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
 from ..values.application import api_of
-from ..values.bind import positional_parameters
+from ..values.bind import first_parameter, positional_parameters
 from ..values.callees import partial_calls, underlying
 from ..values.classes import class_chain
 from ..values.declarations import gradient_places
@@ -115,6 +115,7 @@ class _Search:
                 for node in search.expressions(module):
                     self._inspect(module, node)
             if len(self.target.passed) == before:
+                self._note_own_calls()
                 self._note_unreadable(search.exported)
                 self.uses.calls.sort(key=lambda c: c.module.position(c.node))
                 self.uses.escapes.sort(key=lambda e: e.module.position(e.node))
@@ -349,6 +350,10 @@ class _Search:
                 if not known and parent.attr not in ("append", "insert", "bind", "__call__"):
                     if not self.evaluator.values(module, parent):
                         self._escape(module, node, f"`.{parent.attr}` of it is used")
+            case ast.AnnAssign() if module.scope_at(parent).is_class:
+                self._escape(module, node, "a field holds it by default")
+            case ast.ClassDef() if node in parent.bases:
+                self._escape(module, node, f"`{parent.name}` inherits from it")
             case ast.Yield() | ast.YieldFrom():
                 self._escape(module, node, "it is yielded")
             case ast.Return():
@@ -378,6 +383,29 @@ class _Search:
                 if isinstance(value, Function) and positional_parameters(value.node):
                     first = positional_parameters(value.node)[0].arg
                     self.target.passed[value.node, first] = value.module
+
+    def _note_own_calls(self) -> None:
+        """Note the methods of a checkpointed class that call the instance: `self(x)`."""
+        if self.target.site is None or (subject := self.target.site.subject) is None:
+            return
+        module, node = subject
+        own = [Class(module, node)] if isinstance(node, ast.ClassDef) else []
+        values = self.evaluator.values(module, node) if isinstance(node, ast.expr) else own
+        for cls in values:
+            for base in class_chain(self.evaluator, cls) if isinstance(cls, Class) else ():
+                if isinstance(base, Class):
+                    self._note_calls_of_first(base)
+
+    def _note_calls_of_first(self, cls: Class) -> None:
+        for method in cls.node.body:
+            if isinstance(method, ast.FunctionDef) and (first := first_parameter(method)):
+                for node in ast.walk(method):
+                    match node:
+                        case ast.Call(
+                            func=ast.Name(id=name)
+                            | ast.Attribute(value=ast.Name(id=name), attr="__call__")
+                        ) if name == first.arg:
+                            self._escape(cls.module, node.func, f"`{method.name}` calls it")
 
     def _is_instance(self, module: Module, node: ast.expr) -> bool:
         values = self.evaluator.values(module, node)
@@ -411,7 +439,7 @@ class _Search:
                 case Function() | Bound(func=Function()):
                     self._passed_to(callee, call, node, keyword, module)
                 case External(name):
-                    self._escape_with_arguments(module, node, f"`{name}` calls it")
+                    self._escape_with_arguments(module, node, f"`{name}` takes it")
                 case _:
                     reason = "it is passed to code that cannot be seen"
                     self._escape_with_arguments(module, node, reason)

@@ -11,7 +11,7 @@ from ...text import Span
 from ..names.module import Module
 from ..project import Project
 from ..values.values import Constant
-from .loose_options import LooseOption, loose_options
+from .loose_options import LooseOption, loose_options, unpacks
 from .site import Option, Site, options_in, sites_in
 from .wrappers import forwarded
 
@@ -83,8 +83,9 @@ def _loose_use(module: Module, loose: LooseOption) -> ConcreteUse:
     value = bool(loose.value.value) if isinstance(loose.value, ast.Constant) else None
     reason = (
         f"it may reach `{site.api}` in line {site.module.source.position(site.span.start)[0]}"
-        f"{'' if site.module is module else ' of ' + site.module.source.path.name}, which unpacks"
-        " its options: remove it, and name the arguments that must be concrete in `static_argnums`"
+        f"{'' if site.module is module else ' of ' + site.module.source.path.name}"
+        f"{', which unpacks its options' if unpacks(site) else ''}: remove it, and name the"
+        " arguments that must be concrete in `static_argnums`"
     )
     return ConcreteUse(option, site.definition, (), value, module.span(loose.node), reason)
 

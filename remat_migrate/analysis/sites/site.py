@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ...codemod.changes import Change, Rewrite
@@ -37,6 +37,7 @@ class Option:
         keyword: the keyword node; None for a positional option or an entry of a dict display.
         position: the index among the call's arguments, for a positional option.
         behind: the names of the options that may follow it by position.
+        overrides: the option of an inner partial, or of an unpacked dict, that applies without it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Option:
     keyword: ast.keyword | None = None
     position: int | None = None
     behind: tuple[str, ...] = ()
+    overrides: Option | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -247,15 +249,20 @@ def _options(
             if position < len(order) and position != api.subject_index:
                 name = order[position]
                 rest = order[position + 1 :]
-                found[name] = Option(name, arg, owner, call, None, offset + index, rest)
+                option = Option(name, arg, owner, call, None, offset + index, rest)
+                found[name] = replace(option, overrides=found.get(name))
             position += 1
         for keyword in call.keywords:
             if keyword.arg is None:
                 followed, complete = _spread_options(owner, keyword.value, evaluator, {})
                 spread = spread or not complete
-                found |= followed
+                found |= {
+                    name: replace(option, overrides=option.overrides or found.get(name))
+                    for name, option in followed.items()
+                }
             elif keyword.arg != api.subject:
-                found[keyword.arg] = Option(keyword.arg, keyword.value, owner, call, keyword)
+                option = Option(keyword.arg, keyword.value, owner, call, keyword)
+                found[keyword.arg] = replace(option, overrides=found.get(keyword.arg))
     return found, spread
 
 
@@ -303,7 +310,9 @@ def _spread_options(
             complete = False
         for part in unpacked:
             inner, whole = _spread_options(owner, part, evaluator, known)
-            here |= {name: option for name, option in inner.items() if name not in here}
+            for name, option in inner.items():
+                own = here.get(name)
+                here[name] = option if own is None else replace(own, overrides=option)
             complete = complete and whole
         complete = complete and not is_changed(value)
         found |= here

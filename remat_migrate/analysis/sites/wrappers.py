@@ -63,6 +63,8 @@ def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
             for arg in node.args[1:]
             if isinstance(arg, ast.Name) and arg.id == "concrete"
         ]
+        if any(k.arg == "concrete" and forwarded(module, k.value) is None for k in node.keywords):
+            continue  # what callers pass for other options has no effect until this is gone
         for option_name, value in given:
             option = forwarded(module, value)
             if option is not None and option_name is None:
