@@ -19,7 +19,7 @@ from .discovery.file_kinds import text_kind
 
 Form = Literal["variable", "option", "read"]
 
-_MORE = "it is part of more: remove it by hand"
+_MORE = "the line holds more than the setting: remove it by hand"
 _EMPTY = "a block would be empty without it: remove it by hand"
 _STRING = "it is in a longer string or here-document: remove it by hand"
 _FAR = 300
@@ -346,7 +346,7 @@ class _Text:
         if not (listed or ATOM.fullmatch(texts[number])) or {"echo", "printf"} & {*texts}:
             return None
         if all(_IDLE.fullmatch(text) or ATOM.fullmatch(text) for text in texts):
-            reason = "it is all that the command does: remove it by hand"
+            reason = "nothing else is left of the command: remove it by hand"
             return TextUse(start, end, form, reason=reason)
         cut = self._cut(at, end, command[number - 1 : number], command[number + 1 :])
         plain = self.kind == "yaml" and opened < 0 and number == 0
@@ -388,6 +388,8 @@ class _Text:
         bare = content.strip().removeprefix("- ").rpartition(": ")[2].strip("\"', ")
         if self.text[start - 1 : start] in ('"', "'") or bare == self.text[start:end]:
             return False
+        if re.search(r"[{,]\s*name:\s*$", self.text[max(0, start - 99) : start]):
+            return False  # `{name: VARIABLE, value: "0"}`
         told = self.text[start - 1 : start] == "-" or re.match(r"\s*[=:]", self.text[end : end + 9])
         return _PROSE_KEY.fullmatch(key) is not None or not told
 

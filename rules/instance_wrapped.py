@@ -130,22 +130,26 @@ class InstanceWrapped(Rule):
 
 def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix, str]:
     """Return the fix, and what a user has to know to apply an unsafe one."""
-    from remat_migrate.rewrite.module_subject import pass_module
+    from remat_migrate.rewrite.module_subject import library_values, pass_module
 
     assert site.subject is not None
     owner, subject = site.subject
     advice = "wrap the class: `nn.remat(Block)(...)`"
-    if "static_argnums" in site.arguments or "methods" in site.arguments:
+    if kind.form == "method":
+        advice = "wrap the method of the class: `nn.remat(Block.inner)(block, x)`"
+    made = isinstance(subject, ast.Call) and kind.form == "instance"
+    if "methods" in site.arguments or ("static_argnums" in site.arguments and made):
         return Fix.manual(f"{advice}; its `static_argnums` count `self` as 0"), ""
     inside = isinstance(site.application, ast.Call) and owner is site.module and site.certain
     if not inside or subject not in ast.walk(site.application or site.reference):
         return Fix.manual(advice), ""
-    if isinstance(subject, ast.Call) and kind.form == "instance":
-        return _class_fix(project, site, subject, advice)
-    if not site.definition.same_function:
-        return Fix.manual(advice), ""
     try:
-        changes = pass_module(project, site, bound=kind.form == "method")
+        concrete = library_values(project, site) if made else ()
+        if isinstance(subject, ast.Call) and concrete is None:
+            return _class_fix(project, site, subject, advice)
+        if not site.definition.same_function:
+            return Fix.manual(advice), ""
+        changes = pass_module(project, site, bound=kind.form == "method", concrete=concrete or ())
     except Refused as refused:
         return Fix.manual(refused.reason), ""
     return Fix("wrap a function that takes the module", Safety.SAFE, tuple(changes)), ""

@@ -195,7 +195,12 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
         Refused: no rewrite is known to keep the behavior.
     """
     from remat_migrate.rewrite.imports import written
-    from remat_migrate.rewrite.module_subject import kept_name, pass_module, wrap_class
+    from remat_migrate.rewrite.module_subject import (
+        kept_name,
+        library_values,
+        pass_module,
+        wrap_class,
+    )
     from remat_migrate.rewrite.refusal import check_editable
 
     site, api = found.site, _APIS.get(found.fault)
@@ -206,7 +211,12 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
         raise Refused("")
     changes: list[Change] = []
     is_needed = partial(is_used_elsewhere, project, module)
-    for given in sorted(site.arguments.keys() - {"prevent_cse", "policy"}):
+    of_instance = found.fault in ("linen-instance", "linen-mixed", "nnx-bound")
+    made = found.subject if isinstance(found.subject, ast.Call) else None
+    kept = {"prevent_cse", "policy"}
+    if of_instance and made is None:
+        kept.add("static_argnums")  # `pass_module` replaces it
+    for given in sorted(site.arguments.keys() - kept):
         option = site.arguments[given]
         # Equinox needs no static options: non-array arguments are static.
         if found.fault != "equinox" or option.keyword is None or option.call is not application:
@@ -215,12 +225,13 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
         changes.append(Remove(module, option.keyword, is_needed))
     if found.fault == "linen-method":
         _check_outermost(module, application)
-    elif found.fault in ("linen-instance", "linen-mixed", "nnx-bound"):
-        if isinstance(found.subject, ast.Call):
-            name = kept_name(project, module, found.subject, (found.subject,))
-            changes.append(wrap_class(site, found.subject, name))
+    elif of_instance:
+        concrete = None if made is None else library_values(project, site)
+        if made is not None and concrete is None:
+            name = kept_name(project, module, made, (made,))
+            changes.append(wrap_class(site, made, name))
         else:
-            changes += pass_module(project, site, bound=found.bound)
+            changes += pass_module(project, site, bound=found.bound, concrete=concrete or ())
     if api is not None:
         reference = written(project, module, api, site.reference)
         changes += [Replace(module, site.reference, Code(reference.text)), *reference.changes]

@@ -14,9 +14,14 @@ from functools import partial
 from typing import Any
 
 from ..analysis import Module, Project
+from ..analysis.names.mentions import find_mentions
+from ..analysis.sites.call_search import uses_of
+from ..analysis.sites.framework_modules import module_kind
 from ..analysis.sites.references import is_used_elsewhere
 from ..analysis.sites.site import Site
 from ..analysis.statics.argument_kinds import kinds_of
+from ..analysis.statics.static_options import read_indices
+from ..analysis.values.values import External
 from ..codemod.changes import Change, Code, InsertArgument, NewNodes, Remove, Replace, Rewrite
 from .flax_names import flax_name, unnamed
 from .refusal import Refused, check_editable
@@ -46,23 +51,32 @@ def wrap_class(site: Site, maker: ast.Call, name: str | None) -> Change:
     return Rewrite(site.module, application, make)
 
 
-def pass_module(project: Project, site: Site, *, bound: bool) -> list[Change]:
+def pass_module(
+    project: Project, site: Site, *, bound: bool, concrete: Collection[int] = ()
+) -> list[Change]:
     """Return the changes that wrap a function of the module, which the call then passes first.
 
-    The function closes over keyword arguments that are not arrays: they may be flags.
+    The function closes over `static_argnums`, Python values, and keyword arguments that are not
+    arrays: they may be flags.
 
     Args:
         project: the project.
         site: the site.
         bound: whether the subject is a method of an instance.
+        concrete: the positions of other arguments to close over.
 
     Raises:
-        Refused: the wrapped function is not called at once, or with a positional Python value.
+        Refused: the wrapped function is not called at once, or the lambda cannot pass the values.
     """
     module, application = site.module, site.application
     outer = module.parent(application) if application is not None else None
     if not isinstance(outer, ast.Call) or outer.func is not application or site.subject is None:
-        raise Refused("wrap the class: `nn.remat(Block)(...)`, or a function that takes the module")
+        advice = (
+            "a function that takes the module: `nn.remat(lambda module, x: module(x))(block, x)`"
+        )
+        raise Refused(f"wrap {advice}")
+    if "concrete" in site.arguments:
+        raise Refused("replace `concrete=` first", module, application)
     check_editable(module, [outer])
     subject = site.subject[1]
     assert isinstance(subject, ast.expr)
@@ -71,25 +85,89 @@ def pass_module(project: Project, site: Site, *, bound: bool) -> list[Change]:
     receiver, method = subject, ""
     if bound and isinstance(subject, ast.Attribute):
         receiver, method = subject.value, f".{subject.attr}"
-    for arg in outer.args:
-        if kinds_of(project).of(module, arg) == "python":
-            raise Refused(f"name `{module.segment(arg)}` in `static_argnums`", module, arg)
-    closed = tuple(k for k in outer.keywords if kinds_of(project).of(module, k.value) != "array")
-    if not all(isinstance(k.value, ast.Name | ast.Constant | ast.Attribute) for k in closed):
-        raise Refused("an option is computed in the call", module, outer)
-    names = "*args, **kwargs" if len(closed) < len(outer.keywords) else "*args"
-    values = {f"value_{number}": keyword.value for number, keyword in enumerate(closed)}
-    given = (f"{k.arg}=" if k.arg else "**" for k in closed)
-    passed = ", ".join(
-        [names, *(f"{to}{{{name}}}" for to, name in zip(given, values, strict=True))]
-    )
-    code = Code.of(f"lambda module, {names}: module{method}({passed})", **values)
     is_used = partial(is_used_elsewhere, project, module)
+    changes: list[Change] = []
+    closed = {*concrete}
+    if option := site.arguments.get("static_argnums"):
+        indices = read_indices(project, option).values
+        here = option.keyword is not None and option.call is application
+        if indices is None or min(indices, default=0) < 0 or not here:
+            raise Refused("its `static_argnums` cannot be read", module, application)
+        assert option.keyword is not None
+        check_editable(module, [option.keyword])
+        closed |= {i - (site.definition.counting == "method") for i in indices}
+        changes.append(Remove(module, option.keyword, is_used))
+    kind = kinds_of(project).of
+    values = [
+        arg for i, arg in enumerate(outer.args) if i in closed or kind(module, arg) == "python"
+    ]
+    for arg in values:
+        if arg not in outer.args[-len(values) :] or isinstance(outer.args[0], ast.Starred):
+            raise Refused(f"name `{module.segment(arg)}` in `static_argnums`", module, arg)
+    keywords = [k for k in outer.keywords if kind(module, k.value) != "array"]
+    given = [""] * len(values) + [f"{k.arg}=" if k.arg else "**" for k in keywords]
+    values += [k.value for k in keywords]
+    if not all(_is_simple(module, value) for value in values):
+        raise Refused("an option is computed in the call", module, outer)
+    reads = [n for value in values for n in ast.walk(value) if isinstance(n, ast.Name)]
+    used = {n.id for n in reads}
+    for read in reads:
+        # `Remove` would also remove what only assigns this name.
+        alone = all(n in reads for n in find_mentions(module).names.get(read.id, ()))
+        if alone and any(b.kind == "assign" for b in module.reaching(read)):
+            raise Refused(f"close over `{read.id}`, which has no other use", module, read)
+    own, args, others = (f"{n}_" if n in used else n for n in ("module", "args", "kwargs"))
+    names = f"*{args}, **{others}" if len(keywords) < len(outer.keywords) else f"*{args}"
+    by_name = {f"value_{number}": value for number, value in enumerate(values)}
+    texts = [f"{to}{{{name}}}" for to, name in zip(given, by_name, strict=True)]
+    positional = given.count("")
+    rest = [f"*{args}", *texts[:positional], *names.split(", ")[1:], *texts[positional:]]
+    code = Code.of(f"lambda {own}, {names}: {own}{method}({', '.join(rest)})", **by_name)
     return [
+        *changes,
         Replace(module, subject, code),
         InsertArgument(module, outer, Code.of("{module}", module=receiver)),
-        *(Remove(module, keyword, is_used) for keyword in closed),
+        *(Remove(module, arg, is_used) for arg in outer.args[len(outer.args) - positional :]),
+        *(Remove(module, keyword, is_used) for keyword in keywords),
     ]
+
+
+def _is_simple(module: Module, node: ast.expr) -> bool:
+    """Return whether an expression has the same value in a function that is called at once."""
+    parts = (
+        ast.Name, ast.Constant, ast.Attribute, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.BinOp,
+        ast.Subscript, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context,
+    )  # fmt: skip
+    return all(isinstance(n, parts) for n in ast.walk(node)) and "#" not in module.segment(node)
+
+
+def library_values(project: Project, site: Site) -> list[int] | None:
+    """Return the positions of arguments that a layer of a library may need as Python values.
+
+    Its code is not analyzed, so no other rule finds that need. Returns None if there are none,
+    not even keyword arguments.
+
+    Raises:
+        Refused: the checkpoint is called elsewhere with such arguments.
+    """
+    module, application = site.module, site.application
+    assert site.subject is not None
+    assert isinstance(site.subject[1], ast.expr)
+    kind = module_kind(project, module, site.subject[1])
+    if kind is None or not isinstance(kind.cls, External):
+        return None
+    at_once = None
+    for call in uses_of(project, site).calls:
+        of = partial(kinds_of(project).of, call.module)
+        found = [i for i, a in enumerate(call.node.args) if i > 0 and of(a) != "array"]
+        named = any(of(k.value) != "array" for k in call.node.keywords)
+        if not (found or named):
+            continue
+        if call.module is not module or call.node.func is not application:
+            reason = "close over the options that the calls pass, which it would trace"
+            raise Refused(reason, call.module, call.node)
+        at_once = found
+    return at_once
 
 
 def kept_name(

@@ -66,6 +66,15 @@ FIXED = [
         "        block = Block()\n"
         "        return nn.remat(lambda module, *args: module(*args))(block, x)\n",
     ),
+    # Whether a layer of a library needs a Python value is not known.
+    (
+        "        args = self\n        print(args)\n"
+        "        return nn.remat(nn.Dropout(0.5))(x, deterministic=not args.train)\n",
+        "        args = self\n        print(args)\n"
+        "        return nn.remat(\n"
+        "            lambda module, *args_: module(*args_, deterministic=not args.train)\n"
+        "        )(nn.Dropout(0.5), x)\n",
+    ),
 ]
 
 
@@ -104,6 +113,7 @@ BY_HAND = [
     COMPACT + "        return nn.remat(Block(), static_argnums=(1,))(x)\n",
     COMPACT + "        return nn.scan(nn.remat(Block()), length=2)(x)\n",
     CALL + "        f = nn.remat(self.block)\n        return f(x)\n",
+    COMPACT + "        f = nn.remat(nn.Dropout(0.5))\n        return f(x, deterministic=False)\n",
 ]
 
 

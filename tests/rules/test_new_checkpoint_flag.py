@@ -319,3 +319,11 @@ def test_a_suppressed_use_stays_with_its_imports():
     )
     kept = code.splitlines(keepends=True)[1:3]
     assert fixed(code, select="RMT102")["example.py"] == "".join(kept)
+
+
+@pytest.mark.parametrize("use", ["CMD[4]", "python, script, _, *rest = CMD"])
+def test_an_argument_of_a_list_whose_positions_are_used(use: str) -> None:
+    code = f'CMD = ["python", "train.py", "--jax_new_checkpoint=0", "--lr", "3"]\n{use}\n'
+    [finding] = findings(code, select="RMT102")
+    assert finding.fix is None or finding.fix.safety == "manual"
+    assert "positions" in finding.reason

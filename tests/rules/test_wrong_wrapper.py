@@ -78,7 +78,7 @@ def test_options_are_kept_and_imports_added() -> None:
 
 
 BY_HAND = [
-    FLAX % "jax.checkpoint(self.block, static_argnums=(0,))(x)",
+    FLAX % "jax.checkpoint(self.block, static_argnums=(-1,))(x)",
     (FLAX % "x").replace("    @nn.compact", "    @nn.compact\n    @jax.checkpoint"),
     HAIKU % "block = hk.remat(Block.__call__)",
 ]

@@ -34,6 +34,7 @@ _NESTED = "it is part of another expression: remove it by hand"
 _TRY = "a `try` around it depends on whether it fails: keep what runs today"
 _TESTED = "a test runs for each of these values: remove this one by hand"
 _STRING = "it is part of a longer string: remove it by hand"
+_POSITIONS = "other code uses positions in this list: remove it by hand"
 _PARTIAL = "remove it with its calls"
 
 # A mention in a string that is not prose: `--jax_new_checkpoint`, `JAX_NEW_CHECKPOINT=`, quotes.
@@ -544,8 +545,30 @@ class _Finder:
             return FlagUse(node, form, reason=f"`{before}` takes it as its value: remove both")
         if form == "option" and "=" not in str(node.value) and after in _VALUES:
             return FlagUse(node, form, reason="the next word may be its value: remove both by hand")
+        if self._is_taken_apart(holder):
+            return FlagUse(node, form, reason=_POSITIONS)
         remove = self._emptied(holder) if len(words) == 1 else None
         return FlagUse(node, form, remove or node)
+
+    def _is_taken_apart(self, words: ast.expr) -> bool:
+        """Return whether code uses the positions of the words that a name is assigned to."""
+        match self.parent(words):
+            case (
+                ast.Assign(targets=[*_, ast.Name(id=name)])
+                | ast.AnnAssign(target=ast.Name(id=name))
+            ):
+                uses = find_mentions(self.module).names.get(name, ())
+            case ast.Assign(targets=[ast.Tuple() | ast.List()]):
+                return True
+            case _:
+                return False
+        for use in uses:
+            match self.parent(use):
+                case ast.Subscript(value=value) if value is use:
+                    return True
+                case ast.Assign(targets=[ast.Tuple() | ast.List(), *_], value=value):
+                    return True
+        return False
 
     def _is_prose(self, node: ast.expr) -> bool:
         """Return whether a string is a message or documentation."""
