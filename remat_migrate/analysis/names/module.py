@@ -164,11 +164,15 @@ class Module:
         """
         self._index()
         found: ast.AST | None = node
+        scope, path = self._scopes[self.tree], []
         while found is not None:
-            if (scope := self._bodies.get(found)) is not None:
-                return scope
+            if (known := self._bodies.get(found)) is not None:
+                scope = known
+                break
+            path.append(found)
             found = self._parents.get(found)
-        return self._scopes[self.tree]
+        self._bodies.update(dict.fromkeys(path, scope))  # or deep nesting takes the square
+        return scope
 
     def scope_of(self, node: ast.Module | ast.ClassDef | FunctionNode) -> Scope:
         """Return the scope that a module, class, function, or lambda opens."""

@@ -235,7 +235,7 @@ class _Search:
                 return False
         elif above is not None and getattr(module.parent(above), "func", None) is above:
             attr = None  # a method may read any attribute
-        for user, use in self._uses(variable):
+        for user, use in self._changing_uses(variable, attr):
             around = user.enclosing_function(use)
             if around in self.nodes:
                 later = True
@@ -243,20 +243,25 @@ class _Search:
                 later = self._runs_later(user, use)
             else:
                 later = around is not scope.node or use.lineno > function.node.lineno
-            if later and self._is_changed_by(user, use, attr, set()):
+            if later:
                 return True
         return False
 
-    def _uses(self, variable: _Variable) -> Iterator[Place]:
-        """Yield the uses of a variable in the project."""
-        owner, scope, name = variable
-        modules = self.project.mentioning([name]) if scope.parent is None else [owner]
-        for module in modules:
-            mentions = find_mentions(module)
-            for alias in (name, *mentions.renamed.get(name, ())):
-                for node in mentions.reads(alias):
-                    if variable in self._of(module, node):
-                        yield module, node
+    def _changing_uses(self, variable: _Variable, attr: str | None) -> list[Place]:
+        """Return the uses of a variable in the project that change its object, see `_changes`."""
+        known = self.project.once(_known_changes)
+        if (variable, attr) not in known:
+            owner, scope, name = variable
+            modules = self.project.mentioning([name]) if scope.parent is None else [owner]
+            known[variable, attr] = [
+                (module, node)
+                for module in modules
+                for alias in (name, *find_mentions(module).renamed.get(name, ()))
+                for node in find_mentions(module).reads(alias)
+                if variable in self._of(module, node)
+                and self._is_changed_by(module, node, attr, set())
+            ]
+        return known[variable, attr]
 
     def _is_changed_by(
         self, module: Module, node: ast.expr, attr: str | None, seen: set[ast.AST]
@@ -355,10 +360,10 @@ class _Search:
 
     def _runs_later(self, module: Module, node: ast.AST) -> bool:
         """Return whether code may run at other times than once when modules are imported."""
-        functions = [a for a in module.ancestors(node) if isinstance(a, FunctionNode)]
-        if module.enclosing_function(node) is None:
+        function = _outermost_function(module, node)
+        if function is None:
             return False
-        return functions[-1] in self.nodes or not self._runs_at_import(module, functions[-1], set())
+        return function in self.nodes or not self._runs_at_import(module, function, set())
 
     def _runs_at_import(self, module: Module, function: FunctionNode, seen: set[ast.AST]) -> bool:
         """Return whether only module-level code, and what it calls, uses a function."""
@@ -374,10 +379,9 @@ class _Search:
             for use in find_mentions(user).reads(name)
         ]
         for user, use in uses:
-            around = [a for a in user.ancestors(use) if isinstance(a, FunctionNode)]
-            if user.enclosing_function(use) is not None:
-                if not self._runs_at_import(user, around[-1], seen):
-                    return False
+            around = _outermost_function(user, use)
+            if around is not None and not self._runs_at_import(user, around, seen):
+                return False
         return bool(uses)
 
     # -- attributes of `self`
@@ -500,3 +504,15 @@ def _in_loop(module: Module, node: ast.AST, within: ast.AST) -> bool:
         if isinstance(around, ast.For | ast.While | ast.AsyncFor):
             return True
     return False
+
+
+def _outermost_function(module: Module, node: ast.AST) -> FunctionNode | None:
+    """Return the function of the module's body whose body contains a node."""
+    found = module.enclosing_function(node)
+    while found is not None and (around := module.enclosing_function(found)) is not None:
+        found = around
+    return found
+
+
+def _known_changes(project: Project) -> dict[tuple[_Variable, str | None], list[Place]]:
+    return {}
