@@ -1,7 +1,7 @@
 """Loading a project: which of its files are parsed, because they may matter.
 
 First the prefilter chooses files by their bytes. Then come files that use a checkpoint by a name
-that another file gives it, and last those that hold options, or a scan that is differentiated.
+that another file gives it, those that differentiate what others define, and those with options.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Selection:
         self._prefilter = project.prefilter
 
     def choose(self) -> None:
-        """Fill the project's `modules` and `errors`, and its option readers."""
+        """Fill the project's `modules` and `errors`."""
         scanning: list[Path] = []
         differentiated: list[Path] = []
         optional: list[Path] = []
@@ -167,7 +167,7 @@ class _Selection:
                 self.files.used.add(path)
                 self.project.errors.append(error)
         may_matter = frozenset((*optional, *self._candidates, *differentiated))
-        self.files.used.update(may_matter)
+        self.files.used.update(may_matter, scanning)
         near = self._near(may_matter)
         self._candidates, optional, forwarding, differentiated = (
             [path for path in paths if path in near]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .mentions import shows_name, stems_of
 from .word_search import Places, WordSearch
-from .words import CONCRETE, FLAGS, SCAN, SUPPRESSION, WORDS, may_differentiate_scan
+from .words import CONCRETE, FLAGS, SCAN, SUPPRESSION, WORDS
 
 # In comments that suppress findings.
 _TOOL = b"remat-migrate"
@@ -44,11 +44,12 @@ class FirstLook:
         )
 
     def matters(self, data: bytes, places: Places) -> bool:
-        """Return whether a file may hold a checkpoint, an option of one, or a scan without one."""
+        """Return whether a file may hold a checkpoint, an option of one, or a scan.
+
+        Another file may differentiate the scan.
+        """
         return (
-            CONCRETE in places
-            or self.may_hold(data, places)
-            or (SCAN in places and may_differentiate_scan(data))
+            CONCRETE in places or self.may_hold(data, places) or (SCAN in places and b"jax" in data)
         )
 
     def suppresses(self, data: bytes, places: Places) -> bool:

@@ -65,13 +65,15 @@ def places_of(word: bytes, data: bytes) -> Iterator[int]:
 
 def may_differentiate_scan(data: bytes) -> bool:
     """Return whether a file may differentiate a scan, whose body may want a checkpoint."""
-    return SCAN in data and may_differentiate(data) and SCAN in code_of(data)
+    return SCAN in data and may_differentiate(data, SCAN)
 
 
-def may_differentiate(data: bytes) -> bool:
-    """Return whether a file may differentiate a function."""
-    # The second look is without comments.
-    return b"jax" in data and _differentiates(data) and _differentiates(code_of(data))
+def may_differentiate(data: bytes, *words: bytes) -> bool:
+    """Return whether a file may differentiate a function, and has some words in its code."""
+    if b"jax" not in data or not _differentiates(data):
+        return False
+    code = code_of(data)  # without comments
+    return _differentiates(code) and all(word in code for word in words)
 
 
 def _differentiates(code: bytes) -> bool:

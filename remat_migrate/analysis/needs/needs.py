@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ...libraries import library_arguments
@@ -429,10 +429,13 @@ class _Analysis(LibraryCalls):
             return argument(self, function.node, call, skip, name, index)
 
         at_compile_time = self.runs_at_compile_time(node)
-        for need in passed_on(self._needs.of(function, target.owner)):
-            called = need.called and self._passes_on(function, call, skip, need.parameter)
-            if need.changed and self._passes_copy(function, call, skip, need.parameter):
-                continue
+        needs = list(passed_on(self._needs.of(function, target.owner)))
+        bound = bind_call(function.node, *call, skip).by_name if needs else {}
+        for need in needs:
+            value = bound.get(need.parameter)
+            called = need.called and self._passes_on(value)
+            if need.changed and value is not None and not is_part(self, value):
+                continue  # a copy changes
             passed = depends_on(need.parameter, need.index)
             for d in passed or ([Dependence(CONSTANTS)] if need.is_result else ()):
                 if need.reason == _ARITHMETIC and d.operations is not None:
@@ -451,29 +454,13 @@ class _Analysis(LibraryCalls):
                         operands=frozenset(),
                     )
 
-    def _passes_on(
-        self,
-        function: Function,
-        call: tuple[Sequence[ast.expr], Sequence[ast.keyword]],
-        skip: int,
-        name: str,
-    ) -> bool:
+    def _passes_on(self, value: ast.expr | None) -> bool:
         """Return whether a call passes on one of this function's arguments, or a container."""
-        passed = bind_call(function.node, *call, skip).by_name.get(name)
-        if passed is None or isinstance(passed, ast.Dict | ast.Tuple | ast.List):
-            return True
-        return is_part(self, passed)
-
-    def _passes_copy(
-        self,
-        function: Function,
-        call: tuple[Sequence[ast.expr], Sequence[ast.keyword]],
-        skip: int,
-        name: str,
-    ) -> bool:
-        """Return whether a call passes something other than an argument of this function."""
-        passed = bind_call(function.node, *call, skip).by_name.get(name)
-        return passed is not None and not is_part(self, passed)
+        return (
+            value is None
+            or isinstance(value, ast.Dict | ast.Tuple | ast.List)
+            or is_part(self, value)
+        )
 
     def _of_receiver(self, method: Function, node: ast.Call, key: Key | None) -> Dependences:
         """Return what a field of a method's object depends on: `Options(train).apply(x)`."""
