@@ -215,6 +215,8 @@ CONTENTS = [
     "from src.a import step\n\ny = step(1.0, 2)\n",
     "import jax\n\n\ndef loss(w, xs):\n    return jax.lax.scan(lambda c, x: (c * w, x), w, xs)[0]\n"
     "\n\ngrad = jax.grad(loss)\n",
+    "import jax\n\n\ndef run(w, xs):\n    return jax.lax.scan(lambda c, x: (c * w, x), w, xs)[0]\n",
+    "import jax\nfrom src.a import run\n\ngrad = jax.grad(run)\n",
     OLD,
     "\xe9 = '\ud800'\n",
 ]
