@@ -28,6 +28,7 @@ from .values import (
     Value,
     Values,
     Wrapped,
+    is_made_by,
     union,
 )
 
@@ -40,7 +41,11 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
         case External("functools.partial"):
             if not node.args:
                 return NOTHING
-            return frozenset(Partial(f, module, node) for f in ev.values(module, node.args[0]))
+            return frozenset(
+                Partial(f, module, node)
+                for f in ev.values(module, node.args[0])
+                if not is_made_by(node, f)
+            )
         case External("builtins.getattr"):
             return _getattr(ev, module, node)
         case External("importlib.import_module"):
@@ -60,7 +65,9 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
             if not node.args:
                 return frozenset((Partial(callee, module, node, by_functools=False),))
             return frozenset(
-                Wrapped(name, f, module, node) for f in ev.values(module, node.args[0])
+                Wrapped(name, f, module, node)
+                for f in ev.values(module, node.args[0])
+                if not is_made_by(node, f)
             )
         case External(name) if node.args and (
             pair := transformed(name, module, node, ev.values(module, node.args[0]))
@@ -135,8 +142,10 @@ def _applied(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> V
         return frozenset((Partial(callee, module, node, by_functools=False),))
     targets = ev.values(*subject)
     if not targets:
-        return frozenset((Applied(module, node, None),))
-    return frozenset(Applied(module, node, target) for target in targets)
+        return NOTHING if ev.is_guess else frozenset((Applied(module, node, None),))
+    return frozenset(
+        Applied(module, node, target) for target in targets if not is_made_by(node, target)
+    )
 
 
 def _called_partial(
@@ -165,19 +174,7 @@ def _returned_to(
 
 def returned(ev: Evaluation, function: Function) -> Values:
     """Return what a function may return, in terms of its parameters."""
-    node = function.node
-    known = ev.returned.get(node)
-    if known is not None:
-        return known
-    if ("returned", node) in ev.running:
-        return NOTHING
-    ev.running.add(("returned", node))
-    try:
-        found = union(ev.values(function.module, expr) for expr in returned_expressions(node))
-    finally:
-        ev.running.discard(("returned", node))
-    ev.returned[node] = found
-    return found
+    return frozenset(ev.ask(function))
 
 
 def substitute(ev: Evaluation, values: Values, swap: Substitution) -> Values:
@@ -189,10 +186,11 @@ def substitute(ev: Evaluation, values: Values, swap: Substitution) -> Values:
                 found |= swap.get((function, name), frozenset((value,)))
             case Applied(target=target) if target is not None:
                 inner = substitute(ev, frozenset((target,)), swap)
-                found |= {replace(value, target=t) for t in inner} or {value}
-            case Wrapped(func=func) | Partial(func=func):
+                own = {replace(value, target=t) for t in inner if not is_made_by(value.node, t)}
+                found |= own or {value}
+            case Wrapped(func=func, node=node) | Partial(func=func, call=node):
                 inner = substitute(ev, frozenset((func,)), swap)
-                found |= {replace(value, func=f) for f in inner}
+                found |= {replace(value, func=f) for f in inner if not is_made_by(node, f)}
             case _:
                 found.add(value)
     return frozenset(found)

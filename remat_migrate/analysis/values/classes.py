@@ -19,75 +19,33 @@ from .values import Applied, Bound, Class, External, Function, Instance, Value, 
 _MOST_BASES = 200
 
 
-def class_chain(ev: Evaluation, cls: Class) -> Iterator[Value]:
-    """Yield a class and its bases in method resolution order (C3); external bases as External."""
-    yield replace(cls, exact=True)
-    order = ev.chains.get(cls.node)
-    if order is None:
-        known: dict[Value, Sequence[Value]] = {}
-        is_open: list[Value] = []
-        order = _linearized(ev, cls, known, is_open)
-        if not is_open:
-            ev.chains |= {base.node: c for base, c in known.items() if isinstance(base, Class)}
-            ev.chains[cls.node] = order
-    yield from order[1:]
-
-
-def _linearized(
-    ev: Evaluation, cls: Value, known: dict[Value, Sequence[Value]], is_open: list[Value]
-) -> Sequence[Value]:
-    """Return the resolution order of `cls`.
-
-    Args:
-        ev: evaluates the bases.
-        cls: the class.
-        known: the orders of bases; those being merged are empty.
-        is_open: gets the classes whose bases are not known yet, as they are being found.
+def class_chain(ev: Evaluation, cls: Class) -> Sequence[Value]:
+    """Return a class and its bases in method resolution order (C3); external bases as External.
 
     Raises:
         BoundReached: it has too many bases.
     """
-    seen: dict[Value, None] = {}
-    while True:
-        if isinstance(cls, Class):
-            if (found := ev.chains.get(cls.node)) is not None:
-                return _bounded((*seen, *(v for v in found if v not in seen)))
-            if not cls.exact:
-                cls = replace(cls, exact=True)
-        if cls in seen:
-            is_open.append(cls)  # classes that inherit from one another
-            return tuple(seen)
-        seen[cls] = None
-        bases = _bases(ev, cls, is_open)
-        if len(bases) != 1:
-            break
-        cls = bases[0]
-    for base in bases:
-        if base not in known:
-            known[base] = ()
-            known[base] = _linearized(ev, base, known, is_open)
-        elif not known[base]:
-            is_open.append(base)
-    orders = [*(known[base] for base in bases), bases]
-    return _bounded((*seen, *(v for v in _merged(orders) if v not in seen)))
+    exact = replace(cls, exact=True)
+    return (exact, *ev.ask(exact))
 
 
-def _bounded(order: Sequence[Value]) -> Sequence[Value]:
+def bases_in_order(ev: Evaluation, cls: Class) -> tuple[Value, ...]:
+    """Return the bases of a class in method resolution order, as `class_chain` does."""
+    bases = _bases(ev, cls)
+    orders = [class_chain(ev, b) if isinstance(b, Class) else (b,) for b in bases]
+    order = tuple(v for v in _merged([*orders, bases]) if v != cls)
     if len(order) > _MOST_BASES:
         raise BoundReached(f"a class inherits from more than {_MOST_BASES} others")
     return order
 
 
-def _bases(ev: Evaluation, cls: Value, is_open: list[Value]) -> list[Value]:
+def _bases(ev: Evaluation, cls: Class) -> list[Value]:
     """Return the bases of a class; for a base that is checkpointed or otherwise lifted, the class
     itself.
     """
     found: dict[Value, None] = {}
-    for base in cls.node.bases if isinstance(cls, Class) else ():
-        assert isinstance(cls, Class)
+    for base in cls.node.bases:
         inner = base.value if isinstance(base, ast.Subscript) else base
-        if inner in ev.running:
-            is_open.append(cls)
         # More than one only if a name has several bindings.
         for value in sorted(map(_lifted, ev.values(cls.module, inner)), key=_place):
             if isinstance(value, Class):

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 from ...libraries.apis import ApiTable
 from ...libraries.transforms import TransformTable
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
-from .values import NOTHING, Class, Container, External, Value, Values
+from .values import NOTHING, Class, Container, External, Function, Value, Values
 
+# What a function returns, the resolution order of a class, the definition behind an external name,
+# what a module imports everything from, a name of a module, and what a `def` or an expression
+# denotes.
+Question = (
+    Function
+    | Class
+    | External
+    | Module
+    | tuple[Module, str | ast.FunctionDef | ast.AsyncFunctionDef | ast.expr]
+)
 Substitution = Mapping[tuple[FunctionNode, str], Values]
 
 
@@ -31,9 +41,6 @@ class Evaluation(ABC):
         passed: the Apis that are passed for parameters of the project's functions.
         aliases: other names that files of the project give to Apis, for others to import.
         apply_functions: what the project passes as `apply_fn` of training states.
-        returned: what functions return, as far as it was asked.
-        chains: classes with their bases in method resolution order, see `class_chain`.
-        running: the questions being answered, to detect recursion.
         reads, held: the reads of names, and what containers hold, by origin, see `name_search`.
         names, contents, light: answers cached for `api_names`, `contents`, and `workload`.
     """
@@ -47,14 +54,20 @@ class Evaluation(ABC):
         self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
         self.aliases: set[str] = set()
         self.apply_functions: Values = NOTHING
-        self.returned: dict[FunctionNode, Values] = {}
-        self.chains: dict[ast.ClassDef, Sequence[Value]] = {}
-        self.running: set[object] = set()
         self.reads: dict[tuple[Module, str], dict[ast.AST | None, dict[ast.Name, int]]] = {}
         self.held: dict[Container, dict[ast.AST | None, set[Value]]] = {}
         self.names: dict[object, frozenset[str]] = {}
         self.contents: dict[FunctionNode, object] = {}
         self.light: dict[FunctionNode, bool] = {}
+
+    @abstractmethod
+    def ask(self, question: Question) -> Collection[Value]:
+        """Answer a question; questions may depend on each other in cycles."""
+
+    @property
+    @abstractmethod
+    def is_guess(self) -> bool:
+        """Whether something is not known yet that was asked for the answer being computed."""
 
     @abstractmethod
     def values(self, module: Module, node: ast.expr) -> Values:

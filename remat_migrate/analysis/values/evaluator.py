@@ -9,13 +9,14 @@ import builtins
 from collections.abc import Callable, Collection, Iterator
 
 from ...libraries.apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
+from ..fixed_point import FixedPoint
 from ..names.module import Module, Place
 from ..names.scopes import Binding, FunctionNode
 from .application import api_of
-from .calls import apply_decorator, called
-from .classes import class_attribute
+from .calls import apply_decorator, called, returned_expressions
+from .classes import bases_in_order, class_attribute
 from .containers import any_item, elements, items, keys, literal_index, looked_up
-from .evaluation import Evaluation
+from .evaluation import Evaluation, Question
 from .haiku_transforms import unpacked
 from .parameter_values import parameter_values
 from .values import (
@@ -45,19 +46,48 @@ class Evaluator(Evaluation):
 
     def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
         super().__init__(apis, find_module)
-        self._installed: dict[str, Values] = {}
-        self._known: dict[ast.AST, Values] = {}
-        self._members: dict[tuple[Module, str], Values] = {}
-        self._defined: dict[ast.AST, Values] = {}
-        self._stars: dict[Module, list[Value]] = {}
+        self._answers = FixedPoint[Question, Collection[Value]](self._answer, NOTHING)
+        # What has too many values while a cycle is open has too many in the end.
+        self._too_many: set[Question] = set()
 
     def forget(self) -> None:
         """Drop what was found, because the family has grown."""
-        for known in (self._known, self._members, self._defined, self.returned, self.chains):
-            known.clear()
+        self._answers.forget()
+        self._too_many.clear()
         self.reads.clear()
         self.held.clear()
-        self._stars.clear()
+
+    def ask(self, question: Question) -> Collection[Value]:
+        """Answer a question; questions may depend on each other in cycles."""
+        return self._answers.answer(question)
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether something is not known yet that was asked for the answer being computed."""
+        return self._answers.guessed
+
+    def _answer(self, question: Question) -> Collection[Value]:
+        match question:
+            case Function():
+                expressions = returned_expressions(question.node)
+                return union(self.values(question.module, expr) for expr in expressions)
+            case Class():
+                return bases_in_order(self, question)
+            case External():
+                return self._installed(question)
+            case Module():
+                return tuple(
+                    v for star in question.star_imports for v in self.import_base(star, question)
+                )
+            case module, str() as name:
+                return self._member(module, name)
+            case module, ast.FunctionDef() | ast.AsyncFunctionDef() as node:
+                return self._definition(module, node)
+            case module, node:
+                found = self._evaluate(module, node)
+                if len(found) > _MAX_VALUES:
+                    self._too_many.add(question)
+                return NOTHING if question in self._too_many else found
 
     def note_passed_api(self, function: FunctionNode, name: str, value: Value) -> None:
         """Note that an Api is passed for a parameter of a function."""
@@ -96,15 +126,14 @@ class Evaluator(Evaluation):
         name = outside.name
         if name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins") or "." not in name:
             return NOTHING
-        if name not in self._installed:
-            self._installed[name] = NOTHING
-            package, _, last = name.rpartition(".")
-            module = self.find_installed(package)
-            if module is not None:
-                self._installed[name] = frozenset(
-                    v for v in self.member(module, last) if isinstance(v, Class | Function)
-                )
-        return self._installed[name]
+        return frozenset(self.ask(outside))
+
+    def _installed(self, outside: External) -> Values:
+        package, _, last = outside.name.rpartition(".")
+        module = self.find_installed(package)
+        if module is None:
+            return NOTHING
+        return frozenset(v for v in self.member(module, last) if isinstance(v, Class | Function))
 
     def dotted_external(self, name: str) -> Values:
         """Return an external name, as an Api if it is one, else by its public name."""
@@ -113,29 +142,18 @@ class Evaluator(Evaluation):
 
     def member(self, module: Module, name: str) -> Values:
         """Return what a module-level name denotes, including submodules and `import *`."""
-        key = (module, name)
-        if key in self._members:
-            return self._members[key]
-        if key in self.running:
-            return NOTHING
-        self.running.add(key)
-        try:
-            api = self.apis.find(f"{module.name}.{name}")
-            if api is not None:
-                found: Values = frozenset((External(api.name),))
-            else:
-                found = self._bindings(module, module.exported(name))
-                if not found and module.is_package:
-                    inner = self.find_module(f"{module.name}.{name}", module)
-                    if inner is not None:
-                        found = frozenset((ModuleValue(inner),))
-                if not found:
-                    bases = self._star_bases(module)
-                    found = union(self.attribute(base, name) for base in bases)
-        finally:
-            self.running.discard(key)
-        self._members[key] = found
-        return found
+        return frozenset(self.ask((module, name)))
+
+    def _member(self, module: Module, name: str) -> Values:
+        api = self.apis.find(f"{module.name}.{name}")
+        if api is not None:
+            return frozenset((External(api.name),))
+        found = self._bindings(module, module.exported(name))
+        if not found and module.is_package:
+            inner = self.find_module(f"{module.name}.{name}", module)
+            if inner is not None:
+                return frozenset((ModuleValue(inner),))
+        return found or union(self.attribute(base, name) for base in self.ask(module))
 
     def import_base(self, node: ast.ImportFrom, module: Module) -> Values:
         """Return the module or package that `from base import name` imports from."""
@@ -257,12 +275,7 @@ class Evaluator(Evaluation):
 
     def definition(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Values:
         """Return what a `def` binds its name to: the function with its decorators applied."""
-        if node not in self._defined:
-            found = self._definition(module, node)
-            if self.running:
-                return found  # something that a decorator denotes may not be known yet
-            self._defined[node] = found
-        return self._defined[node]
+        return frozenset(self.ask((module, node)))
 
     def _definition(self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Values:
         api = self.apis.find(module.qualified_name(node))
@@ -304,20 +317,7 @@ class Evaluator(Evaluation):
 
     def values(self, module: Module, node: ast.expr) -> Values:
         """Return what an expression may denote; empty when nothing is known."""
-        known = self._known.get(node)
-        if known is not None:
-            return known
-        if node in self.running:
-            return NOTHING
-        self.running.add(node)
-        try:
-            found = self._evaluate(module, node)
-        finally:
-            self.running.discard(node)
-        if len(found) > _MAX_VALUES:
-            found = NOTHING
-        self._known[node] = found
-        return found
+        return frozenset(self.ask((module, node)))
 
     def is_partial(self, module: Module, call: ast.Call) -> bool:
         """Return whether a call may be one of `functools.partial`."""
@@ -359,7 +359,7 @@ class Evaluator(Evaluation):
         if bindings:
             return self._bindings(module, bindings)
         may_be_api = node.id in self.apis.last_names
-        for base in self._star_bases(module):
+        for base in self.ask(module):
             if isinstance(base, ModuleValue):
                 found = self.member(base.module, node.id)
                 if found:
@@ -371,13 +371,6 @@ class Evaluator(Evaluation):
         if hasattr(builtins, node.id):
             return frozenset((External(f"builtins.{node.id}"),))
         return NOTHING
-
-    def _star_bases(self, module: Module) -> list[Value]:
-        """Return the modules from which a module imports everything."""
-        if module not in self._stars:
-            stars = module.star_imports
-            self._stars[module] = [v for star in stars for v in self.import_base(star, module)]
-        return self._stars[module]
 
     def attribute(self, base: Value, name: str) -> Values:
         """Return what `base.name` denotes."""

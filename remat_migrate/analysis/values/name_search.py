@@ -133,7 +133,7 @@ class NameSearch:
 
     def _names(self, module: Module, word: str) -> Iterable[ast.Name]:
         """Return the reads of a name that may denote the value."""
-        if self._origins is None or self._evaluator.running:
+        if self._origins is None:
             return find_mentions(module).names.get(word, ())
         known = _names_by_origin(self._evaluator, module, word)
         places: dict[ast.Name, int] = {}
@@ -229,8 +229,7 @@ def held_by_origin(evaluator: Evaluator, container: Container) -> dict[ast.AST |
             for value in evaluator.values(module, part):
                 for origin in _origins_of(value):
                     known.setdefault(origin, set()).add(value)
-        if not evaluator.running:
-            evaluator.held[container] = known
+        evaluator.held[container] = known
     return known
 
 

@@ -197,3 +197,20 @@ NOTHING: Values = frozenset()
 def union(parts: Iterable[Values]) -> Values:
     """Return the values that are in any of some sets."""
     return NOTHING.union(*parts)
+
+
+def is_made_by(node: ast.expr, value: Value | None) -> bool:
+    """Return whether a value is the result of a call or decorator, or holds that result.
+
+    In `for _ in range(3): f = jax.checkpoint(f)`, one checkpoint stands for all.
+    """
+    match value:
+        case (
+            Applied(node=own, target=inner)
+            | Wrapped(node=own, func=inner)
+            | Partial(call=own, func=inner)
+        ):
+            return own is node or is_made_by(node, inner)
+        case Bound(func=inner):
+            return is_made_by(node, inner)
+    return False
