@@ -19,7 +19,7 @@ from .discovery.file_kinds import text_kind
 
 Form = Literal["variable", "option", "read"]
 
-_MORE = "the line holds more than the setting: remove it by hand"
+_MORE = "the setting is part of something else, or spread over lines: remove it by hand"
 _EMPTY = "a block would be empty without it: remove it by hand"
 _STRING = "it is in a longer string or here-document: remove it by hand"
 _FAR = 300

@@ -362,6 +362,11 @@ TRACED_BODIES: Mapping[str, tuple[int, ...]] = {
     "equinox.internal.scan": (0,),
 }
 
+# Functions that compile their first argument.
+COMPILERS: frozenset[str] = frozenset(
+    {"jax.jit", "jax.pmap", "equinox.filter_jit", "flax.linen.jit"}
+)
+
 # Decorators that do not change what a function computes.
 TRANSPARENT: frozenset[str] = frozenset(
     {

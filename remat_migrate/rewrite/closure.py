@@ -111,18 +111,19 @@ def code_to_write(project: Project, site: Site, statics: Statics, option: Option
         return refused.reason
     taken = words_in(module)
     name, inner = free_name("checkpointed", taken), free_name("closed_over", taken)
-    decorator = kept.decorator(project, module, application).text
-    wraps = written(project, module, "functools.wraps", application).text
+    decorator = kept.decorator(project, module, application)
+    wraps = written(project, module, "functools.wraps", application)
+    imports = "".join(f"    {line}\n" for line in (*decorator.imports, *wraps.imports))
     subject = site.subject[1] if site.subject is not None else None
     used = f"@{name}"
     if isinstance(subject, ast.expr):
         used = f"{name}({' '.join(module.segment(subject).split())})"
     return f"""\
 to close over the arguments, write `{used}` in place of this checkpoint, with
-    def {name}(function):
-        @{wraps}(function)
+{imports}    def {name}(function):
+        @{wraps.text}(function)
         def call(*args, **kwargs):
-            @{decorator}
+            @{decorator.text}
             def {inner}():
                 return function(*args, **kwargs)
             return {inner}()

@@ -6,11 +6,12 @@ import ast
 from abc import ABC, abstractmethod
 from functools import cached_property
 
+from ...libraries.apis import COMPILERS, TRACED_BODIES
 from ..names.scopes import Binding, FunctionNode
 from ..values.callees import underlying
 from ..values.contents import Contents, contents_of
 from ..values.overrides import Callees, Overrides
-from ..values.values import Class, External, Function, Value
+from ..values.values import Class, External, Function, Value, Wrapped
 from .dependence import Dependences, Key
 
 
@@ -82,6 +83,33 @@ class FunctionAnalysis(ABC):
     def is_passed_on(self, function: FunctionNode) -> bool:
         """Return whether a nested function is used otherwise than in calls of it."""
         return function in self._passed_on
+
+    @cached_property
+    def _compiled(self) -> set[FunctionNode]:
+        found: set[FunctionNode] = set()
+        for node in ast.walk(self.node):
+            if isinstance(node, ast.Call):
+                for callee in self.evaluator.values(self.module, node.func):
+                    if isinstance(callee, External):
+                        first = (0,) if callee.name in COMPILERS else ()
+                        for place in TRACED_BODIES.get(callee.name, first):
+                            for body in node.args[place : place + 1]:
+                                values = self.evaluator.values(self.module, body)
+                                found |= {v.node for v in values if isinstance(v, Function)}
+            elif isinstance(node, ast.FunctionDef) and node is not self.node:
+                values = self.evaluator.definition(self.module, node)
+                if any(isinstance(v, Wrapped) and v.how in COMPILERS for v in values):
+                    found.add(node)
+        return found
+
+    def is_compiled(self, node: ast.AST) -> bool:
+        """Return whether a node is in a nested function that is traced without a checkpoint, too."""
+        for around in self.module.ancestors(node):
+            if around is self.node:
+                return False
+            if isinstance(around, FunctionNode) and around in self._compiled:
+                return True
+        return False
 
     def runs_at_compile_time(self, node: ast.AST) -> bool:
         """Return whether a node is inside `with jax.ensure_compile_time_eval():`."""

@@ -13,10 +13,10 @@ from ..project import Project
 from ..values.application import api_of
 from ..values.bind import first_parameter, positional_parameters
 from ..values.callees import partial_calls, underlying
-from ..values.classes import class_chain
+from ..values.classes import class_chain, is_decorated
 from ..values.declarations import gradient_places
 from ..values.evaluator import Evaluator
-from ..values.haiku_transforms import is_transformed, leading_arguments
+from ..values.haiku_transforms import APPLY, is_apply, is_transformed, leading_arguments
 from ..values.name_search import NameSearch
 from ..values.values import (
     Applied,
@@ -36,7 +36,6 @@ from .site import Site
 from .subclasses import overrides_of
 from .uses import Call, Escape, Uses
 
-_APPLY = frozenset({"apply", "init", "init_with_output", "lazy_init"})
 _HARMLESS_FUNCTIONS = frozenset(
     {
         *SAME_CALL, *CALL_WITH, "functools.partial", "functools.wraps", "functools.update_wrapper",
@@ -227,11 +226,11 @@ class _Search:
             if isinstance(callee, Applied | Wrapped) and Instance(callee) in results:
                 continue
             if isinstance(callee, Bound) and isinstance(callee.func, External):
-                method = callee.func.name.rpartition(".")[2]
-                if method not in _APPLY or not self.target.matches(callee.receiver):
+                if not is_apply(callee) or not self.target.matches(callee.receiver):
                     continue
                 if any(k.arg == "method" for k in node.keywords):
                     continue
+                method = callee.func.name.rpartition(".")[2]
                 first, value = leading_arguments(method, callee.receiver), callee.receiver
             elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
                 for inner in self.evaluator.values(module, node.args[0]):
@@ -260,7 +259,8 @@ class _Search:
         """Return whether everything that may be called there takes the same arguments and
         defaults.
         """
-        known = all(self.target.is_like(c) or isinstance(c, Parameter) for c in callees)
+        called = (c.receiver if is_apply(c) else c for c in callees)
+        known = all(self.target.is_like(c) or isinstance(c, Parameter) for c in called)
         return known and not self._overridden(callee)
 
     def _overridden(self, callee: Value) -> bool:
@@ -346,7 +346,7 @@ class _Search:
             case ast.Attribute() if self._is_instance(module, node):
                 pass  # a field or method of the module itself
             case ast.Attribute():
-                known = parent.attr in _HARMLESS_ATTRIBUTES or parent.attr in _APPLY
+                known = parent.attr in _HARMLESS_ATTRIBUTES or parent.attr in APPLY
                 if not known and parent.attr not in ("append", "insert", "bind", "__call__"):
                     if not self.evaluator.values(module, parent):
                         self._escape(module, node, f"`.{parent.attr}` of it is used")
@@ -476,17 +476,24 @@ class _Search:
         if function is None or isinstance(function, ast.Lambda):
             self._escape(module, node, "a lambda returns it")
             return
+        is_property = is_decorated(function, "property", "cached_property")
         search = NameSearch(self.evaluator, self.modules, [(function.name, None)])
+        is_used = False
         for other in self.modules:
             for head in search.expressions(other):
-                parent = other.parent(head)
-                is_called = isinstance(parent, ast.Call) and parent.func is head
-                if is_called or isinstance(parent, ast.FunctionDef):
-                    for value in self.evaluator.values(other, head):
-                        inner = value.func if isinstance(value, Bound) else value
-                        if isinstance(inner, Function) and inner.node is function:
-                            return
-        self._escape(module, node, f"`{function.name}` returns it")
+                parent, values = other.parent(head), self.evaluator.values(other, head)
+                if is_property:
+                    is_used = is_used or any(map(self.target.matches, values))
+                elif isinstance(parent, ast.FunctionDef) or (
+                    isinstance(parent, ast.Call) and parent.func is head
+                ):
+                    functions = (v.func if isinstance(v, Bound) else v for v in values)
+                    is_used = is_used or Function(module, function) in functions
+                if isinstance(head, ast.Attribute) and head.attr == function.name and not values:
+                    reason = f"`.{head.attr}` of an object that cannot be seen may return it"
+                    self._escape(other, head, reason)
+        if not is_used:
+            self._escape(module, node, f"`{function.name}` returns it")
 
     def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
         """Note a call `unknown.step(x)` while a method `step` is searched for."""

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...libraries.apis import Api
 from ..names.module import Module, once
 from ..names.scopes import Definition, FunctionNode
 from ..project import Project
@@ -129,11 +130,17 @@ class _Reach:
         for expression in (call.func, *call.args, *given):
             for value in self._project.values(module, expression):
                 site = self._of(value)
-                if site is None and api_of(self._project.apis, value) is not None:
+                api = api_of(self._project.apis, value)
+                if site is None and api is not None and not self._defines(module, api):
                     site = self._named(module, expression)
                 if site is not None:
                     return site
         return None
+
+    def _defines(self, importer: Module, api: Api) -> bool:
+        """Return whether the project is the library itself: what it does is seen elsewhere."""
+        package = api.name.rpartition(".")[0]
+        return self._project.evaluator.find_module(package, importer) is not None
 
     def _named(self, module: Module, node: ast.expr) -> Site | None:
         """Return the site at which an expression, or a function that it calls, names an Api."""

@@ -33,6 +33,16 @@ class Reference:
     text: str
     changes: tuple[Change, ...] = ()
 
+    @property
+    def imports(self) -> Iterator[str]:
+        """The new import as a statement."""
+        for change in self.changes:
+            match change:
+                case AddImport(statement=statement):
+                    yield statement
+                case ImportName(node=ast.ImportFrom() as node, name=name):
+                    yield f"from {'.' * node.level}{node.module or ''} import {name}"
+
 
 def reference_to(
     module: Module,

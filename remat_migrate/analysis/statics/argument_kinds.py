@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from ...libraries.apis import DIFFERENTIATE, TRACED_BODIES
+from ...libraries.apis import COMPILERS, DIFFERENTIATE, TRACED_BODIES
 from ...libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
 from ...libraries.library_needs import has_static_result
 from ..names.module import Module
@@ -47,7 +47,6 @@ _NUMPY_SCALARS = frozenset(
 _DEPTH = 4
 # Of one use of a name; an expression with more has no known values, either.
 _MOST_BINDINGS = 256
-_COMPILERS = frozenset({"jax.jit", "jax.pmap", "equinox.filter_jit", "flax.linen.jit"})
 
 
 def kinds_of(project: Project) -> Kinds:
@@ -351,7 +350,7 @@ class Kinds:
                     node = value.node
                     places = gradient_places(node) if isinstance(node, ast.Call) else [0]
                     self._mark({value.func}, places, found)
-                if isinstance(value, Wrapped) and value.how in _COMPILERS:
+                if isinstance(value, Wrapped) and value.how in COMPILERS:
                     self._compiled(value, found)
         for function in module.functions():
             for decorator in getattr(function, "decorator_list", ()):
@@ -389,7 +388,7 @@ class Kinds:
         """Mark the arguments of `@jax.grad`, `@partial(jax.value_and_grad, ...)`, `@jax.jit`."""
         for value in self.evaluator.values(module, decorator):
             match value:
-                case External(name) if name in _COMPILERS:
+                case External(name) if name in COMPILERS:
                     found.setdefault(function, set()).update(range(8))
                 case External(name) if name in DIFFERENTIATE:
                     found.setdefault(function, set()).add(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ...libraries.library_arguments import INSTANCES, LAYER_MODULES
 from ...libraries.library_needs import needs_of
@@ -16,6 +16,7 @@ from ..sites.site import Site
 from ..sites.uses import Uses
 from ..values.callees import Target, layers
 from ..values.classes import class_annotations, class_chain
+from ..values.haiku_transforms import is_apply
 from ..values.values import Applied, Bound, Class, External, Instance, Parameter, Value, Wrapped
 from .argument_kinds import kinds_of
 from .arguments import Argument, BoundCalls, is_python_value
@@ -57,8 +58,15 @@ def abstract_obstacle(site: Site) -> Obstacle:
     )
 
 
-def unseen_target_obstacle(site: Site) -> Obstacle:
+def unseen_target_obstacle(site: Site, values: Iterable[Value]) -> Obstacle:
     """Return why nothing is made static where the target cannot be resolved."""
+    if any(is_apply(value) for value in values):
+        return _site_obstacle(
+            site,
+            f"passes on to the model what follows its own arguments, so {_UNKNOWN}: name them in"
+            " `static_argnums`, which counts all arguments",
+            "wraps the function that applies a model",
+        )
     return _site_obstacle(
         site,
         f"cannot be resolved, so {_UNKNOWN}: name them in `static_argnums`, or set `search-path`"

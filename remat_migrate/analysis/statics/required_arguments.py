@@ -134,6 +134,8 @@ class _Decision:
             )
             if has_sorted_keys(argument):
                 changes = [need for need in changes if need.reason != ORDER]
+            if argument.is_variadic:  # a container that is made for each call
+                changes = [n for n in changes if not argument.is_itself(n.node)]
             needs = [need for need in needs if not need.changed]
             if changes and any(need.stored for need in changes):
                 self.obstacle = self.obstacle or _stored_obstacle(argument, changes)
@@ -293,11 +295,11 @@ def _obstacle(
         )
     if declared == "unknown" and kind == "unknown" and argument.is_primary:
         return Obstacle(
-            f"`{name}` must be concrete, but the result is also computed from it, so it may be"
-            f" differentiated: {instead}; if it is a Python value, name it in `static_argnums`",
+            f"`{name}` must be concrete, but the result is also computed from it: if it is never"
+            f" differentiated, name it in `static_argnums`; if it is, {instead}",
             argument.module,
             argument.parameter,
-            "may be an array that is differentiated",
+            "the result is also computed from it",
         )
     return None
 

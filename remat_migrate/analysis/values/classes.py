@@ -107,6 +107,11 @@ def attribute_in(
         scope = owner.module.scope_of(owner.node)
         flow = owner.module.flow(scope)
         for binding in flow.exit.get(name, ()):
+            if is_decorated(binding.node, "property", "cached_property"):
+                if receiver is not None:
+                    assert isinstance(binding.node, ast.FunctionDef)
+                    found.update(ev.ask(Function(owner.module, binding.node)))
+                continue
             bound_to: Value | None = receiver
             if is_decorated(binding.node, "classmethod"):
                 bound_to = cls
@@ -138,10 +143,10 @@ def _is_held(binding: Binding) -> bool:
     return isinstance(binding.node, ast.AnnAssign)
 
 
-def is_decorated(node: ast.AST, name: str) -> bool:
-    """Return whether a function has a decorator that is a plain name."""
+def is_decorated(node: ast.AST, *names: str) -> bool:
+    """Return whether a function has a decorator of one of some names."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-        isinstance(d, ast.Name) and d.id == name for d in node.decorator_list
+        getattr(d, "id", getattr(d, "attr", "")) in names for d in node.decorator_list
     )
 
 
