@@ -231,13 +231,14 @@ class Files:
         return ".".join(reversed(parts)) or path.stem
 
     @cached_property
-    def _by_stem(self) -> dict[str, list[Path]]:
-        found: dict[str, list[Path]] = {}
+    def _by_stem(self) -> dict[str, list[tuple[tuple[str, ...], Path]]]:
+        """The files that can be imported, with the parts of their paths as modules."""
+        found: dict[str, list[tuple[tuple[str, ...], Path]]] = {}
         for path in self.all:
             if may_be_notebook(path):
                 continue  # nothing can import one
-            stem = path.parent.name if path.name == "__init__.py" else path.stem
-            found.setdefault(stem, []).append(path)
+            parts = path.parts[:-1] if path.name == "__init__.py" else (*path.parts[:-1], path.stem)
+            found.setdefault(parts[-1], []).append((parts, path))
         return found
 
     def find(self, dotted: str, importer: Path) -> Path | None:
@@ -248,13 +249,10 @@ class Files:
         return self._named[key]
 
     def _find(self, dotted: str, importer: Path) -> Path | None:
-        parts = dotted.split(".")
+        parts = tuple(dotted.split("."))
         candidates: list[tuple[int, str, Path]] = []
-        for path in self._by_stem.get(parts[-1], ()):
-            where = (
-                path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, parts[-1])
-            )
-            if tuple(where[-len(parts) :]) != tuple(parts):
+        for where, path in self._by_stem.get(parts[-1], ()):
+            if where[-len(parts) :] != parts:
                 continue
             base = Path(*where[: -len(parts)])
             if base == importer.parent:

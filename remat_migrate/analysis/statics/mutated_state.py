@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ...libraries.apis import KNOWN_PACKAGES
 from ..names.mentions import find_mentions
 from ..names.module import Module, Place
 from ..names.scopes import FunctionNode, Scope
@@ -231,7 +232,7 @@ class _Search:
         attr = above.attr if isinstance(above, ast.Attribute) else None
         bindings = owner.visible(name, scope)
         if all(b.kind in _DEFINITIONS for b in bindings):
-            if attr is None:
+            if attr is None or all(map(_is_library, self.project.values(module, read))):
                 return False
         elif above is not None and getattr(module.parent(above), "func", None) is above:
             attr = None  # a method may read any attribute
@@ -445,11 +446,21 @@ def _bound_here(module: Module, name: ast.Name) -> Iterator[_Variable]:
 
 def _attributes_written(project: Project, name: str) -> Iterator[tuple[Module, ast.Attribute]]:
     """Yield the assignments to, and deletions of, attributes of a name."""
-    for module in project.mentioning([name]):
-        for node in module.nodes:
-            if isinstance(node, ast.Attribute) and node.attr == name:
-                if not isinstance(node.ctx, ast.Load):
-                    yield module, node
+    for path in project.files.mentioning((name,)):
+        if f".{name}" not in project.files.read(path).text:
+            continue
+        if module := project.module(path):
+            for node in module.nodes:
+                if isinstance(node, ast.Attribute) and node.attr == name:
+                    if not isinstance(node.ctx, ast.Load):
+                        yield module, node
+
+
+def _is_library(value: Value) -> bool:
+    """Return whether a value is a module, or belongs to a library whose objects do not change."""
+    if isinstance(value, External):
+        return value.name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins")
+    return isinstance(value, ModuleValue)
 
 
 def _may_be_instance(project: Project, module: Module, node: ast.expr, cls: Class) -> bool:

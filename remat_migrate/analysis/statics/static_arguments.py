@@ -76,7 +76,9 @@ def find_statics(project: Project, site: Site) -> Statics:
         for t in targets_of(project.evaluator, v)
     }
     if not by_function:
-        obstacle = abstract_obstacle(site) if callees.abstract else unseen_target_obstacle(site, values)
+        obstacle = (
+            abstract_obstacle(site) if callees.abstract else unseen_target_obstacle(site, values)
+        )
         return opaque_statics(project, site, uses, values, obstacle)
     targets = sorted(by_function.values(), key=place_of)
     functions = frozenset(node for node, _ in by_function)
