@@ -202,7 +202,7 @@ def written_by_hand(path: Path, found: list[dict]) -> None:
     """Write the code that each finding of a file gives in the place of its checkpoint."""
     text = path.read_text()
     lines = text.splitlines(keepends=True)
-    defined = ["import functools\nfrom functools import partial, wraps\n"]
+    defined: list[str] = []
     for number, finding in enumerate(sorted(found, key=lambda f: -f["line"])):
         match = CODE_TO_WRITE.search(finding["fix"]["title"])
         assert match is not None, finding

@@ -103,7 +103,7 @@ class FunctionAnalysis(ABC):
         return found
 
     def is_compiled(self, node: ast.AST) -> bool:
-        """Return whether a node is in a nested function that is traced without a checkpoint, too."""
+        """Return whether a node is in a nested function that is traced anyway."""
         for around in self.module.ancestors(node):
             if around is self.node:
                 return False
