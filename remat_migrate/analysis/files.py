@@ -231,13 +231,15 @@ class Files:
         return ".".join(reversed(parts)) or path.stem
 
     @cached_property
-    def _by_stem(self) -> dict[str, list[Path]]:
-        found: dict[str, list[Path]] = {}
+    def _by_names(self) -> dict[tuple[str, str], list[Path]]:
+        """The modules by the name of the folder around them and their own."""
+        found: dict[tuple[str, str], list[Path]] = {}
         for path in self.all:
             if may_be_notebook(path):
                 continue  # nothing can import one
-            stem = path.parent.name if path.name == "__init__.py" else path.stem
-            found.setdefault(stem, []).append(path)
+            *_, outer, folder, name = ("", "", *path.parts)
+            inner = (outer, folder) if name == "__init__.py" else (folder, path.stem)
+            found.setdefault(inner, []).append(path)
         return found
 
     def find(self, dotted: str, importer: Path) -> Path | None:
@@ -250,7 +252,9 @@ class Files:
     def _find(self, dotted: str, importer: Path) -> Path | None:
         parts = dotted.split(".")
         candidates: list[tuple[int, str, Path]] = []
-        for path in self._by_stem.get(parts[-1], ()):
+        around = [folder.name for folder in (self.root, importer, *importer.parents)]
+        outer = parts[-2:-1] or {*around, "src", "lib", "python"}
+        for path in (p for name in outer for p in self._by_names.get((name, parts[-1]), ())):
             where = (
                 path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, parts[-1])
             )
