@@ -486,14 +486,15 @@ class TestKept:
         for more in (("--diff",), ("--fix",), ("--write-baseline", "known.json")):
             write_files(project, PROJECT)
             cli(project, "src", *more)
-        cli(project, "src/old.py")
         cli(project, "-", stdin=OLD.encode())
         cli(project, "src", "--no-cache")
         cli(project, "nowhere")
         cli(project, "src", "--baseline", "nowhere.json")
         assert entries(cache) == []
-        cli(project, "src")
+        cli(project, "src/old.py")
         assert len(entries(cache)) == 1
+        cli(project, "src")
+        assert len(entries(cache)) == 2
 
     def test_without_a_cache_nothing_is_read(
         self, project: Path, analyses: list[None], cache: Path

@@ -24,7 +24,7 @@ _QUOTE = re.compile(rb"(?:^[ \t]*|\"source\":\s*\[?\s*|\",\s*)\"", re.MULTILINE)
 # Searches through all files; those after them use an index, which takes as long to make.
 _SEARCHES = 10
 # Bytes of files that stay in memory: those of most projects, which are searched several times.
-_MOST_KEPT = 16 << 20
+_MOST_KEPT = 64 << 20
 
 
 class Files:
@@ -231,14 +231,15 @@ class Files:
         return ".".join(reversed(parts)) or path.stem
 
     @cached_property
-    def _by_stem(self) -> dict[str, list[tuple[tuple[str, ...], Path]]]:
-        """The files that can be imported, with the parts of their paths as modules."""
-        found: dict[str, list[tuple[tuple[str, ...], Path]]] = {}
+    def _by_names(self) -> dict[tuple[str, str], list[Path]]:
+        """The modules by the name of the folder around them and their own."""
+        found: dict[tuple[str, str], list[Path]] = {}
         for path in self.all:
             if may_be_notebook(path):
                 continue  # nothing can import one
-            parts = path.parts[:-1] if path.name == "__init__.py" else (*path.parts[:-1], path.stem)
-            found.setdefault(parts[-1], []).append((parts, path))
+            *_, outer, folder, name = ("", "", *path.parts)
+            inner = (outer, folder) if name == "__init__.py" else (folder, path.stem)
+            found.setdefault(inner, []).append(path)
         return found
 
     def find(self, dotted: str, importer: Path) -> Path | None:
@@ -249,10 +250,15 @@ class Files:
         return self._named[key]
 
     def _find(self, dotted: str, importer: Path) -> Path | None:
-        parts = tuple(dotted.split("."))
+        parts = dotted.split(".")
         candidates: list[tuple[int, str, Path]] = []
-        for where, path in self._by_stem.get(parts[-1], ()):
-            if where[-len(parts) :] != parts:
+        around = [folder.name for folder in (self.root, importer, *importer.parents)]
+        outer = parts[-2:-1] or {*around, "src", "lib", "python"}
+        for path in (p for name in outer for p in self._by_names.get((name, parts[-1]), ())):
+            where = (
+                path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, parts[-1])
+            )
+            if tuple(where[-len(parts) :]) != tuple(parts):
                 continue
             base = Path(*where[: -len(parts)])
             if base == importer.parent:

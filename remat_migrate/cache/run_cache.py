@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from .record import Outcome
     from .slot import CacheSlot
 
-# A commit hook rarely runs twice on the same few files.
-_FEW = 50
-
 
 @dataclass(frozen=True, slots=True)
 class RunCache:
@@ -77,8 +74,7 @@ def run_cache(
         UsageError: a path does not exist.
         SettingsError: the settings or the options are invalid.
     """
-    few = 0 < len(paths) <= _FEW and all(path.is_file() for path in paths)
-    if few or Path("-") in paths or known.write or adds_to_summary(outputs):
+    if Path("-") in paths or known.write or adds_to_summary(outputs):
         return RunCache()
     about = survey(paths, options)
     from .slot import find_slot

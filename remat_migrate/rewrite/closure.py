@@ -28,6 +28,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..analysis import Module, Project
+from ..analysis.names.mentions import find_mentions
 from ..analysis.names.scopes import FunctionNode, Scope, parameters
 from ..analysis.placement.call_graph import own_nodes
 from ..analysis.sites.site import Option, Site
@@ -207,7 +208,7 @@ def _blocks(holder: ast.AST | None) -> Iterable[list[ast.stmt]]:
 
 def _unstable(module: Module, scope: Scope, node: ast.expr | ast.keyword) -> ast.Name | None:
     """Return a name in an expression that may mean something else in a function of `scope`."""
-    deleted = {n.id for n in module.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
+    deleted = find_mentions(module).deleted
     for name in ast.walk(node):
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
             seen = module.visible(name.id, scope)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..analysis import Module, Project
+from ..analysis.names.mentions import find_mentions
 from ..analysis.sites.references import Reference, reference_to
 from ..codemod.changes import Require
 
@@ -21,8 +22,7 @@ def written(project: Project, module: Module, qualified: str, at: ast.expr | ast
     name = found.text.partition(".")[0]
     required = tuple(
         Require(module, alias)
-        for node in module.nodes
-        if isinstance(node, ast.Import | ast.ImportFrom)
+        for node in find_mentions(module).imports
         for alias in node.names
         if (alias.asname or alias.name.partition(".")[0]) == name
     )

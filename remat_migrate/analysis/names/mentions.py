@@ -25,6 +25,8 @@ class Mentions:
         renamed: the aliases of a name, by its last part: `import name as other`.
         assigned: the assignments with one target.
         classes: the classes by name.
+        imports: the import statements.
+        deleted: the names that are deleted.
     """
 
     names: dict[str, list[ast.Name]] = field(default_factory=dict)
@@ -32,6 +34,8 @@ class Mentions:
     renamed: dict[str, list[str]] = field(default_factory=dict)
     assigned: list[ast.Assign] = field(default_factory=list)
     classes: dict[str, list[ast.ClassDef]] = field(default_factory=dict)
+    imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
+    deleted: set[str] = field(default_factory=set)
 
     def reads(self, name: str) -> list[ast.Name | ast.Attribute]:
         """Return the reads of a name, and of attributes with that name."""
@@ -57,6 +61,8 @@ def find_mentions(module: Module) -> Mentions:
             assert isinstance(node, ast.Name)
             if node.ctx.__class__ is ast.Load:
                 names.setdefault(node.id, []).append(node)
+            elif node.ctx.__class__ is ast.Del:
+                found.deleted.add(node.id)
         elif kind is ast.Attribute:
             assert isinstance(node, ast.Attribute)
             if node.ctx.__class__ is ast.Load:
@@ -73,6 +79,8 @@ def find_mentions(module: Module) -> Mentions:
         elif kind is ast.ClassDef:
             assert isinstance(node, ast.ClassDef)
             found.classes.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found.imports.append(node)
     return found
 
 

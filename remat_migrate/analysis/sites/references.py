@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...codemod.changes import AddImport, Change, Code, ImportName, Insert
+from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import Binding, Scope
 from ..project import Project
@@ -120,13 +121,12 @@ def _takes(project: Project, other: Module, module: Module, name: str) -> bool:
 def _imports(module: Module, project: Project, qualified: str) -> Iterator[tuple[str, str]]:
     """Yield local names bound by imports to `qualified` or to a package of it, best first."""
     found: set[tuple[str, str]] = set()
-    for node in module.nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                bound = alias.asname or alias.name.partition(".")[0]
-                for imported in _imported(module, project, node, alias):
-                    if qualified == imported or qualified.startswith(f"{imported}."):
-                        found.add((bound, imported))
+    for node in find_mentions(module).imports:
+        for alias in node.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            for imported in _imported(module, project, node, alias):
+                if qualified == imported or qualified.startswith(f"{imported}."):
+                    found.add((bound, imported))
 
     # `jnp.where` rather than `jax.numpy.where`, `jax.checkpoint` rather than `checkpoint`: the
     # usual spelling.
@@ -159,10 +159,7 @@ def _is_seen(
     if owner is None:
         return False
     bindings = _bindings(module, owner, name)
-    if any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Del)
-        for node in module.nodes
-    ):
+    if name in find_mentions(module).deleted:
         return False
     imports = []
     for binding in bindings:
