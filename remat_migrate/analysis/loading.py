@@ -47,6 +47,9 @@ _SPREAD = rb"\b(?:%s)\b[(,](?:[^()]|\([^()]*\)){0,400}?\*\*"
 # `def remat(*args, **kwargs)`
 _FORWARDS_ALL = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 
+# For more files, the files that matter to them are not looked for: all may.
+_FEW = 50
+
 _FLAGS = frozenset(flag.decode() for flag in FLAGS)
 
 
@@ -163,7 +166,13 @@ class _Selection:
             except SourceError as error:
                 self.files.used.add(path)
                 self.project.errors.append(error)
-        self.files.used.update(optional, self._candidates, scanning)
+        may_matter = frozenset((*optional, *self._candidates, *differentiated))
+        self.files.used.update(may_matter, scanning)
+        near = self._near(may_matter)
+        self._candidates, optional, forwarding, differentiated = (
+            [path for path in paths if path in near]
+            for paths in (self._candidates, optional, forwarding, differentiated)
+        )
         self._find_wrappers(optional, forwarding)
         for path in self._candidates:
             if self._prefilter.may_hold(path):
@@ -173,6 +182,33 @@ class _Selection:
             self._take_without_sites(path)
         self._note_passed()
         self._take_option_holders(optional)
+
+    def _near(self, may_matter: frozenset[Path]) -> Collection[Path]:
+        """Return those files that may matter to the ones whose findings are reported.
+
+        Imports connect them, directly or through others. For many files, returns all.
+        """
+        start = self.project.reported.intersection(self.files.all)
+        if len(start) > _FEW or may_matter <= start:
+            return may_matter
+        imported, known = self._prefilter.imported_files, dict[Path, bool]()
+        found, waiting = set[Path](), set(start)
+        while waiting and not may_matter <= found:
+            found |= waiting
+            near = {
+                file
+                for path in waiting
+                for file in imported(path)
+                if file in may_matter or self._prefilter.imports_any(file, may_matter, known)
+            }
+            packages = {path.parent for path in waiting if path.name == "__init__.py"}
+            stems = {p.stem for p in waiting} | {folder.name for folder in packages}
+            users = self.files.mentioning(stems)
+            if packages:  # `from . import name`
+                users += [p for p in self.files.all if not packages.isdisjoint(p.parents)]
+            near.update(path for path in users if not waiting.isdisjoint(imported(path)))
+            waiting = near - found
+        return found
 
     def _take(self, path: Path) -> Module | None:
         """Add a file; None if it cannot be parsed, which is reported."""
