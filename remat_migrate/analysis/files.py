@@ -231,15 +231,16 @@ class Files:
         return ".".join(reversed(parts)) or path.stem
 
     @cached_property
-    def _by_names(self) -> dict[tuple[str, str], list[Path]]:
-        """The modules by the name of the folder around them and their own."""
-        found: dict[tuple[str, str], list[Path]] = {}
+    def _by_names(self) -> dict[tuple[str, ...], list[tuple[tuple[str, ...], Path]]]:
+        """The modules, with the parts of their paths, by their last name and by their last two."""
+        found: dict[tuple[str, ...], list[tuple[tuple[str, ...], Path]]] = {}
         for path in self.all:
             if may_be_notebook(path):
                 continue  # nothing can import one
-            *_, outer, folder, name = ("", "", *path.parts)
-            inner = (outer, folder) if name == "__init__.py" else (folder, path.stem)
-            found.setdefault(inner, []).append(path)
+            *folders, name = path.parts
+            parts = tuple(folders) if name == "__init__.py" else (*folders, path.stem)
+            for key in {parts[-1:], parts[-2:]}:
+                found.setdefault(key, []).append((parts, path))
         return found
 
     def find(self, dotted: str, importer: Path) -> Path | None:
@@ -250,15 +251,10 @@ class Files:
         return self._named[key]
 
     def _find(self, dotted: str, importer: Path) -> Path | None:
-        parts = dotted.split(".")
+        parts = tuple(dotted.split("."))
         candidates: list[tuple[int, str, Path]] = []
-        around = [folder.name for folder in (self.root, importer, *importer.parents)]
-        outer = parts[-2:-1] or {*around, "src", "lib", "python"}
-        for path in (p for name in outer for p in self._by_names.get((name, parts[-1]), ())):
-            where = (
-                path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, parts[-1])
-            )
-            if tuple(where[-len(parts) :]) != tuple(parts):
+        for where, path in self._by_names.get(parts[-2:], ()):
+            if where[-len(parts) :] != parts:
                 continue
             base = Path(*where[: -len(parts)])
             if base == importer.parent:
