@@ -103,6 +103,8 @@ class _Search:
         self.target = target
         self.uses = Uses()
         self.modules: list[Module] = []
+        # The parameters of which it was asked what callers pass.
+        self._asked: set[Parameter] = set()
 
     def run(self) -> Uses:
         self._note_decorators()
@@ -259,9 +261,26 @@ class _Search:
         """Return whether everything that may be called there takes the same arguments and
         defaults.
         """
-        called = (c.receiver if is_apply(c) else c for c in callees)
-        known = all(self.target.is_like(c) or isinstance(c, Parameter) for c in called)
-        return known and not self._overridden(callee)
+        called = [c.receiver if is_apply(c) else c for c in callees]
+        return all(map(self._is_like, called)) and not self._overridden(callee)
+
+    def _is_like(self, value: Value) -> bool:
+        """Return whether a value is called like the function, whatever callers pass for it."""
+        if not isinstance(value, Parameter):
+            return self.target.is_like(value)
+        if value in self._asked:
+            return True
+        self._asked.add(value)
+        uses = uses_of(self.project, Function(value.module, value.function))
+        for call in uses.calls:
+            bound = call.bound_to(value.function)
+            passed = bound.by_name.get(value.name)
+            if bound.unclear or passed is None:
+                return False
+            values = self.evaluator.values(call.module_of(passed), passed)
+            if not values or not all(map(self._is_like, values)):
+                return False
+        return bool(uses.calls) and not uses.escapes
 
     def _overridden(self, callee: Value) -> bool:
         """Return whether a method may belong to another class."""
@@ -350,6 +369,8 @@ class _Search:
                 if not known and parent.attr not in ("append", "insert", "bind", "__call__"):
                     if not self.evaluator.values(module, parent):
                         self._escape(module, node, f"`.{parent.attr}` of it is used")
+            case ast.FunctionDef() if node in parent.decorator_list and self.target.site is None:
+                self._escape(module, node, f"it decorates `{parent.name}`")
             case ast.AnnAssign() if module.scope_at(parent).is_class:
                 self._escape(module, node, "a field holds it by default")
             case ast.ClassDef() if node in parent.bases:
