@@ -9,6 +9,7 @@ from functools import partial
 
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.names.expected_failures import in_test
+from remat_migrate.analysis.names.module import Place
 from remat_migrate.analysis.placement.placement import Placement, placement_of
 from remat_migrate.analysis.placement.stages import in_python_loop
 from remat_migrate.analysis.sites.site import sites_in
@@ -93,6 +94,7 @@ class CseOutsideLoop(Rule):
                 continue
             from remat_migrate.rewrite.placement import set_option
 
+            owner, call = found.calls[0]
             advice = "leave `prevent_cse` at its default"
             if found.also_in_loop:
                 advice = "pass `prevent_cse=False` only where it runs in a loop"
@@ -108,9 +110,7 @@ class CseOutsideLoop(Rule):
                 "`prevent_cse=False` outside a loop; under `jax.jit` the compiler merges the"
                 " recomputation with the forward pass and no memory is saved",
                 confidence=found.confidence,
-                related=(
-                    Related(*module.location(found.calls[0]), "called here, outside any loop"),
-                ),
+                related=(Related(*owner.location(call), "called here, outside any loop"),),
                 fix=fix,
                 reason=reason,
             )
@@ -126,7 +126,7 @@ class _Outside:
         also_in_loop: whether the checkpoint is used in a loop elsewhere.
     """
 
-    calls: list[ast.expr]
+    calls: list[Place]
     confidence: Confidence
     also_in_loop: bool
 
@@ -134,7 +134,7 @@ class _Outside:
 def outside_loops(site: Site, project: Project) -> _Outside | None:
     """Return the differentiated calls of a site's function outside loops; None without any."""
     placement = placement_of(project)
-    calls: list[ast.expr] = []
+    calls: list[Place] = []
     confidence: Confidence = "medium"
     also_in_loop = False
     for occurrence in placement.of_site(site):
@@ -151,7 +151,7 @@ def outside_loops(site: Site, project: Project) -> _Outside | None:
                 if not _in_loop_of_layers(placement, module, node):
                     return None
                 confidence = "low"
-            calls.append(node)
+            calls.append((module, node))
     return _Outside(calls, confidence, also_in_loop) if calls and site.certain else None
 
 
