@@ -52,9 +52,7 @@ LAST_FOR_RULES = "rewrite"
 ANALYSIS_LAYERS = (
     "fixed_point",
     "names",
-    "fixed_point",
     "values",
-    "fixed_point",
     "needs",
     "files",
     "project",

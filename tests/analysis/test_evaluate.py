@@ -163,6 +163,7 @@ CLASSES = [
     ("class A:\n  @classmethod\n  def g(cls): pass\nprobe = A.g", "bound(def m.A.g)"),
     ("class A:\n  @classmethod\n  def g(cls):\n    probe = cls", "class m.A"),
     ("class A:\n  @property\n  def g(self): return jax.remat\nprobe = A().g", "jax.remat"),
+    ("class A:\n  @property\n  async def g(self): return jax.remat\nprobe = A().g", None),
     ("class A:\n  def g(self):\n    self.h = jax.checkpoint(self.g)\n  def k(self):\n"
      "    probe = self.h", "applied(bound(def m.A.g))"),
     ("class A:\n  r = jax.remat\n  def g(self):\n    probe = self.r", "jax.remat"),

@@ -82,9 +82,8 @@ def test_call_in_another_file():
         "def block(x):\n    return jnp.sin(x @ x)\n\n\n"
         "ckpt = jax.checkpoint(block, prevent_cse=False)\n",
         "main.py": "import jax\nimport jax.numpy as jnp\nfrom layers import ckpt\n"
-        + "\n" * 9
-        + "\n"
-        "def use(x):\n    return jax.grad(lambda x: jnp.sum(jnp.cos(ckpt(x) @ x)))(x)\n",
+        + "\n" * 10
+        + "def use(x):\n    return jax.grad(lambda x: jnp.sum(jnp.cos(ckpt(x) @ x)))(x)\n",
     }
     (found,) = findings(files, select="RMT306")
     assert found.related[0].source.path.name == "main.py"

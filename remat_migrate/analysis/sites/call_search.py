@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
+from ..fixed_point import FixedPoint
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
@@ -103,8 +104,8 @@ class _Search:
         self.target = target
         self.uses = Uses()
         self.modules: list[Module] = []
-        # The parameters of which it was asked what callers pass.
-        self._asked: set[Parameter] = set()
+        # Whether callers pass only what is called like the function, for each parameter.
+        self._alike = FixedPoint[Parameter, bool](self._gets_only_alike, True)
 
     def run(self) -> Uses:
         self._note_decorators()
@@ -266,15 +267,15 @@ class _Search:
 
     def _is_like(self, value: Value) -> bool:
         """Return whether a value is called like the function, whatever callers pass for it."""
-        if not isinstance(value, Parameter):
-            return self.target.is_like(value)
-        if value in self._asked:
-            return True
-        self._asked.add(value)
-        uses = uses_of(self.project, Function(value.module, value.function))
+        if isinstance(value, Parameter):
+            return self._alike.answer(value)
+        return self.target.is_like(value)
+
+    def _gets_only_alike(self, parameter: Parameter) -> bool:
+        uses = uses_of(self.project, Function(parameter.module, parameter.function))
         for call in uses.calls:
-            bound = call.bound_to(value.function)
-            passed = bound.by_name.get(value.name)
+            bound = call.bound_to(parameter.function)
+            passed = bound.by_name.get(parameter.name)
             if bound.unclear or passed is None:
                 return False
             values = self.evaluator.values(call.module_of(passed), passed)

@@ -9,6 +9,7 @@ function that is created anew for each call at each call.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -446,9 +447,10 @@ def _bound_here(module: Module, name: ast.Name) -> Iterator[_Variable]:
 
 def _attributes_written(project: Project, name: str) -> Iterator[tuple[Module, ast.Attribute]]:
     """Yield the assignments to, and deletions of, attributes of a name."""
+    attribute = re.compile(rf"\.[\s\\]*{re.escape(name)}\b")
     for path in project.files.mentioning((name,)):
-        if f".{name}" not in project.files.read(path).text:
-            continue
+        if not attribute.search(project.files.read(path).text):
+            continue  # Reading is cheaper than parsing.
         if module := project.module(path):
             for node in module.nodes:
                 if isinstance(node, ast.Attribute) and node.attr == name:

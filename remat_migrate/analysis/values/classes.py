@@ -11,6 +11,7 @@ from functools import lru_cache
 from ...errors import BoundReached
 from ..names.scopes import Binding
 from .bind import first_parameter
+from .calls import returned
 from .evaluation import Evaluation
 from .parameter_values import annotated_values
 from .values import Applied, Bound, Class, External, Function, Instance, Value, Values, Wrapped
@@ -108,9 +109,8 @@ def attribute_in(
         flow = owner.module.flow(scope)
         for binding in flow.exit.get(name, ()):
             if is_decorated(binding.node, "property", "cached_property"):
-                if receiver is not None:
-                    assert isinstance(binding.node, ast.FunctionDef)
-                    found.update(ev.ask(Function(owner.module, binding.node)))
+                if receiver is not None and isinstance(binding.node, ast.FunctionDef):
+                    found |= returned(ev, Function(owner.module, binding.node))
                 continue
             bound_to: Value | None = receiver
             if is_decorated(binding.node, "classmethod"):
