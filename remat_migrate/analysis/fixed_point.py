@@ -58,8 +58,9 @@ class FixedPoint(Generic[_Question, _Answer]):
 
     def answer(self, question: _Question) -> _Answer:
         """Return the answer to a question."""
-        if question in self._known:
-            return self._known[question]
+        known = self._known.get(question)
+        if known is not None:  # No answer is None.
+            return known
         if question in self._kept:
             found, lowest, guessed = self._kept[question]
             self._lowest = min(self._lowest, lowest)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..analysis import Module, Project
+from ..analysis.values.callees import body_positions
 from ..analysis.values.values import Function, Instance, Wrapped
 from ..codemod import changes as codemod
 from ..measure.worker.records import BODY, WRAPPED
@@ -20,7 +21,6 @@ from ..rewrite.placement import (
     wrap_submodule,
 )
 from ..rewrite.placement.expressions import lifting
-from ..rewrite.placement.loop_bodies import body_positions
 from ..rewrite.refusal import Refused
 from .chain import GROUP
 from .plan import StageDecision
@@ -121,7 +121,7 @@ def _on_body(
     project: Project, module: Module, value: ast.expr, options: list[str]
 ) -> list[codemod.Change]:
     for call in (node for node in _run_by(value) if isinstance(node, ast.Call)):
-        positions = body_positions(project, module, call)
+        positions = body_positions(project.evaluator, module, call)
         bodies = [call.args[n] for n in positions if n < len(call.args)]
         if len(bodies) == 1:
             return wrap_body(project, module, call, bodies[0], options)

@@ -10,7 +10,7 @@ from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.loading import load_project
 from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.analysis.sites.site import Site, sites_in
-from remat_migrate.analysis.values.callees import targets_of
+from remat_migrate.analysis.values.callees import body_positions, targets_of
 from remat_migrate.analysis.values.values import Function
 from remat_migrate.codemod.changes import Change
 from remat_migrate.rewrite.placement import (
@@ -20,7 +20,6 @@ from remat_migrate.rewrite.placement import (
     wrap_body,
     wrap_call,
 )
-from remat_migrate.rewrite.placement.loop_bodies import body_positions
 from remat_migrate.rule import Fix, Safety
 from remat_migrate.settings import Settings
 from remat_migrate.text import apply_edits
@@ -68,7 +67,7 @@ def option(name: str, value: object) -> Fixer:
 def body(project: Project, module: Module) -> list[Change]:
     """The body of the first loop of JAX gets a checkpoint."""
     for call in calls(module):
-        for place in body_positions(project, module, call)[:1]:
+        for place in body_positions(project.evaluator, module, call)[:1]:
             return wrap_body(project, module, call, call.args[place])
     raise AssertionError("no loop")
 

@@ -6,12 +6,12 @@ import ast
 from abc import ABC, abstractmethod
 from functools import cached_property
 
-from ...libraries.apis import COMPILERS, TRACED_BODIES
+from ...libraries.apis import COMPILERS
 from ..names.scopes import Binding, FunctionNode
-from ..values.callees import underlying
+from ..values.callees import body_positions, underlying
 from ..values.contents import Contents, contents_of
 from ..values.overrides import Callees, Overrides
-from ..values.values import Class, External, Function, Value, Wrapped
+from ..values.values import NOTHING, Class, External, Function, Value, Values, Wrapped
 from .dependence import Dependences, Key
 
 
@@ -86,21 +86,18 @@ class FunctionAnalysis(ABC):
 
     @cached_property
     def _compiled(self) -> set[FunctionNode]:
-        found: set[FunctionNode] = set()
+        found: set[Value] = set()
         for node in ast.walk(self.node):
+            made: Values = NOTHING
             if isinstance(node, ast.Call):
-                for callee in self.evaluator.values(self.module, node.func):
-                    if isinstance(callee, External):
-                        first = (0,) if callee.name in COMPILERS else ()
-                        for place in TRACED_BODIES.get(callee.name, first):
-                            for body in node.args[place : place + 1]:
-                                values = self.evaluator.values(self.module, body)
-                                found |= {v.node for v in values if isinstance(v, Function)}
+                made = self.evaluator.values(self.module, node)
+                for place in body_positions(self.evaluator, self.module, node):
+                    for body in node.args[place : place + 1]:
+                        found |= self.evaluator.values(self.module, body)
             elif isinstance(node, ast.FunctionDef) and node is not self.node:
-                values = self.evaluator.definition(self.module, node)
-                if any(isinstance(v, Wrapped) and v.how in COMPILERS for v in values):
-                    found.add(node)
-        return found
+                made = self.evaluator.definition(self.module, node)
+            found |= {v.func for v in made if isinstance(v, Wrapped) and v.how in COMPILERS}
+        return {value.node for value in found if isinstance(value, Function)}
 
     def is_compiled(self, node: ast.AST) -> bool:
         """Return whether a node is in a nested function that is traced anyway."""

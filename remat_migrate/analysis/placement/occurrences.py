@@ -15,13 +15,14 @@ from ..sites.forms import decorates
 from ..sites.passed_arguments import called_function, parameter_of_default
 from ..values.application import without_partials
 from ..values.bind import bind_call
+from ..values.haiku_transforms import APPLY
 from ..values.values import External, Function, Instance, Parameter, Partial
 from .applied_transforms import AppliedTransforms
 from .differentiation import Derivative
 from .loops import LoopUse
 
 # Methods of a Flax module; all but `apply` are called once, to initialize the parameters.
-_MODULE_METHODS = frozenset({"apply", "init", "init_with_output", "lazy_init", "tabulate"})
+_MODULE_METHODS = APPLY | {"tabulate"}
 # Functions that only inspect the function that they receive.
 _INSPECTING_FUNCTIONS = frozenset(
     {

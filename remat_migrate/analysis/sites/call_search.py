@@ -13,11 +13,11 @@ from ..names.scopes import FunctionNode, parameters
 from ..project import Project
 from ..values.application import api_of
 from ..values.bind import first_parameter, positional_parameters
-from ..values.callees import partial_calls, underlying
+from ..values.callees import applied_module, partial_calls, underlying
 from ..values.classes import class_chain, is_decorated
 from ..values.declarations import gradient_places
 from ..values.evaluator import Evaluator
-from ..values.haiku_transforms import APPLY, is_apply, is_transformed, leading_arguments
+from ..values.haiku_transforms import APPLY, is_transformed
 from ..values.name_search import NameSearch
 from ..values.values import (
     Applied,
@@ -223,18 +223,18 @@ class _Search:
     def _inspect_call(self, module: Module, node: ast.Call) -> None:
         callees, results = self._callees(module, node.func), self.evaluator.values(module, node)
         for callee in callees:
-            first, value = 0, callee
+            value, first = callee, 0
             if isinstance(underlying(callee), Class) and self.target.name != "__init__":
                 continue  # calling a class makes an instance
             if isinstance(callee, Applied | Wrapped) and Instance(callee) in results:
                 continue
             if isinstance(callee, Bound) and isinstance(callee.func, External):
-                if not is_apply(callee) or not self.target.matches(callee.receiver):
+                applied = applied_module(callee)
+                if applied is None or not self.target.matches(applied[0]):
                     continue
                 if any(k.arg == "method" for k in node.keywords):
                     continue
-                method = callee.func.name.rpartition(".")[2]
-                first, value = leading_arguments(method, callee.receiver), callee.receiver
+                value, first = applied
             elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
                 for inner in self.evaluator.values(module, node.args[0]):
                     if self.target.matches(inner):
@@ -262,7 +262,7 @@ class _Search:
         """Return whether everything that may be called there takes the same arguments and
         defaults.
         """
-        called = [c.receiver if is_apply(c) else c for c in callees]
+        called = [c if (applied := applied_module(c)) is None else applied[0] for c in callees]
         return all(map(self._is_like, called)) and not self._overridden(callee)
 
     def _is_like(self, value: Value) -> bool:

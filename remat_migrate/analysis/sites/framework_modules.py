@@ -23,6 +23,7 @@ from ..values.callees import underlying
 from ..values.classes import class_annotations, class_chain, self_assignments
 from ..values.containers import elements
 from ..values.evaluator import Evaluator
+from ..values.haiku_transforms import APPLY
 from ..values.values import (
     Applied,
     Bound,
@@ -39,9 +40,7 @@ Form = Literal["class", "instance", "method"]
 
 _ARRAYS = ("jax.Array", "jaxtyping.Array", "jax.numpy.ndarray", "jaxtyping.PRNGKeyArray")
 # Methods of a Flax module that are functions of its variables.
-_OF_VARIABLES = frozenset(
-    {"apply", "init", "init_with_output", "lazy_init", "bind", "tabulate", "clone"}
-)
+_OF_VARIABLES = APPLY | {"bind", "tabulate", "clone"}
 
 
 @dataclass(frozen=True, slots=True)

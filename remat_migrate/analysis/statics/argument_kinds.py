@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from ...libraries.apis import COMPILERS, DIFFERENTIATE, TRACED_BODIES
+from ...libraries.apis import COMPILERS, DIFFERENTIATE
 from ...libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
 from ...libraries.library_needs import has_static_result
 from ..names.module import Module
@@ -14,7 +14,7 @@ from ..project import Project
 from ..sites.call_search import uses_of
 from ..sites.uses import Call
 from ..values.bind import default_of, positional_parameters
-from ..values.callees import targets_of
+from ..values.callees import body_positions, targets_of
 from ..values.calls import returned_expressions
 from ..values.classes import class_annotations, class_chain, self_assignments
 from ..values.declarations import Kind, annotation_kind, default_kind, gradient_places, join
@@ -338,12 +338,9 @@ class Kinds:
         for call in module.nodes:
             if not isinstance(call, ast.Call) or not call.args:
                 continue
-            for callee in self.evaluator.values(module, call.func):
-                if isinstance(callee, External):
-                    for position in TRACED_BODIES.get(callee.name, ()):
-                        if position < len(call.args):
-                            bodies = self.evaluator.values(module, call.args[position])
-                            self._mark(bodies, range(8), found)
+            for position in body_positions(self.evaluator, module, call):
+                for body in call.args[position : position + 1]:
+                    self._mark(self.evaluator.values(module, body), range(8), found)
             for value in self.evaluator.values(module, call):
                 # Also through a function of the project that returns `jax.grad(f)`.
                 if isinstance(value, Wrapped) and value.how in DIFFERENTIATE:

@@ -14,9 +14,8 @@ from ..needs.need import Need
 from ..project import Project
 from ..sites.site import Site
 from ..sites.uses import Uses
-from ..values.callees import Target, layers
+from ..values.callees import Target, applied_module, layers
 from ..values.classes import class_annotations, class_chain
-from ..values.haiku_transforms import is_apply
 from ..values.values import Applied, Bound, Class, External, Instance, Parameter, Value, Wrapped
 from .argument_kinds import kinds_of
 from .arguments import Argument, BoundCalls, is_python_value
@@ -60,7 +59,7 @@ def abstract_obstacle(site: Site) -> Obstacle:
 
 def unseen_target_obstacle(site: Site, values: Iterable[Value]) -> Obstacle:
     """Return why nothing is made static where the target cannot be resolved."""
-    if any(is_apply(value) for value in values):
+    if any(map(applied_module, values)):
         return _site_obstacle(
             site,
             f"passes on to the model what follows its own arguments, so {_UNKNOWN}: name them in"

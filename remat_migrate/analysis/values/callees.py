@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ...libraries.apis import TRACED_BODIES
 from ..names.module import Module, once
 from .bind import with_partials
 from .classes import class_chain
 from .evaluator import Evaluator
-from .haiku_transforms import leading_arguments
+from .haiku_transforms import APPLY, leading_arguments
 from .values import Applied, Bound, Class, External, Function, Instance, Partial, Value, Wrapped
 
 
@@ -73,9 +74,17 @@ def applied_module(value: Value) -> tuple[Instance, int] | None:
     match value:
         case Bound(func=External(name), receiver=Instance() as model):
             method = name.rpartition(".")[2]
-            if method in ("apply", "init", "init_with_output"):
+            if method in APPLY:
                 return model, leading_arguments(method, model)
     return None
+
+
+def body_positions(evaluator: Evaluator, module: Module, call: ast.Call) -> tuple[int, ...]:
+    """Return the positions of the bodies in a call of a JAX loop; none for other calls."""
+    for value in evaluator.values(module, call.func):
+        if isinstance(value, External) and value.name in TRACED_BODIES:
+            return TRACED_BODIES[value.name]
+    return ()
 
 
 def is_pytree(evaluator: Evaluator, cls: Class) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from ...libraries.apis import SAME_CALL, TRANSPARENT
 from ..names.module import Module
@@ -28,7 +29,7 @@ from .values import (
     Value,
     Values,
     Wrapped,
-    is_made_by,
+    around,
     union,
 )
 
@@ -41,11 +42,8 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
         case External("functools.partial"):
             if not node.args:
                 return NOTHING
-            return frozenset(
-                Partial(f, module, node)
-                for f in ev.values(module, node.args[0])
-                if not is_made_by(node, f)
-            )
+            inner = ev.values(module, node.args[0])
+            return around(node, inner, lambda f: Partial(f, module, node))
         case External("builtins.getattr"):
             return _getattr(ev, module, node)
         case External("importlib.import_module"):
@@ -64,11 +62,8 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
         case External(name) if name in SAME_CALL:
             if not node.args:
                 return frozenset((Partial(callee, module, node, by_functools=False),))
-            return frozenset(
-                Wrapped(name, f, module, node)
-                for f in ev.values(module, node.args[0])
-                if not is_made_by(node, f)
-            )
+            inner = ev.values(module, node.args[0])
+            return around(node, inner, lambda f: Wrapped(name, f, module, node))
         case External(name) if node.args and (
             pair := transformed(name, module, node, ev.values(module, node.args[0]))
         ):
@@ -143,9 +138,7 @@ def _applied(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> V
     targets = ev.values(*subject)
     if not targets:
         return NOTHING if ev.is_guess else frozenset((Applied(module, node, None),))
-    return frozenset(
-        Applied(module, node, target) for target in targets if not is_made_by(node, target)
-    )
+    return around(node, targets, lambda target: Applied(module, node, target))
 
 
 def _called_partial(
@@ -186,14 +179,21 @@ def substitute(ev: Evaluation, values: Values, swap: Substitution) -> Values:
                 found |= swap.get((function, name), frozenset((value,)))
             case Applied(target=target) if target is not None:
                 inner = substitute(ev, frozenset((target,)), swap)
-                own = {replace(value, target=t) for t in inner if not is_made_by(value.node, t)}
-                found |= own or {value}
+                found |= around(value.node, inner, partial(_with_target, value)) or {value}
             case Wrapped(func=func, node=node) | Partial(func=func, call=node):
                 inner = substitute(ev, frozenset((func,)), swap)
-                found |= {replace(value, func=f) for f in inner if not is_made_by(node, f)}
+                found |= around(node, inner, partial(_with_function, value))
             case _:
                 found.add(value)
     return frozenset(found)
+
+
+def _with_target(applied: Applied, target: Value) -> Applied:
+    return replace(applied, target=target)
+
+
+def _with_function(value: Wrapped | Partial, function: Value) -> Wrapped | Partial:
+    return replace(value, func=function)
 
 
 def apply_decorator(

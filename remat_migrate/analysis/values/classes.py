@@ -13,6 +13,7 @@ from ..names.scopes import Binding
 from .bind import first_parameter
 from .calls import returned
 from .evaluation import Evaluation
+from .haiku_transforms import APPLY
 from .parameter_values import annotated_values
 from .values import Applied, Bound, Class, External, Function, Instance, Value, Values, Wrapped
 
@@ -129,7 +130,7 @@ def attribute_in(
                 found |= annotated_values(ev, owner.module, annotation)
         if found:
             return frozenset(found)
-    if receiver is not None and name in ("apply", "init", "init_with_output", "lazy_init"):
+    if receiver is not None and name in APPLY:
         # For a Flax module, `model.apply(variables, x)` calls `__call__(x)`.
         return frozenset((Bound(External(f"flax.linen.Module.{name}"), receiver),))
     return frozenset()

@@ -8,7 +8,6 @@ both have an `apply` that runs something else with some of its arguments.
 from __future__ import annotations
 
 import ast
-from typing import TypeGuard
 
 from ..names.module import Module
 from .values import NOTHING, Bound, External, Instance, Value, Values, Wrapped
@@ -17,6 +16,7 @@ from .values import NOTHING, Bound, External, Instance, Value, Values, Wrapped
 _LEADING = {"haiku.transform": 2, "haiku.transform_with_state": 3}
 _WITHOUT_KEY = "haiku.without_apply_rng"
 _METHODS = ("init", "apply")
+# Methods of a model that call it.
 APPLY = frozenset({"apply", "init", "init_with_output", "lazy_init"})
 
 
@@ -46,15 +46,6 @@ def unpacked(value: Value, step: int) -> Values:
     if not is_transformed(value) or step not in (0, 1):
         return NOTHING
     return frozenset((Bound(External(f"flax.linen.Module.{_METHODS[step]}"), value),))
-
-
-def is_apply(value: Value) -> TypeGuard[Bound]:
-    """Return whether a value is `model.apply` or the like, which calls the model."""
-    return (
-        isinstance(value, Bound)
-        and isinstance(value.func, External)
-        and value.func.name.rpartition(".")[2] in APPLY
-    )
 
 
 def leading_arguments(method: str, model: Value) -> int:

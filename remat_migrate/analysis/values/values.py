@@ -7,7 +7,7 @@ function. Evaluation returns a set of values; an empty set means that nothing is
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ...errors import BoundReached
@@ -199,18 +199,23 @@ def union(parts: Iterable[Values]) -> Values:
     return NOTHING.union(*parts)
 
 
-def is_made_by(node: ast.expr, value: Value | None) -> bool:
-    """Return whether a value is the result of a call or decorator, or holds that result.
+def around(node: ast.expr, values: Iterable[Value], wrap: Callable[[Value], Value]) -> Values:
+    """Return what a call or decorator makes of some values: `wrap` of each.
 
-    In `for _ in range(3): f = jax.checkpoint(f)`, one checkpoint stands for all.
+    In `for _ in range(3): f = jax.checkpoint(f)`, one checkpoint stands for all: nothing is put
+    around what the same node made.
     """
+    return frozenset(wrap(value) for value in values if not _is_made_by(node, value))
+
+
+def _is_made_by(node: ast.expr, value: Value | None) -> bool:
     match value:
         case (
             Applied(node=own, target=inner)
             | Wrapped(node=own, func=inner)
             | Partial(call=own, func=inner)
         ):
-            return own is node or is_made_by(node, inner)
+            return own is node or _is_made_by(node, inner)
         case Bound(func=inner):
-            return is_made_by(node, inner)
+            return _is_made_by(node, inner)
     return False

@@ -14,7 +14,6 @@ from ...analysis.values.bind import positional_parameters
 from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import External, Function, Value
 from ...codemod.changes import Change, Code, Decorate, Replace
-from ...libraries.apis import TRACED_BODIES
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import is_flax_class, names_of_instances
 from ..imports import written
@@ -170,11 +169,3 @@ def _body_parameters(project: Project, values: Collection[Value]) -> str | None:
             names = [p.arg for p in positional_parameters(target.function.node)[target.skip :]]
             return ", ".join(names)
     return None
-
-
-def body_positions(project: Project, module: Module, call: ast.Call) -> tuple[int, ...]:
-    """Return the positions of the bodies in a call of a JAX loop; none for other calls."""
-    for value in project.values(module, call.func):
-        if isinstance(value, External) and value.name in TRACED_BODIES:
-            return TRACED_BODIES[value.name]
-    return ()

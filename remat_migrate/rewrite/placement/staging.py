@@ -15,12 +15,11 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.placement.nested_checkpoints import only_checkpoint
 from ...analysis.placement.operations import Operations
-from ...analysis.values.callees import layers, targets_of, underlying
+from ...analysis.values.callees import body_positions, layers, targets_of, underlying
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
 from ..arguments.traced_arguments import LAYERS
 from ..flax_names import is_flax_class
 from .callees import called_values
-from .loop_bodies import body_positions
 
 _PRODUCTS = frozenset(
     {
@@ -104,7 +103,7 @@ class _Search:
         made = called_values(project, module, call.func)
         values = frozenset(v for v in made if not isinstance(underlying(v), Class))
         if any(isinstance(v, External) and v.name in _LOOPS for v in values):
-            place = body_positions(project, module, call)[0]
+            place = body_positions(project.evaluator, module, call)[0]
             if place >= len(call.args):
                 return None
             body = call.args[place]
