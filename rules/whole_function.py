@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.placement.loop_bodies import wraps_scan
 from remat_migrate.analysis.placement.nested_checkpoints import calls_within
+from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.placement.whole_and_last import (
     Certainty,
     DifferentiatedPart,
@@ -104,6 +106,8 @@ class WholeFunction(Rule):
             return
         for part in parts_in(project, module):
             if part.found.part == "last" or wraps_policy(part.site):
+                continue
+            if part.found.part == "bulk" and wraps_scan(placement_of(project), part.site):
                 continue
             # Around checkpointed stages it is RMT305, which only removes it.
             if not calls_within(project, part.found.applied):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...libraries.apis import SAME_CALL, TRANSPARENT
+from ...libraries.apis import PARTS_OF_OBJECT, SAME_CALL, SAME_OBJECT, TRANSPARENT
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from .application import api_of, subject_of
@@ -31,6 +31,9 @@ from .values import (
     is_made_by,
     union,
 )
+
+# How many parts of an object a call may return.
+_PARTS = 4
 
 
 def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Values:
@@ -75,6 +78,12 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
             return pair
         case Result(name) if name in TRANSPARENT and node.args:
             return ev.values(module, node.args[0])  # `jax.named_scope("block")(f)`
+        case External(name) if name in PARTS_OF_OBJECT and node.args:
+            return frozenset((Container(module, ast.Tuple(node.args[:1] * _PARTS, ast.Load())),))
+        case External(name) if name in SAME_OBJECT and (
+            same := [v for arg in node.args for v in ev.values(module, arg) if _is_object(v)]
+        ):
+            return frozenset(same)
         case External(name):
             if name.rpartition(".")[2][:1].isupper():
                 return frozenset((Instance(callee),))
@@ -93,6 +102,10 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
         case Bound(func=Function() as function):
             return _returned_to(ev, function, module, node, skip=1)
     return NOTHING
+
+
+def _is_object(value: Value) -> bool:
+    return isinstance(value, Instance | Parameter)
 
 
 def _is_class(value: Value | None) -> bool:
