@@ -16,7 +16,17 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..values.application import without_partials
 from ..values.callees import layers, targets_of
-from ..values.values import Applied, Bound, Class, External, Function, Partial, Value, Wrapped
+from ..values.values import (
+    Applied,
+    Bound,
+    Class,
+    External,
+    Function,
+    Parameter,
+    Partial,
+    Value,
+    Wrapped,
+)
 from .applied_transforms import AppliedTransforms
 
 # At most so many functions are followed; those beyond count as not differentiated.
@@ -74,7 +84,7 @@ def find_differentiated(
             continue
         known.add(function.node)
         queue += ((setup, in_loop) for setup in _set_up_for(function))
-        for inner, looped in _calls(transforms, function):
+        for inner, looped in _calls(transforms, function, found):
             queue.append((inner, in_loop or looped))
     return found
 
@@ -94,14 +104,21 @@ def _around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
         function = module.enclosing_function(function)
 
 
-def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[Function, bool]]:
+def _calls(
+    transforms: AppliedTransforms, function: Function, found: DifferentiatedFunctions
+) -> Iterator[tuple[Function, bool]]:
     """Yield the functions that a function calls or passes on, and whether as a loop body."""
     module, operations = function.module, transforms.operations
     for node in own_nodes(function.node):
         if not isinstance(node, ast.Call) or _defines_rule(node):
             continue
+        called = transforms.evaluator.values(module, node.func)
+        # What is passed inside something differentiated is followed where it is passed.
+        passed = any(isinstance(v, Parameter) and v.function in found for v in called)
         callees = operations.callees(module, node)
         for value in callees:
+            if passed and not any(isinstance(layer, Bound) for layer in layers(value)):
+                continue
             for inner in _run_by(transforms, value):
                 yield inner, _is_looped(value)
         known = bool(callees) and all(_runs_once(transforms, value) for value in callees)

@@ -126,7 +126,7 @@ def may_be_head(project: Project, found: Checkpointed) -> bool:
     operations = _operations_of(project, found.applied)
     kinds = {operation.kind for operation in operations}
     if "product" not in kinds:
-        return kinds != {"elementwise"} or weight(operations) > 1
+        return not kinds or not kinds <= {"elementwise", "loss"} or weight(operations) > 1
     return is_head(operations, ("softmax",))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from ...libraries.apis import PARTS_OF_OBJECT, SAME_CALL, SAME_OBJECT, TRANSPARENT
 from ..names.module import Module
@@ -32,8 +33,11 @@ from .values import (
     union,
 )
 
-# How many parts of an object a call may return.
-_PARTS = 4
+
+@lru_cache(maxsize=4096)
+def _parts_of(node: ast.expr) -> ast.Tuple:
+    """Return a tuple of an object's parts, each of which is called like the object."""
+    return ast.Tuple([node] * 4, ast.Load())
 
 
 def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Values:
@@ -79,7 +83,7 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
         case Result(name) if name in TRANSPARENT and node.args:
             return ev.values(module, node.args[0])  # `jax.named_scope("block")(f)`
         case External(name) if name in PARTS_OF_OBJECT and node.args:
-            return frozenset((Container(module, ast.Tuple(node.args[:1] * _PARTS, ast.Load())),))
+            return frozenset((Container(module, _parts_of(node.args[0])),))
         case External(name) if name in SAME_OBJECT and (
             same := [v for arg in node.args for v in ev.values(module, arg) if _is_object(v)]
         ):
