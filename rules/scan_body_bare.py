@@ -124,6 +124,8 @@ class ScanBodyBare(Rule):
                 continue
             if body_work(placement, loop) != "heavy" or in_test(module, loop.node):
                 continue
+            if placement.in_derivative_rule(module, loop.node):
+                continue
             is_clear = loop.compiled == "yes"
             if not in_checkpoint(placement, module, loop.node):
                 yield self._finding(project, loop, is_clear)

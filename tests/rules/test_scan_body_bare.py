@@ -61,9 +61,10 @@ LEFT_ALONE = [
     "run = lambda ws, x: loop(layer, x, ws)\n"
     "step = jax.grad(lambda ws, x: loop(lambda x, w: (x + w, None), x, ws).sum())",
     # The rule of a custom derivative.
-    "@jax.custom_vjp\ndef net(ws, x):\n  return jax.lax.scan(layer, x, ws)[0]\n\n"
-    "def forward(ws, x):\n  return jax.lax.scan(layer, x, ws)[0], x\n\n"
-    "net.defvjp(forward, backward)\nstep = jax.grad(lambda ws, x: net(ws, x).sum())",
+    "@jax.grad\ndef loss(ws, x):\n  @jax.custom_vjp\n  def net(ws, x):\n"
+    "    return forward(ws, x)[0]\n"
+    "  def forward(ws, x):\n    return jax.lax.scan(layer, x, ws)[0], x\n"
+    "  net.defvjp(forward, backward)\n  return net(ws, x).sum()",
     # The body calls an unknown function.
     "def step(ws, env, policy):\n  def body(s, _):\n    return env_step(s, policy(s)), None\n"
     "  return jax.grad(lambda s: jax.lax.scan(body, s, None, 9)[0].sum())(ws)",
