@@ -252,10 +252,6 @@ class Operations:
             self._known[node] = tuple(found)
         return self._known[node]
 
-    def of_value(self, value: Value | None, depth: int = 0) -> Iterator[Operation]:
-        """Return the operations that calling a value runs."""
-        yield from self._of_value(value, None, depth)
-
     def after(self, function: Function, call: ast.Call) -> list[Operation]:
         """Return the operations of a function on the result of one of its calls.
 
@@ -308,14 +304,15 @@ class Operations:
             self._of_name(call)
             if not values
             else chain.from_iterable(
-                self._of_value(value, (module, call), depth) for value in values
+                self.of_value(value, (module, call), depth) for value in values
             )
         )
         yield from (replace(operation, node=call) for operation in found)
 
-    def _of_value(
-        self, value: Value | None, place: tuple[Module, ast.Call] | None, depth: int
+    def of_value(
+        self, value: Value | None, place: tuple[Module, ast.Call] | None = None, depth: int = 0
     ) -> Iterator[Operation]:
+        """Return the operations that calling a value runs, where the call is known at a place."""
         functions = [target.function for target in targets_of(self.evaluator, value)]
         found: Iterable[Operation]
         if functions:
@@ -349,7 +346,7 @@ class Operations:
                 last = name.rpartition(".")[2]
                 if last in _RUNS and place is not None:
                     given = self._given(place, TRACED_BODIES.get(name, (0,)))
-                    found = chain.from_iterable(self._of_value(v, None, depth) for v in given)
+                    found = chain.from_iterable(self.of_value(v, None, depth) for v in given)
                     yield from _repeated(found) if last in _COMPILED_LOOPS else found
                 elif name.startswith("builtins."):
                     return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -253,7 +253,7 @@ class PassedArguments:
         self, module: Module, function: FunctionNode
     ) -> Iterator[tuple[Module, ast.Call, int]]:
         seen: set[ast.AST] = set()
-        queue: list[Place] = list(self._mentioning(module, _names(module, function)))
+        queue: list[Place] = list(self._mentioning(module, *_names(module, function)))
         while queue:
             owner, node = queue.pop()
             if node in seen:
@@ -302,9 +302,13 @@ class PassedArguments:
                 return skip
         return None
 
-    def _mentioning(self, module: Module, names: set[str]) -> Iterator[Place]:
+    def _mentioning(
+        self, module: Module, exported: set[str], inner: Collection[str] = ()
+    ) -> Iterator[Place]:
+        """Yield where names are read; `inner` ones are local to functions of the module."""
         for owner in dict.fromkeys((module, *self.project.modules.values())):
             mentions = find_mentions(owner)
+            names = exported.union(inner) if owner is module else exported
             every = mentions.names, mentions.attributes, mentions.renamed
             if not any(name in known for name in names - {"__init__"} for known in every):
                 continue
@@ -353,11 +357,16 @@ def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Functi
                     yield found, 1
 
 
-def _names(module: Module, function: FunctionNode) -> set[str]:
-    """Return the names by which a function, its class, or the factory that returns it is called."""
+def _names(module: Module, function: FunctionNode) -> tuple[set[str], set[str]]:
+    """Return the names by which a function, its class, or the factory that returns it is called,
+    first those by which other modules may call it.
+    """
     names: set[str] = set()
+    inner: set[str] = set()
     around: FunctionNode | None = function
     while around is not None:
+        inner |= names
+        names = set()
         cls = module.enclosing_class(around)
         if isinstance(around, ast.Lambda):
             holder = module.parent(around)
@@ -370,7 +379,7 @@ def _names(module: Module, function: FunctionNode) -> set[str]:
                 names.add(cls.name)
             break
         around = module.enclosing_function(around)
-    return names
+    return names, inner
 
 
 def _spreads(call: ast.Call) -> bool:

@@ -16,7 +16,7 @@ from ...analysis.names.scopes import FunctionNode
 from ...analysis.placement.nested_checkpoints import only_checkpoint
 from ...analysis.placement.operations import Operations
 from ...analysis.values.callees import called_values, layers, targets_of, underlying
-from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
+from ...analysis.values.values import Applied, Class, External, Function, Instance, Value
 from ..flax_names import is_flax_class
 from .loop_bodies import body_positions
 
@@ -103,12 +103,8 @@ class _Search:
                 return None
             done = any(_is_done(project, v) for v in bodies)
             return Stage(module, function, call, body, True, None, done, ())
-        callees = [t.function for v in values for t in targets_of(project.evaluator, v)]
-        for value in values:
-            # `model.apply(variables, x)`
-            if isinstance(value, Bound) and isinstance(value.receiver, Instance):
-                if isinstance(value.func, External) and value.func.name.endswith(".apply"):
-                    callees += [t.function for t in targets_of(project.evaluator, value.receiver)]
+        runs = self.operations.run_by(values)
+        callees = [t.function for v in runs for t in targets_of(project.evaluator, v)]
         if not callees or not any(
             self.is_heavy(c) or (light and _computes(project, c)) for c in callees
         ):
