@@ -14,7 +14,7 @@ from remat_migrate.analysis.placement.placement import Placement, placement_of
 from remat_migrate.analysis.placement.stages import in_python_loop
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.values.classes import class_chain
-from remat_migrate.analysis.values.values import Class, External
+from remat_migrate.analysis.values.values import Class, Constant, External
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
 
 from .shared.placement_fixes import placement_fix
@@ -60,9 +60,10 @@ class CseOutsideLoop(Rule):
     elsewhere, as where a flag chooses between a scan and a Python loop.
 
     ## Why is this bad?
-    Under `jax.jit` the compiler sees the recomputation next to the original computation and merges
-    the two, so no memory is saved. The barriers that `prevent_cse=True` adds by default prevent
-    that. Only in a loop are the two passes separate without them.
+    The barriers that `prevent_cse=True` adds by default put the recomputation after the forward
+    pass. Without them, the compiler merges the two or recomputes early, and a program under
+    `jax.jit` needs as much memory as without the checkpoint. Only in a loop are the two passes
+    separate without barriers.
 
     ## Fix
     Passes `prevent_cse=True`.
@@ -87,8 +88,6 @@ class CseOutsideLoop(Rule):
             option = site.arguments.get("prevent_cse")
             if site.application is None or option is None or not site.definition.same_function:
                 continue
-            if not isinstance(option.value, ast.Constant) or option.value.value is not False:
-                continue
             found = outside_loops(site, project)
             if found is None or in_test(module, site.application):
                 continue
@@ -96,19 +95,20 @@ class CseOutsideLoop(Rule):
 
             owner, call = found.calls[0]
             advice = "leave `prevent_cse` at its default"
-            if found.also_in_loop:
+            literal = isinstance(option.value, ast.Constant)
+            if found.also_in_loop or not literal:
                 advice = "pass `prevent_cse=False` only where it runs in a loop"
             fix, reason = placement_fix(
                 "pass `prevent_cse=True`, the default",
-                found.confidence == "low" or found.also_in_loop,
+                found.confidence == "low" or found.also_in_loop or not literal,
                 advice,
                 partial(set_option, project, site, "prevent_cse", True),
             )
             yield self.finding(
                 module.source,
                 site.span,
-                "`prevent_cse=False` outside a loop; under `jax.jit` the compiler merges the"
-                " recomputation with the forward pass and no memory is saved",
+                "`prevent_cse=False` outside a loop; the program that `jax.jit` compiles needs as"
+                " much memory as without the checkpoint",
                 confidence=found.confidence,
                 related=(Related(*owner.location(call), "called here, outside any loop"),),
                 fix=fix,
@@ -137,7 +137,12 @@ def outside_loops(site: Site, project: Project) -> _Outside | None:
     calls: list[Place] = []
     confidence: Confidence = "medium"
     also_in_loop = False
+    option = site.arguments["prevent_cse"]
     for occurrence in placement.of_site(site):
+        # A factory may pass on what its callers choose.
+        values = placement.arguments.constants(option.module, option.value, occurrence.via)
+        if values != {Constant(False)}:
+            continue
         if occurrence.how == "exported":
             confidence = "low"
         elif placement.loops_of(occurrence):

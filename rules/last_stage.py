@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.placement.loop_bodies import checkpoint_of_scan
+from remat_migrate.analysis.placement.loop_bodies import wraps_scan
 from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.placement.whole_and_last import (
     DifferentiatedPart,
@@ -76,9 +76,7 @@ class LastStage(Rule):
         placement = placement_of(project)
         for part in parts_in(project, module):
             if part.found.part == "last" and not wraps_policy(part.site):
-                scans = [checkpoint_of_scan(placement, loop) for loop in placement.loops(module)]
-                # RMT303 moves the checkpoint of a whole scan to its body.
-                if part.site not in scans and not may_be_head(project, part.found):
+                if not wraps_scan(placement, part.site) and not may_be_head(project, part.found):
                     yield self._finding(project, part)
 
     def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:

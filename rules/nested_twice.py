@@ -75,7 +75,7 @@ class NestedTwice(Rule):
         wholes = {
             part.site: part
             for part in parts
-            if part.found.part == "whole" and not wraps_policy(part.site)
+            if part.found.part in ("whole", "bulk") and not wraps_policy(part.site)
         }
         for site in sites:
             inner = checkpoint_within(project, site)

@@ -71,7 +71,7 @@ def step(weights, head, x):
 class ScanBodyBare(Rule):
     """## What it does
     Checks for a scan inside a function that the project differentiates, whose body multiplies
-    matrices or calls unknown code, and neither is a checkpoint nor calls one. Also checks for a
+    matrices, and neither is a checkpoint nor calls one. Also checks for a
     checkpoint on a function that does nothing but such a scan. This is advice: only the sizes tell
     whether the memory matters.
 
@@ -122,14 +122,15 @@ class ScanBodyBare(Rule):
                 continue
             if not placement.differentiated_backward.contains(module, loop.node):
                 continue
-            work = body_work(placement, loop)
-            if work not in ("heavy", "unseen") or in_test(module, loop.node):
+            if body_work(placement, loop) != "heavy" or in_test(module, loop.node):
                 continue
-            is_clear = work == "heavy" and loop.compiled == "yes"
+            if placement.in_derivative_rule(module, loop.node):
+                continue
+            is_clear = loop.compiled == "yes"
             if not in_checkpoint(placement, module, loop.node):
                 yield self._finding(project, loop, is_clear)
             elif is_clear and (site := checkpoint_of_scan(placement, loop)) is not None:
-                wholes = [p.site for p in parts_in(project, module) if p.found.part != "last"]
+                wholes = [p.site for p in parts_in(project, module) if p.found.part == "whole"]
                 if site not in wholes:  # RMT301 reports that
                     yield self._moved(project, loop, site)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project
+from remat_migrate.analysis.placement.loop_bodies import wraps_scan
 from remat_migrate.analysis.placement.nested_checkpoints import calls_within
+from remat_migrate.analysis.placement.placement import placement_of
 from remat_migrate.analysis.placement.whole_and_last import (
     Certainty,
     DifferentiatedPart,
@@ -48,9 +50,9 @@ class WholeFunction(Rule):
     """## What it does
     Checks for a checkpoint around all of what is differentiated: the function that is passed to
     `jax.grad` and similar functions, directly, by decorators, through `partial` or `jit`, or
-    through a function that only calls it and reduces its result; a Flax module that a training
-    state applies (`state.apply_fn`); and `nn.remat(Stack)` around a whole stack of layers, where
-    the rest of the model is single layers such as an embedding and a head.
+    through a function that only calls it and reduces its result, or adds it to others like it; a
+    model that a training state or a Haiku transform applies; and `nn.remat(Stack)` around a whole
+    stack of layers, where the rest of the model is single layers such as an embedding and a head.
 
     Ignores gradients that are differentiated again, functions that are also a stage of something
     larger or run in a loop, checkpoints that other work follows, such as `h(checkpoint(g)(x))` or a
@@ -105,6 +107,8 @@ class WholeFunction(Rule):
         for part in parts_in(project, module):
             if part.found.part == "last" or wraps_policy(part.site):
                 continue
+            if part.found.part == "bulk" and wraps_scan(placement_of(project), part.site):
+                continue
             # Around checkpointed stages it is RMT305, which only removes it.
             if not calls_within(project, part.found.applied):
                 yield self._finding(project, part)
@@ -116,7 +120,8 @@ class WholeFunction(Rule):
             part,
             "remove this checkpoint, and checkpoint every stage but the last",
         )
-        whole = "all of what `{}` differentiates"
+        term = "one term of " if part.found.part == "term" else ""
+        whole = f"all of {term}what `{{}}` differentiates"
         if part.found.part == "bulk":
             message = "a whole stack of layers in what `{}` differentiates"
             message += "; recomputing the stack keeps the residuals of all layers at once"

@@ -210,6 +210,13 @@ class _Selection:
             waiting = near - found
         return found
 
+    def _importing(self, paths: Collection[Path]) -> Iterator[Path]:
+        """Yield the files that import one of some files."""
+        names = {path.parent.name if path.name == "__init__.py" else path.stem for path in paths}
+        for path in self.files.mentioning(names) if paths else ():
+            if any(file in paths for file in self._prefilter.imported_files(path)):
+                yield path
+
     def _take(self, path: Path) -> Module | None:
         """Add a file; None if it cannot be parsed, which is reported."""
         try:
@@ -225,11 +232,18 @@ class _Selection:
         """
         goals, known = {*self.project.modules, *scanning}, dict[Path, bool]()
         imports_any = self._prefilter.imports_any
-        waiting = [
+        found = [
             path
             for path in (self.files.mentioning(DIFFERENTIATING) if goals else ())
-            if may_differentiate(self._data(path)) and imports_any(path, goals, known)
+            if may_differentiate(self._data(path))
         ]
+        waiting = [path for path in found if imports_any(path, goals, known)]
+        # `make_step(model)` is passed what it differentiates, by a file that imports both.
+        passed = set(found).difference(waiting)
+        for path in self._importing(passed):
+            if path in goals or imports_any(path, goals, known):
+                waiting += (path, *passed.intersection(self._prefilter.imported_files(path)))
+        waiting = list(dict.fromkeys(waiting))
         seen = set(waiting)
         while waiting:
             path = waiting.pop()

@@ -366,6 +366,15 @@ TRACED_BODIES: Mapping[str, tuple[int, ...]] = {
 COMPILERS: frozenset[str] = frozenset(
     {"jax.jit", "jax.pmap", "equinox.filter_jit", "flax.linen.jit"}
 )
+# Functions that return their arguments' object, or a part of it that is called like it.
+SAME_OBJECT: frozenset[str] = frozenset(
+    {
+        "equinox.apply_updates", "equinox.combine", "equinox.filter", "equinox.nn.inference_mode",
+        "equinox.tree_at", "equinox.tree_inference", "flax.nnx.clone", "flax.nnx.merge",
+    }
+)  # fmt: skip
+# Those that return several such parts.
+PARTS_OF_OBJECT: frozenset[str] = frozenset({"equinox.partition", "flax.nnx.split"})
 
 # Decorators that do not change what a function computes.
 TRANSPARENT: frozenset[str] = frozenset(

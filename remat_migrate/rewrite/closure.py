@@ -29,8 +29,7 @@ from dataclasses import replace
 
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
-from ..analysis.names.scopes import FunctionNode, Scope, parameters
-from ..analysis.placement.call_graph import own_nodes
+from ..analysis.names.scopes import FunctionNode, Scope, own_nodes, parameters
 from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later
 from ..analysis.statics.statics import Required, Statics

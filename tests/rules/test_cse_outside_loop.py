@@ -28,6 +28,11 @@ FOUND = [
     ("def steps(x, xs):\n  h = jax.checkpoint(f, prevent_cse=False)\n"
      "  back = jax.grad(lambda x: g(h(x)))\n"
      "  return jax.lax.scan(lambda x, _: (x - back(x), None), x, xs)", "medium"),
+    # The factory passes on what its callers choose.
+    ("def make(f, policy=None, prevent_cse=True):\n"
+     "  return jax.checkpoint(f, policy=policy, prevent_cse=prevent_cse)\n\n"
+     "def step(x):\n  h = make(f, prevent_cse=False)\n  return jax.grad(lambda x: g(h(x)))(x)",
+     "low"),
     # In a Python loop over the layers of a module.
     ("from flax import nnx\n\nclass Net(nnx.Module):\n  def __call__(self, x):\n"
      "    for layer in self.layers:\n"
@@ -48,6 +53,9 @@ LEFT_ALONE = [
     "def step(x):\n  h = jax.checkpoint(f)\n  return jax.grad(lambda x: g(h(x)))(x)",
     "def step(x, c):\n  h = jax.checkpoint(f, prevent_cse=not c)\n"
     "  return jax.grad(lambda x: g(h(x)))(x)",
+    "def make(f, prevent_cse=True):\n  return jax.checkpoint(f, prevent_cse=prevent_cse)\n\n"
+    "def step(x):\n  h = make(f)\n  return jax.grad(lambda x: g(h(x)))(x)\n\n"
+    "def run(x):\n  return make(f, prevent_cse=False)(x)",
     # Nothing visible differentiates it.
     "def run(x):\n  return jax.checkpoint(f, prevent_cse=False)(x)",
     # In a loop.

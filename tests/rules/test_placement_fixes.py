@@ -11,9 +11,8 @@ import pytest
 
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "placement"
 # The rewrites support these, but no rule reports them: a policy on a whole function is a documented
-# idiom, Haiku's network is behind `hk.transform`, and a public block without barriers may be meant
-# for loops elsewhere.
-NOT_REPORTED = {"policy", "haiku_blocks", "merged_back"}
+# idiom, and a public block without barriers may be meant for loops elsewhere.
+NOT_REPORTED = {"policy", "merged_back"}
 
 
 @pytest.fixture(scope="module")

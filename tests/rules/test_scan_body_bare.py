@@ -29,9 +29,10 @@ FOUND = [
     # A function that the body calls does the work.
     ("def body(x, w):\n  y, _ = layer(x, w)\n  return y, y\n\n"
      "step = jax.grad(lambda ws, x: jax.lax.scan(body, x, ws)[0].sum())", "medium"),
-    # The body calls an unknown function.
-    ("def step(ws, env, policy):\n  def body(s, _):\n    return env_step(s, policy(s)), None\n"
-     "  return jax.grad(lambda s: jax.lax.scan(body, s, None, 9)[0].sum())(ws)", "low"),
+    # A loop of the project, which is passed the body.
+    ("def loop(f, x, ws):\n  def body(x, w):\n    return f(x, w)[0], None\n"
+     "  return jax.lax.scan(body, x, ws)[0]\n\n"
+     "step = jax.grad(lambda ws, x: loop(layer, x, ws).sum())", "medium"),
     ("step = jax.grad(lambda ws, x: jax.lax.scan(layer, x, ws, unroll=n)[0].sum())", "low"),
 ]  # fmt: skip
 
@@ -54,6 +55,19 @@ LEFT_ALONE = [
     "step = jax.grad(lambda ws, x: jax.lax.scan(layer, x, ws, length=1)[0].sum())",
     # Hardly any residuals.
     "step = jax.grad(lambda x, y: jax.lax.scan(lambda c, a: (c + a, c), x, y)[0].sum())",
+    # What is differentiated passes another body.
+    "def loop(f, x, ws):\n  def body(x, w):\n    return f(x, w)[0], None\n"
+    "  return jax.lax.scan(body, x, ws)[0]\n\n"
+    "run = lambda ws, x: loop(layer, x, ws)\n"
+    "step = jax.grad(lambda ws, x: loop(lambda x, w: (x + w, None), x, ws).sum())",
+    # The rule of a custom derivative.
+    "@jax.grad\ndef loss(ws, x):\n  @jax.custom_vjp\n  def net(ws, x):\n"
+    "    return forward(ws, x)[0]\n"
+    "  def forward(ws, x):\n    return jax.lax.scan(layer, x, ws)[0], x\n"
+    "  net.defvjp(forward, backward)\n  return net(ws, x).sum()",
+    # The body calls an unknown function.
+    "def step(ws, env, policy):\n  def body(s, _):\n    return env_step(s, policy(s)), None\n"
+    "  return jax.grad(lambda s: jax.lax.scan(body, s, None, 9)[0].sum())(ws)",
     # Forward mode has no residuals.
     "step = jax.jacfwd(lambda ws, x: jax.lax.scan(layer, x, ws)[0].sum())",
     # Already inside a checkpoint.

@@ -53,6 +53,8 @@ FOUND = [
     # Chosen by a flag.
     ("def step(w, remat):\n  f = loss\n  if remat:\n    f = jax.checkpoint(f)\n"
      "  return jax.grad(f)(w, 1.0)", "medium"),
+    ("def step(w, remat):\n  f = jax.checkpoint(loss) if remat else loss\n"
+     "  return jax.grad(lambda w: f(w, 1.0))(w)", "medium"),
     # A function that only calls it and reduces its result.
     ("def step(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(lambda w: f(w, 1.0))(w)",
      "medium"),
@@ -143,8 +145,6 @@ LEFT_ALONE = [
     # Unknown code.
     "def step(w):\n  f = jax.checkpoint(loss)\n  register(f)\n  return jax.grad(f)(w, 1.0)",
     "g = jax.grad(unknown(jax.checkpoint(loss)))",
-    "def step(w, remat):\n  f = jax.checkpoint(loss) if remat else loss\n"
-    "  return jax.grad(lambda w: f(w, 1.0))(w)",
 ]  # fmt: skip
 
 test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)

@@ -90,6 +90,18 @@ class Scope:
         return isinstance(self.node, ast.ClassDef)
 
 
+def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's body, without those of nested functions and classes."""
+    stack: list[ast.AST] = (
+        [function.body] if isinstance(function, ast.Lambda) else list(function.body)
+    )
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, FunctionNode | ast.ClassDef):
+            stack.extend(ast.iter_child_nodes(node))
+
+
 def parameters(node: FunctionNode) -> list[ast.arg]:
     """Return all parameters of a function in order, including `*args` and `**kwargs`."""
     a = node.args

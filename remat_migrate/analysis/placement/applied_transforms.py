@@ -12,6 +12,7 @@ from ..sites.passed_arguments import PassedArguments
 from ..values.evaluator import Evaluator
 from .differentiation import Derivative, derivative_rules, find_derivatives
 from .loops import LoopUse, find_loops
+from .operations import Operations
 from .transformed_functions import find_transformed
 
 
@@ -28,7 +29,8 @@ class AppliedTransforms:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.arguments = PassedArguments(project)
+        self.arguments = project.once(PassedArguments)
+        self.operations = project.once(Operations)
         self._uses: dict[Module, _Uses] = {}
         self._rules: dict[Module, frozenset[FunctionNode]] = {}
 

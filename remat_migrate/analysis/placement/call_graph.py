@@ -11,12 +11,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ...libraries.apis import SAME_CALL
-from ...libraries.transforms import Gradient
+from ...libraries.transforms import RULE_METHODS, Gradient
 from ..names.module import Module
-from ..names.scopes import FunctionNode
+from ..names.scopes import FunctionNode, own_nodes
 from ..values.application import without_partials
 from ..values.callees import layers, targets_of
-from ..values.values import Applied, Class, External, Function, Instance, Partial, Value, Wrapped
+from ..values.values import (
+    Applied,
+    Bound,
+    Class,
+    External,
+    Function,
+    Parameter,
+    Partial,
+    Value,
+    Wrapped,
+)
 from .applied_transforms import AppliedTransforms
 
 # At most so many functions are followed; those beyond count as not differentiated.
@@ -36,12 +46,13 @@ class DifferentiatedFunctions:
     outside_loops: set[FunctionNode] = field(default_factory=set)
     in_loops: set[FunctionNode] = field(default_factory=set)
 
+    def __contains__(self, function: FunctionNode | None) -> bool:
+        """Return whether a function runs inside something differentiated, as far as is known."""
+        return function in self.outside_loops or function in self.in_loops
+
     def contains(self, module: Module, node: ast.AST) -> bool:
         """Return whether code runs inside something differentiated, as far as is known."""
-        return any(
-            function in self.outside_loops or function in self.in_loops
-            for function in _around(module, node)
-        )
+        return any(function in self for function in _around(module, node))
 
     def only_outside_loops(self, module: Module, node: ast.AST) -> bool:
         """Return whether code runs inside something differentiated, and never in a loop of it."""
@@ -64,7 +75,7 @@ def find_differentiated(
         for derivative in transforms.derivatives(module):
             if backward and derivative.gradient.mode == "forward":
                 continue
-            for value in derivative.functions:
+            for value in transforms.operations.run_by(derivative.functions):
                 queue += ((function, False) for function in _run_by(transforms, value))
     while queue and len(found.outside_loops) + len(found.in_loops) < _MOST:
         function, in_loop = queue.pop()
@@ -73,7 +84,7 @@ def find_differentiated(
             continue
         known.add(function.node)
         queue += ((setup, in_loop) for setup in _set_up_for(function))
-        for inner, looped in _calls(transforms, function):
+        for inner, looped in _calls(transforms, function, found):
             queue.append((inner, in_loop or looped))
     return found
 
@@ -86,18 +97,6 @@ def _set_up_for(function: Function) -> Iterator[Function]:
             yield Function(function.module, statement)
 
 
-def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, without those of nested functions and classes."""
-    stack: list[ast.AST] = (
-        [function.body] if isinstance(function, ast.Lambda) else list(function.body)
-    )
-    while stack:
-        node = stack.pop()
-        yield node
-        if not isinstance(node, FunctionNode | ast.ClassDef):
-            stack.extend(ast.iter_child_nodes(node))
-
-
 def _around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
     function = module.enclosing_function(node)
     while function is not None:
@@ -105,14 +104,21 @@ def _around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
         function = module.enclosing_function(function)
 
 
-def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[Function, bool]]:
+def _calls(
+    transforms: AppliedTransforms, function: Function, found: DifferentiatedFunctions
+) -> Iterator[tuple[Function, bool]]:
     """Yield the functions that a function calls or passes on, and whether as a loop body."""
-    module, evaluator = function.module, transforms.evaluator
+    module, operations = function.module, transforms.operations
     for node in own_nodes(function.node):
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call) or _defines_rule(node):
             continue
-        callees = evaluator.values(module, node.func)
+        called = transforms.evaluator.values(module, node.func)
+        # What is passed inside something differentiated is followed where it is passed.
+        passed = any(isinstance(v, Parameter) and v.function in found for v in called)
+        callees = operations.callees(module, node)
         for value in callees:
+            if passed and not any(isinstance(layer, Bound) for layer in layers(value)):
+                continue
             for inner in _run_by(transforms, value):
                 yield inner, _is_looped(value)
         known = bool(callees) and all(_runs_once(transforms, value) for value in callees)
@@ -120,10 +126,14 @@ def _calls(transforms: AppliedTransforms, function: Function) -> Iterator[tuple[
             if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
                 continue
             looped = transforms.is_body(module, arg) or not known
-            for value in evaluator.values(module, arg):
-                if isinstance(value, Function | Applied | Wrapped | Partial):
+            for value in transforms.evaluator.values(module, arg):
+                if isinstance(value, Function | Applied | Wrapped | Partial | Bound):
                     for inner in _run_by(transforms, value):
                         yield inner, looped or _is_looped(value)
+
+
+def _defines_rule(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in RULE_METHODS
 
 
 def _runs_once(transforms: AppliedTransforms, value: Value) -> bool:
@@ -144,8 +154,6 @@ def _is_looped(value: Value) -> bool:
     """Return whether a value runs its function in a loop: `nn.scan(Block)`, or an instance of
     it.
     """
-    if isinstance(value, Instance):
-        value = value.cls
     return any(
         isinstance(layer, Wrapped) and layer.how.endswith(".scan") for layer in layers(value)
     )
@@ -154,10 +162,7 @@ def _is_looped(value: Value) -> bool:
 def _run_by(transforms: AppliedTransforms, value: Value) -> Iterator[Function]:
     if isinstance(value, Class):
         return  # calling a class makes an instance
+    if any(isinstance(one, Wrapped) and one.how.endswith("custom_vjp") for one in layers(value)):
+        return  # its rule runs in its place
     for target in targets_of(transforms.evaluator, value):
         yield target.function
-    # `model.apply(variables, x)`
-    receiver = getattr(value, "receiver", None)
-    if isinstance(receiver, Instance):
-        for target in targets_of(transforms.evaluator, receiver):
-            yield target.function

@@ -1,56 +1,58 @@
-"""What a loop body does: almost nothing, work that is worth a checkpoint, or something unknown."""
+"""What a loop body does: almost nothing, or work that is worth a checkpoint."""
 
 from __future__ import annotations
 
 import ast
-import re
 from typing import Literal
 
 from ..names.module import Module
-from ..names.scopes import Definition, FunctionNode
+from ..names.scopes import Definition, FunctionNode, own_nodes
+from ..project import Project
 from ..sites.site import Site, sites_in
-from ..values.callees import layers, targets_of
-from ..values.values import Applied, External, Function, Instance, Parameter, Result, Value
+from ..values.callees import targets_of
+from ..values.values import Function
 from .applied_transforms import AppliedTransforms
-from .call_graph import own_nodes
 from .loops import LoopUse
 from .nested_checkpoints import wrapped_by
 from .placement import Placement
 from .stages import in_python_loop
 from .whole_and_last import wraps_policy
-from .workload import does_work
 
-Work = Literal["checkpointed", "unseen", "heavy", "light"]
+Work = Literal["checkpointed", "heavy", "light"]
 
-_PRODUCTS = frozenset(
-    {
-        "dot", "matmul", "einsum", "tensordot", "dot_general", "conv", "conv_general_dilated",
-        "dot_product_attention", "vmap", "apply",
-    }
-)  # fmt: skip
-# Layers of Flax, Haiku, and Equinox that multiply matrices.
-_LAYERS = re.compile(r"(?:flax|haiku|equinox)\..*(?:Dense|Linear|Conv|Attention|Einsum|MLP)")
 _CHECKPOINT_WORDS = ("remat", "checkpoint", "ckpt")
-_DEPTH = 3
 
 
-def body_work(transforms: AppliedTransforms, loop: LoopUse) -> Work:
-    """Return what an iteration of a loop does, following the project's functions a few calls deep.
+def body_work(placement: Placement, loop: LoopUse) -> Work:
+    """Return what an iteration of a loop does as part of something that is differentiated.
 
-    "checkpointed" includes bodies that mention a checkpoint.
+    "checkpointed" includes bodies that mention a checkpoint; "heavy" is one with a product.
     """
     if loop.loop.own_checkpoints:
         return "checkpointed"
-    works = {_work(transforms, body, 0) for body in loop.bodies} or {"unseen"}
-    if loop.use.subject is not None and not loop.bodies:
-        return "light"  # nothing is known of it at all
-    return _most(works)
+    operations, differentiated = placement.operations, placement.differentiated_backward
+    found: set[Work] = set()
+    for body in operations.run_by(loop.bodies):
+        for target in targets_of(placement.evaluator, body):
+            if _mentions_checkpoint(placement.project, target.function):
+                return "checkpointed"
+        for operation in operations.of_value(body):
+            if operation.checkpoint is not None:
+                return "checkpointed"
+            if operation.kind == "product" and operation.function in differentiated:
+                found.add("heavy")
+    return "heavy" if found else "light"
 
 
-def _most(works: set[Work]) -> Work:
-    """Return the work that decides what is done with a loop."""
-    order: tuple[Work, ...] = ("checkpointed", "heavy", "unseen")
-    return next((work for work in order if work in works), "light")
+def _mentions_checkpoint(project: Project, function: Function) -> bool:
+    module = function.module
+    sites = sites_in(project, module)
+    if any(around is function.node for s in sites for around in module.ancestors(s.reference)):
+        return True
+    # `remat_ffn(x)`, where a caller says which
+    called = (node.func for node in own_nodes(function.node) if isinstance(node, ast.Call))
+    names = (getattr(func, "attr", getattr(func, "id", "")).lower() for func in called)
+    return any(word in name for name in names for word in _CHECKPOINT_WORDS)
 
 
 def checkpoint_of_scan(placement: Placement, loop: LoopUse) -> Site | None:
@@ -58,17 +60,14 @@ def checkpoint_of_scan(placement: Placement, loop: LoopUse) -> Site | None:
 
     None if it has a policy, or is called several times: each call may be one of several segments.
     """
-    module, evaluator = loop.module, placement.evaluator
+    module = loop.module
     function = module.enclosing_function(loop.node)
     if function is None or not isinstance(loop.node, ast.Call):
         return None
     call = loop.node if loop.use.subject in loop.node.args else module.parent(loop.node)
     for node in own_nodes(function):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        if node not in (call, loop.node) and placement.operations.works(module, node):
             return None
-        if isinstance(node, ast.Call) and node not in (call, loop.node):
-            if does_work(evaluator, module, node):
-                return None
     wrapping = [
         site
         for site in sites_in(placement.project, module)
@@ -80,6 +79,12 @@ def checkpoint_of_scan(placement: Placement, loop: LoopUse) -> Site | None:
     if len(calls) != 1 or calls[0].how != "called" or placement.loops_of(calls[0]):
         return None
     return None if in_python_loop(calls[0].module, calls[0].node) else wrapping[0]
+
+
+def wraps_scan(placement: Placement, site: Site) -> bool:
+    """Return whether a checkpoint is around a scan and nothing else: RMT303 moves it."""
+    loops = placement.loops(site.module)
+    return any(checkpoint_of_scan(placement, loop) is site for loop in loops)
 
 
 def _wraps(placement: Placement, site: Site, function: FunctionNode) -> bool:
@@ -105,53 +110,3 @@ def in_checkpoint(transforms: AppliedTransforms, module: Module, node: ast.AST) 
         elif around in wrapped:
             return True
     return False
-
-
-def _work(transforms: AppliedTransforms, value: Value, depth: int) -> Work:
-    if any(isinstance(layer, Applied) for layer in layers(value)):
-        return "checkpointed"
-    if isinstance(value, Instance) and isinstance(value.cls, Applied):
-        return "checkpointed"
-    if isinstance(value, Parameter) and depth <= _DEPTH:
-        # The caller passes the function: one checkpointed function among them suffices.
-        passed = transforms.arguments.resolved(value)
-        works = {_work(transforms, v, depth + 1) for v in passed if not isinstance(v, Parameter)}
-        return "checkpointed" if "checkpointed" in works else "unseen"
-    functions = [target.function for target in targets_of(transforms.evaluator, value)]
-    if isinstance(value, Instance) and isinstance(value.cls, External):
-        return "heavy" if _LAYERS.match(value.cls.name) else "light"
-    if not functions:
-        return "unseen" if isinstance(value, Parameter | Instance | Result) else "light"
-    works = {_function_work(transforms, function, depth) for function in functions}
-    return _most(works)
-
-
-def _function_work(transforms: AppliedTransforms, function: Function, depth: int) -> Work:
-    module = function.module
-    for site in sites_in(transforms.project, module):
-        if any(around is function.node for around in module.ancestors(site.reference)):
-            return "checkpointed"
-    found: set[Work] = set()
-    for node in own_nodes(function.node):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            found.add("heavy")
-        if not isinstance(node, ast.Call):
-            continue
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if any(word in name.lower() for word in _CHECKPOINT_WORDS):
-            return "checkpointed"  # `remat_ffn(x)`, where a caller says which
-        values = transforms.evaluator.values(module, node.func)
-        if name in _PRODUCTS:
-            found.add("heavy")
-        if depth < _DEPTH:
-            found |= {
-                _work(transforms, v, depth + 1) for v in values if not isinstance(v, External)
-            }
-        for arg in node.args:
-            if isinstance(arg, ast.Name | ast.Lambda | ast.Attribute) and depth < _DEPTH:
-                found |= {
-                    _work(transforms, v, depth + 1)
-                    for v in transforms.evaluator.values(module, arg)
-                    if isinstance(v, Function | Applied)
-                }
-    return _most(found)

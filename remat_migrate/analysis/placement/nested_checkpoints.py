@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 
 from ..names.module import Place
+from ..names.scopes import Definition, own_nodes
 from ..project import Project
 from ..sites.forms import decorates
 from ..sites.site import Site, sites_in
 from ..values.callees import layers, targets_of
-from ..values.values import Applied, Bound, External, Function, Partial, Value, Values, Wrapped
-from .call_graph import own_nodes
-from .stages import only_call
-from .workload import COMPILED_LOOPS, DEPTH, applied_by, does_work
+from ..values.values import Applied, Class, Value, Values, Wrapped
+from .operations import SAME_WORK, Operations, outer_checkpoint
+from .stages import in_python_loop
+
+# How many functions may lie between the two.
+_DEPTH = 5
 
 
 def checkpoint_within(project: Project, site: Site) -> Place | None:
@@ -21,10 +24,9 @@ def checkpoint_within(project: Project, site: Site) -> Place | None:
 
     This must hold on every path: a function that may also be None does not count.
     """
-    targets = wrapped_by(project, site)
     found: list[Applied] = []
-    for target in targets:
-        applied = only_checkpoint(project, target)
+    for target in wrapped_by(project, site):
+        applied = only_checkpoint(project.once(Operations), target)
         if applied is None or applied.node is site.application:
             return None
         found.append(applied)
@@ -35,47 +37,22 @@ def checkpoint_within(project: Project, site: Site) -> Place | None:
 
 
 def calls_within(project: Project, applied: Applied) -> list[Place]:
-    """Return the checkpoints that make up what a checkpoint wraps; none if it does more.
+    """Return the checkpoints that make up what a checkpoint wraps, but for a tenth; none if it does
+    more.
 
     They may be called in loops, and by functions that only call them.
     """
-    found: list[Place] = []
-    for target in targets_of(project.evaluator, applied.target):
-        inside = _checkpoints_in(project, target.function, 0)
-        if inside is None:
-            return []
-        found += inside
-    return found
-
-
-def _checkpoints_in(project: Project, function: Function, depth: int) -> list[Place] | None:
-    """Return the checkpoints that do all the work of a function; None if it does more."""
-    module, evaluator = function.module, project.evaluator
-    found: list[Place] = []
-    for node in own_nodes(function.node):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            return None
-        if not isinstance(node, ast.Call):
-            continue
-        if applied_by(evaluator, module, node) is not None:
-            found.append((module, node.func))
-        elif does_work(evaluator, module, node):
-            values = evaluator.values(module, node.func)
-            if any(isinstance(v, External) and v.name.endswith(COMPILED_LOOPS) for v in values):
-                values = frozenset(v for arg in node.args for v in evaluator.values(module, arg))
-                values = frozenset(v for v in values if isinstance(v, Applied | Function))
-            if not values or depth == DEPTH:
-                return None
-            for value in values:
-                if isinstance(value, Applied):
-                    found.append((value.module, value.node))
-                    continue
-                for target in targets_of(evaluator, value):
-                    inside = _checkpoints_in(project, target.function, depth + 1)
-                    if inside is None:
-                        return None
-                    found += inside
-    return found
+    operations = project.once(Operations)
+    found: dict[ast.expr, Place] = {}
+    inside = outside = 0
+    for target in targets_of(project.evaluator, applied):
+        for operation in operations.of(target.function):
+            if (inner := operation.checkpoint) is not None:
+                found[inner.node] = inner.module, inner.node
+                inside += operation.weight
+            elif operation.is_work:
+                outside += operation.weight
+    return list(found.values()) if outside * 10 <= inside else []
 
 
 def wrapped_by(project: Project, site: Site) -> Values:
@@ -86,8 +63,9 @@ def wrapped_by(project: Project, site: Site) -> Values:
         values = project.values(module, node)
     else:
         holder = module.parent(node)
-        if not isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef):
-            return frozenset()
+        assert isinstance(holder, Definition)
+        if isinstance(holder, ast.ClassDef):
+            return frozenset((Class(module, holder),))
         values = project.evaluator.definition(module, holder)
     own = (
         next((v for v in layers(value) if isinstance(v, Applied) and v.node is node), None)
@@ -96,21 +74,27 @@ def wrapped_by(project: Project, site: Site) -> Values:
     return frozenset(v.target for v in own if v is not None and v.target is not None)
 
 
-def only_checkpoint(project: Project, value: Value) -> Applied | None:
+def only_checkpoint(operations: Operations, value: Value, depth: int = 0) -> Applied | None:
     """Return the checkpoint that calling a value runs, if it runs nothing else."""
-    while True:
-        match value:
-            case Applied():
-                return value
-            case Wrapped(how="jax.jit", func=inner) | Partial(func=inner) | Bound(func=inner):
-                value = inner
-            case Function():
-                call = only_call(value)
-                if call is None:
-                    return None
-                return applied_by(project.evaluator, value.module, call)
-            case _:
-                return None
+    applied = outer_checkpoint(value)
+    if applied is not None or depth > _DEPTH:
+        return applied
+    if any(isinstance(one, Wrapped) and one.how not in SAME_WORK for one in layers(value)):
+        return None
+    functions = {target.function for target in targets_of(operations.evaluator, value)}
+    if len(functions) != 1:
+        return None
+    [function] = functions
+    calls = {operation.node for operation in operations.of(function)}
+    calls |= {node for node in own_nodes(function.node) if isinstance(node, ast.BinOp)}
+    call = calls.pop() if len(calls) == 1 else None
+    if not isinstance(call, ast.Call) or in_python_loop(function.module, call):
+        return None
+    found = operations.applied_by(function.module, call)
+    values = operations.callees(function.module, call)
+    if found is not None or len(values) != 1:
+        return found
+    return only_checkpoint(operations, next(iter(values)), depth + 1)
 
 
 def _same_policy(project: Project, site: Site, applied: Applied) -> bool:

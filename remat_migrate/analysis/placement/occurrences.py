@@ -15,7 +15,7 @@ from ..sites.forms import decorates
 from ..sites.passed_arguments import called_function, parameter_of_default
 from ..values.application import without_partials
 from ..values.bind import bind_call
-from ..values.haiku_transforms import APPLY
+from ..values.haiku_transforms import APPLY, is_transformed, makes_pair
 from ..values.values import External, Function, Instance, Parameter, Partial
 from .applied_transforms import AppliedTransforms
 from .differentiation import Derivative
@@ -188,7 +188,8 @@ class FunctionTracker:
         self.seen.add(around)
         for found in self.start(around):
             if found.how == "called" and isinstance(found.node, ast.Call):
-                yield from self._inside(found.module)._follow(found.node)
+                for made in self._inside(found.module)._follow(found.node):
+                    yield replace(made, via=made.via | {found.node})
             else:
                 yield found
 
@@ -203,6 +204,8 @@ class FunctionTracker:
     def _makes_instance(self, call: ast.Call) -> bool:
         """Return whether this calls a class, so that the checkpoint is on its instances."""
         values = self.evaluator.values(self.module, call)
+        if any(isinstance(v, Function) for v in self.evaluator.values(self.module, call.func)):
+            return False  # a function that returns one
         return bool(values) and all(isinstance(v, Instance) for v in values)
 
     def _at_initialization(self, node: ast.AST) -> bool:
@@ -234,6 +237,8 @@ class FunctionTracker:
             if isinstance(value, External):
                 if value.name == "functools.partial" or value.name in SAME_CALL:
                     return True
+                if makes_pair(value.name):
+                    return True  # its `apply` runs the function
                 if self.transforms.project.apis.find(value.name) is not None:
                     return True
         return False
@@ -307,8 +312,16 @@ class FunctionTracker:
                 if not _is_private(name):
                     yield Occurrence("exported", self.module, target)
                 yield from self._attributes(name)
+            case ast.Tuple(elts=[_, ast.Name(id=name) as apply]) if self._is_pair(statement):
+                yield from self._named(name, statement, apply)
             case _:
                 yield Occurrence("elsewhere", self.module, target)
+
+    def _is_pair(self, statement: ast.AST) -> bool:
+        """Return whether a statement unpacks `init, apply = haiku.transform(f)`."""
+        value = getattr(statement, "value", None)
+        values = self.evaluator.values(self.module, value) if value is not None else ()
+        return any(map(is_transformed, values))
 
     def _attributes(self, name: str) -> Iterator[Occurrence]:
         for node in find_mentions(self.module).attributes.get(name, ()):

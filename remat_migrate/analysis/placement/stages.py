@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import Literal
 
 from ..names.mentions import reads_of
 from ..names.module import Module, once
-from ..names.scopes import FunctionNode
+from ..names.scopes import FunctionNode, own_nodes
 from ..values.callees import layers, targets_of
-from ..values.evaluator import Evaluator
-from ..values.values import Applied, Bound, External, Function, Instance, Partial, Value, Wrapped
-from .call_graph import own_nodes
-from .workload import DEPTH, SAME_WORK, applied_by, callees, does_work, is_apply
+from ..values.values import Applied, Bound, Function, Partial, Value, Wrapped
+from .operations import SAME_WORK, Operations
 
-_PLAIN = (
-    ast.Name | ast.Attribute | ast.Subscript | ast.Constant | ast.Starred | ast.Tuple | ast.List
-    | ast.Call | ast.keyword | ast.Assign | ast.Return | ast.Expr | ast.expr_context
-)  # fmt: skip
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _PYTHON_LOOPS = ast.For | ast.AsyncFor | ast.While | _COMPREHENSIONS
-# "bulk": all but a few single layers before and after it, such as an embedding and a head.
-Part = Literal["whole", "last", "bulk"]
-_SINGLE_LAYER = re.compile(r"(?:flax\.linen|haiku|equinox\.nn)\.(?!.*(?:RNN|Sequential|Bidir))")
+# "term": all of one of several terms of a sum; "bulk": all but a few single layers before and after
+# it, such as an embedding and a head.
+Part = Literal["whole", "last", "bulk", "term"]
+# How many calls deep a checkpoint is looked for.
+_DEPTH = 5
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -45,136 +40,116 @@ class Checkpointed:
     calls: tuple[tuple[Module, ast.Call], ...] = ()
 
 
-def checkpointed_parts(evaluator: Evaluator, value: Value) -> Iterator[Checkpointed]:
+def checkpointed_parts(operations: Operations, value: Value) -> Iterator[Checkpointed]:
     """Return the checkpoints that are all, or the last stage, of what calling a value runs."""
-    while True:
-        match value:
-            case Applied():
-                yield Checkpointed(value, "whole")
-                return
-            case Partial(func=inner) | Bound(func=inner):
-                value = inner
-            case Wrapped(how=how, func=inner) if how in SAME_WORK:
-                value = inner
-            case Instance(cls=Applied() as applied):
-                yield Checkpointed(applied, "whole")
-                return
-            case Function():
-                yield from _within(evaluator, value, 0)
-                return
-            case _:
-                return
+    for inner in operations.run_by((value,)):
+        while isinstance(inner, Partial | Bound) or (
+            isinstance(inner, Wrapped) and inner.how in SAME_WORK
+        ):
+            inner = inner.func
+        if isinstance(inner, Applied):
+            yield Checkpointed(inner, "whole")
+        elif isinstance(inner, Function):
+            yield from _within(operations, inner, 0)
 
 
-def _within(evaluator: Evaluator, function: Function, depth: int) -> Iterator[Checkpointed]:
+def _within(operations: Operations, function: Function, depth: int) -> Iterator[Checkpointed]:
     """Yield the checkpoint that computes the result of a function, in it or in a function it
     calls.
     """
     module, node = function.module, function.node
     work: dict[ast.AST, Applied | None] = {}
     for inner in own_nodes(node):
-        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.MatMult):
-            work[inner] = None
-        elif isinstance(inner, ast.Call):
-            applied = applied_by(evaluator, module, inner)
-            if applied is not None or does_work(evaluator, module, inner):
-                work[inner] = applied
-    found = list(_last(evaluator, function, work, depth))
-    yield from found or _bulk(evaluator, function, work, depth)
+        applied = operations.applied_by(module, inner) if isinstance(inner, ast.Call) else None
+        if applied is not None or operations.works(module, inner):
+            work[inner] = applied
+    found = list(_last(operations, function, work, depth))
+    yield from found or _bulk(operations, function, work, depth)
 
 
 def _last(
-    evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
+    operations: Operations, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
 ) -> Iterator[Checkpointed]:
     """Yield the checkpoint that computes the result of a function from all its other work."""
     module, node = function.module, function.node
-    reaching = (
+    last = [
         call
         for call in work
         if isinstance(call, ast.Call)
         and not in_python_loop(module, call)
-        and _only_reaches_result(evaluator, module, node, call)
-    )
-    last = list(islice(reaching, 2))
-    if len(last) != 1:
-        return
-    [call] = last
-    others = [other for other in work if other is not call]
-    if others and not _inputs(module, call).issuperset(others):
-        return
-    applied = work[call]
-    found: Iterable[Checkpointed] = ()
-    if applied is not None:
-        found = [Checkpointed(applied, "whole")]
-    elif depth < DEPTH:
-        found = _parts_of_callee(evaluator, module, call, depth)
-    earlier = {by.node for other in others if (by := work[other]) is not None}
-    for part in found:
-        if part.applied.node not in earlier:  # else one checkpoint is on all stages
-            name: Part = "last" if others and part.part != "bulk" else part.part
-            yield Checkpointed(part.applied, name, ((module, call), *part.calls))
+        and _only_reaches_result(operations, module, node, call)
+    ]
+    others = [other for other in work if other not in last]
+    for call in last:
+        if len(last) > 1 and (others or work[call] is None):
+            return
+        if others and not _inputs(module, call).issuperset(others):
+            return
+        applied = work[call]
+        found: Iterable[Checkpointed] = ()
+        if applied is not None:
+            found = [Checkpointed(applied, "whole" if len(last) == 1 else "term")]
+        elif depth < _DEPTH:
+            found = _parts_of_callee(operations, module, call, depth)
+        earlier = {by.node for other in others if (by := work[other]) is not None}
+        for part in found:
+            if part.applied.node not in earlier:  # else one checkpoint is on all stages
+                name: Part = "last" if others and part.part != "bulk" else part.part
+                yield Checkpointed(part.applied, name, ((module, call), *part.calls))
 
 
 def _bulk(
-    evaluator: Evaluator, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
+    operations: Operations, function: Function, work: Mapping[ast.AST, Applied | None], depth: int
 ) -> Iterator[Checkpointed]:
     """Yield the checkpoint on a whole stack of layers that has only single layers beside it."""
     module = function.module
-    stacks = [call for call in work if not _is_single_layer(evaluator, module, call)]
+    stacks = [node for node in work if not _is_single_layer(operations, module, node)]
     call = stacks[0] if len(stacks) == 1 else None
     if not isinstance(call, ast.Call) or in_python_loop(module, call):
         return
     applied = work[call]
     if applied is None:
-        for part in _parts_of_callee(evaluator, module, call, depth) if depth < DEPTH else ():
+        for part in _parts_of_callee(operations, module, call, depth) if depth < _DEPTH else ():
             if part.part != "last":
                 yield Checkpointed(part.applied, "bulk", ((module, call), *part.calls))
-    elif any(_loops(evaluator, t.function) for t in targets_of(evaluator, applied.target)):
+    elif any(_loops(operations, t.function) for t in targets_of(operations.evaluator, applied)):
         yield Checkpointed(applied, "bulk", ((module, call),))
 
 
-def _is_single_layer(evaluator: Evaluator, module: Module, node: ast.AST) -> bool:
-    """Return whether a call runs one layer of a library."""
-    values = evaluator.values(module, node.func) if isinstance(node, ast.Call) else frozenset()
-    return bool(values) and all(
-        isinstance(v, Instance)
-        and isinstance(v.cls, External)
-        and _SINGLE_LAYER.match(v.cls.name) is not None
-        for v in values
+def _is_single_layer(operations: Operations, module: Module, node: ast.AST) -> bool:
+    """Return whether an expression multiplies once."""
+    if not isinstance(node, ast.Call):
+        return True
+    work = [operation for operation in operations.of_call(module, node) if operation.is_work]
+    return [(one.kind, one.weight, one.checkpoint) for one in work] == [("product", 1, None)]
+
+
+def _loops(operations: Operations, function: Function) -> bool:
+    """Return whether a function runs stages in a loop."""
+    module = function.module
+    return any(
+        operations.works(module, node)
+        for node in own_nodes(function.node)
+        if isinstance(node, ast.Call)
+        if in_python_loop(module, node) or operations.is_loop(module, node)
     )
 
 
-def _loops(evaluator: Evaluator, function: Function) -> bool:
-    """Return whether a function runs stages in a Python loop without a checkpoint on any."""
-    module = function.module
-    looped = [
-        node
-        for node in own_nodes(function.node)
-        if isinstance(node, ast.Call) and in_python_loop(module, node)
-    ]
-    if any(applied_by(evaluator, module, node) is not None for node in looped):
-        return False
-    return any(does_work(evaluator, module, node) for node in looped)
-
-
 def _parts_of_callee(
-    evaluator: Evaluator, module: Module, call: ast.Call, depth: int
+    operations: Operations, module: Module, call: ast.Call, depth: int
 ) -> Iterator[Checkpointed]:
     """Yield the parts of the project's function that a call runs, if it can only be that one."""
     functions: set[Function] = set()
-    for value in callees(evaluator, module, call):
-        if isinstance(value, Bound) and isinstance(value.receiver, Instance) and is_apply(call):
-            value = value.receiver
-        around = list(layers(value.cls if isinstance(value, Instance) else value))
+    for value in operations.callees(module, call):
         if any(
             isinstance(layer, Applied)
             or (isinstance(layer, Wrapped) and layer.how not in SAME_WORK)
-            for layer in around
+            for layer in layers(value)
         ):
             return
-        functions |= {target.function for target in targets_of(evaluator, value)}
+        functions |= {target.function for target in targets_of(operations.evaluator, value)}
     if len(functions) == 1:
-        yield from _within(evaluator, functions.pop(), depth + 1)
+        yield from _within(operations, functions.pop(), depth + 1)
 
 
 def in_python_loop(module: Module, node: ast.AST) -> bool:
@@ -188,7 +163,7 @@ def in_python_loop(module: Module, node: ast.AST) -> bool:
 
 
 def _only_reaches_result(
-    evaluator: Evaluator, module: Module, function: FunctionNode, call: ast.Call
+    operations: Operations, module: Module, function: FunctionNode, call: ast.Call
 ) -> bool:
     """Return whether the result of a call only reaches the function's result, through light
     work.
@@ -199,7 +174,7 @@ def _only_reaches_result(
     while queue:
         node: ast.AST = queue.pop()
         holder = module.parent(node)
-        while holder is not None and _keeps_value(evaluator, module, holder, node):
+        while holder is not None and _keeps_value(operations, module, holder, node):
             node, holder = holder, module.parent(holder)
         names = _stored(holder, node)
         if names is not None:
@@ -217,7 +192,7 @@ def _only_reaches_result(
     return returned
 
 
-def _keeps_value(evaluator: Evaluator, module: Module, holder: ast.AST, node: ast.AST) -> bool:
+def _keeps_value(operations: Operations, module: Module, holder: ast.AST, node: ast.AST) -> bool:
     """Return whether an expression has the value of a part of it, or something light made from
     it.
     """
@@ -231,7 +206,7 @@ def _keeps_value(evaluator: Evaluator, module: Module, holder: ast.AST, node: as
         case ast.Tuple() | ast.List() | ast.Dict():
             return True
         case ast.Call():
-            return _collects(holder, node) is None and not does_work(evaluator, module, holder)
+            return _collects(holder, node) is None and not operations.works(module, holder)
     return False
 
 
@@ -317,12 +292,3 @@ def _inputs(module: Module, call: ast.Call) -> set[ast.AST]:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 given += [b.value for b in module.reaching(node) if b.value is not None]
     return seen
-
-
-def only_call(function: Function) -> ast.Call | None:
-    """Return the call that is all that a function does, besides packing and unpacking values."""
-    nodes = list(own_nodes(function.node))
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    if len(calls) != 1 or not all(isinstance(node, _PLAIN) for node in nodes):
-        return None
-    return calls[0]

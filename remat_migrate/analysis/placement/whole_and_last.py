@@ -9,18 +9,16 @@ from typing import Literal
 from ..names.expected_failures import in_test
 from ..names.mentions import find_mentions
 from ..names.module import Module
+from ..names.scopes import own_nodes
 from ..project import Project
 from ..sites.site import Site, sites_in
-from ..values.callees import targets_of, underlying
-from ..values.evaluator import Evaluator
+from ..values.callees import underlying
 from ..values.values import Applied, Class, Function, Value
-from .call_graph import own_nodes
 from .differentiation import Derivative
 from .occurrences import Occurrence
 from .operations import Operation, Operations, is_head, weight
 from .placement import Placement, placement_of
-from .stages import Checkpointed, checkpointed_parts, in_python_loop
-from .workload import does_work
+from .stages import Checkpointed, checkpointed_parts
 
 # How certain it is that the checkpoint does not run in another way: it does not; no other is found,
 # but something may be chosen or wrapped; others may import it; it is also called in another way.
@@ -72,13 +70,12 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
     if any(site.definition.wraps_classes for site in sites.values()):
         # A training step may reach a Flax module through its state alone.
         modules.update(dict.fromkeys(project.mentioning(["apply_fn"])))
-        placement.evaluator.apply_functions = placement.arguments.apply_functions(modules)
     for module in modules:
         for derivative in placement.derivatives(module):
-            if not _has_immediate_backward_pass(placement.evaluator, derivative):
+            if not _has_immediate_backward_pass(placement.operations, derivative):
                 continue
             for value in sorted(derivative.functions, key=_place):
-                for found in checkpointed_parts(placement.evaluator, value):
+                for found in checkpointed_parts(placement.operations, value):
                     applied = sites.get(found.applied.node)
                     if applied is None or applied in known:
                         continue
@@ -117,8 +114,7 @@ def operations_after(project: Project, found: Checkpointed) -> list[Operation]:
 
 
 def _operations_of(project: Project, applied: Applied) -> list[Operation]:
-    functions = (target.function for target in targets_of(project.evaluator, applied.target))
-    return [o for function in functions for o in project.once(Operations).of(function)]
+    return list(project.once(Operations).of_value(applied))
 
 
 def may_be_head(project: Project, found: Checkpointed) -> bool:
@@ -130,8 +126,8 @@ def may_be_head(project: Project, found: Checkpointed) -> bool:
     operations = _operations_of(project, found.applied)
     kinds = {operation.kind for operation in operations}
     if "product" not in kinds:
-        return kinds != {"elementwise"} or weight(operations) > 1
-    return is_head(operations)
+        return not kinds or not kinds <= {"elementwise", "loss"} or weight(operations) > 1
+    return is_head(operations, ("softmax",))
 
 
 def _certainty(
@@ -170,7 +166,7 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
     rule.
     """
     module, node = derivative.module, derivative.node
-    if not _has_immediate_backward_pass(placement.evaluator, derivative):
+    if not _has_immediate_backward_pass(placement.operations, derivative):
         return False
     if placement.in_derivative_rule(module, node):
         return False
@@ -182,12 +178,10 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
 def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
     """Return whether a call may be one of several stages of something that is differentiated."""
     module, node = occurrence.module, occurrence.node
-    if placement.differentiated.contains(module, node) or placement.loops_of(occurrence):
-        return True
-    return in_python_loop(module, node)
+    return placement.differentiated.contains(module, node) or bool(placement.loops_of(occurrence))
 
 
-def _has_immediate_backward_pass(evaluator: Evaluator, derivative: Derivative) -> bool:
+def _has_immediate_backward_pass(operations: Operations, derivative: Derivative) -> bool:
     """Return whether the backward pass follows the forward pass immediately.
 
     `y, back = jax.vjp(f, x)`, where `back` is called in the same function, not kept, and no work
@@ -221,7 +215,7 @@ def _has_immediate_backward_pass(evaluator: Evaluator, derivative: Derivative) -
         return False
     start, end = _end(holder), _end(call)
     return not any(
-        start < (inner.lineno, inner.col_offset) < end and _works(evaluator, module, inner)
+        start < (inner.lineno, inner.col_offset) < end and operations.works(module, inner)
         for inner in own_nodes(function)
         if isinstance(inner, ast.BinOp | ast.Call) and inner is not call
     )
@@ -231,12 +225,6 @@ def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     return node.end_lineno, node.end_col_offset
-
-
-def _works(evaluator: Evaluator, module: Module, node: ast.BinOp | ast.Call) -> bool:
-    if isinstance(node, ast.BinOp):
-        return isinstance(node.op, ast.MatMult)
-    return does_work(evaluator, module, node)
 
 
 def wraps_policy(site: Site) -> bool:

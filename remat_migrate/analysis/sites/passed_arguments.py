@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
-from ..names.mentions import find_mentions
+from ..names.mentions import find_mentions, reads_of
 from ..names.module import Module, Place
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
 from ..values.bind import bind_call, default_of, first_parameter
 from ..values.classes import class_annotations, class_attribute, self_assignments
 from ..values.evaluator import Evaluator
-from ..values.values import Bound, Class, Function, Parameter, Partial, Value, Values, union
+from ..values.values import (
+    Applied,
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Parameter,
+    Partial,
+    Value,
+    Values,
+    Wrapped,
+    union,
+)
 
 # How many calls a value is followed back through.
 _DEPTH = 4
@@ -54,20 +67,27 @@ class PassedArguments:
         return found or frozenset((value,))
 
     def numbers(
+        self, module: Module, node: ast.expr | None, via: frozenset[ast.Call] = frozenset()
+    ) -> set[int] | None:
+        """Return the integers that an expression may be, as `constants` does."""
+        values = [constant.value for constant in self.constants(module, node, via) or ()]
+        numbers = {v for v in values if isinstance(v, int) and not isinstance(v, bool)}
+        return numbers if values and len(numbers) == len(values) else None
+
+    def constants(
         self,
         module: Module,
         node: ast.expr | None,
         via: frozenset[ast.Call] = frozenset(),
         depth: int = 0,
-    ) -> set[int] | None:
-        """Return the integers that an expression may be in this project; None if others are
-        possible.
+    ) -> set[Constant] | None:
+        """Return the constants that an expression may be in this project; None if more is possible.
 
         If one of the calls of a function is in `via`, only those in `via` count.
         """
         match node:
-            case ast.Constant(value=int(number)) if not isinstance(number, bool):
-                return {number}
+            case ast.Constant(value=value):
+                return {Constant(value)}
             case _ if node is None or module.parent(node) is None:
                 return None  # of another module, through a partial
             case ast.IfExp(body=one, orelse=other):
@@ -80,18 +100,18 @@ class PassedArguments:
 
     def _all(
         self, found: tuple[Place, ...], via: frozenset[ast.Call], depth: int
-    ) -> set[int] | None:
-        numbers: set[int] = set()
+    ) -> set[Constant] | None:
+        constants: set[Constant] = set()
         for module, node in found:
-            more = self.numbers(module, node, via, depth + 1)
+            more = self.constants(module, node, via, depth + 1)
             if more is None:
                 return None
-            numbers |= more
-        return numbers if found else None
+            constants |= more
+        return constants if found else None
 
     def _named(
         self, module: Module, node: ast.Name, via: frozenset[ast.Call], depth: int
-    ) -> set[int] | None:
+    ) -> set[Constant] | None:
         sources: list[Place] = []
         for binding in module.reaching(node):
             if binding.kind == "assign" and binding.value is not None and not binding.path:
@@ -120,14 +140,16 @@ class PassedArguments:
         calls = self.calls(module, function)
         calls = tuple(found for found in calls if found[1] in via) or calls
         found: list[Place] = []
-        default = default_of(function, parameter)
         for owner, call, skip in calls:
             if _spreads(call):
                 return None
             value = self._argument(owner, call, function, parameter.arg, skip)
             if value is not None:
                 found.append((owner, value))
-        return [*found, (module, default)] if default is not None else found
+        default = default_of(function, parameter)
+        if default is not None and not 0 < len(calls) == len(found):
+            found.append((module, default))
+        return found
 
     def _argument(
         self, module: Module, call: ast.Call, function: FunctionNode, name: str, skip: int
@@ -143,7 +165,7 @@ class PassedArguments:
         name: str,
         via: frozenset[ast.Call],
         depth: int,
-    ) -> set[int] | None:
+    ) -> set[Constant] | None:
         """Return what an attribute of `self` may be: assigned by methods, or passed to
         constructors.
         """
@@ -179,24 +201,6 @@ class PassedArguments:
             call = owner.parent(node)
             if isinstance(call, ast.Call) and call.func is node:
                 yield owner, call
-
-    def apply_functions(self, modules: Iterable[Module]) -> Values:
-        """Return what some modules pass for `apply_fn=`; nothing if that is not always known."""
-        found: set[Value] = set()
-        for module in modules:
-            for node in module.nodes:
-                if not isinstance(node, ast.keyword) or node.arg != "apply_fn":
-                    continue
-                values = set(self.project.values(module, node.value))
-                if isinstance(node.value, ast.Attribute):
-                    # `model.apply` of a parameter
-                    for base in self.project.values(module, node.value.value):
-                        for model in self.resolved(base) if isinstance(base, Parameter) else ():
-                            values |= self.project.evaluator.attribute(model, node.value.attr)
-                if not values:
-                    return frozenset()
-                found |= values
-        return frozenset(found)
 
     def loop_parameters(self, module: Module) -> set[str]:
         """Return the parameters of a module's functions that receive a loop to run."""
@@ -249,7 +253,7 @@ class PassedArguments:
         self, module: Module, function: FunctionNode
     ) -> Iterator[tuple[Module, ast.Call, int]]:
         seen: set[ast.AST] = set()
-        queue: list[Place] = list(self._mentioning(module, _names(module, function)))
+        queue: list[Place] = list(self._mentioning(module, *_names(module, function)))
         while queue:
             owner, node = queue.pop()
             if node in seen:
@@ -261,15 +265,16 @@ class PassedArguments:
                     yield from self._call(owner, holder, holder.func, function)
                     queue.append((owner, holder))  # a factory
                 case ast.Call(args=[first, *_]) if first is node:
+                    if not self._runs(owner, node, function):
+                        continue
                     if self.project.evaluator.is_partial(owner, holder):
                         yield from self._call(owner, holder, node, function)
                         queue.append((owner, holder))
+                    elif self._runs(owner, holder, function):
+                        queue.append((owner, holder))  # transformed: `jax.jit(f)`
                 case ast.Assign(targets=[ast.Name(id=name)]):
-                    queue += (
-                        (owner, load)
-                        for load in find_mentions(owner).names.get(name, ())
-                        if any(b.node is holder for b in owner.reaching(load))
-                    )
+                    reads = (reads_of(owner, name) or {}).get(holder, {})
+                    queue += ((owner, load) for load in chain.from_iterable(reads.values()))
 
     def _call(
         self, module: Module, call: ast.Call, func: ast.expr, function: FunctionNode
@@ -280,33 +285,61 @@ class PassedArguments:
                 yield module, call, skip
                 return
 
+    def _runs(self, module: Module, node: ast.expr, function: FunctionNode) -> bool:
+        values = self.project.values(module, node)
+        return any(self._skip(value, function) is not None for value in values)
+
     def _skip(self, value: Value, function: FunctionNode) -> int | None:
         """Return how many leading parameters of a function are bound where a value is called."""
         if isinstance(value, Partial):
             skip = self._skip(value.func, function)
             return None if skip is None else skip + len(value.call.args) - 1
+        if isinstance(value, Applied | Wrapped):
+            inner = value.target if isinstance(value, Applied) else value.func
+            return self._skip(inner, function) if inner is not None else None
         for found, skip in called_function(self.project.evaluator, value):
             if found.node is function:
                 return skip
         return None
 
-    def _mentioning(self, module: Module, names: set[str]) -> Iterator[Place]:
+    def _mentioning(
+        self, module: Module, exported: set[str], inner: Collection[str] = ()
+    ) -> Iterator[Place]:
+        """Yield where names are read; `inner` ones are local to functions of the module."""
         for owner in dict.fromkeys((module, *self.project.modules.values())):
             mentions = find_mentions(owner)
+            names = exported.union(inner) if owner is module else exported
+            every = mentions.names, mentions.attributes, mentions.renamed
+            if not any(name in known for name in names - {"__init__"} for known in every):
+                continue
             wanted = names | {new for name in names for new in mentions.renamed.get(name, ())}
             for cls, definitions in mentions.classes.items():
                 # Classes that inherit a constructor, or call it.
                 bases = {ast.unparse(b).rpartition(".")[2] for d in definitions for b in d.bases}
                 if bases & names:
                     wanted.add(cls)
-            if "__init__" in wanted and not any(
-                name in mentions.names or name in mentions.attributes
-                for name in wanted - {"__init__"}
-            ):
-                continue
             for name in wanted:
                 for node in mentions.reads(name):
                     yield owner, node
+
+
+def apply_functions(project: Project) -> Values:
+    """Return what a project passes for `apply_fn=`; nothing if that is not always known."""
+    arguments, found = project.once(PassedArguments), set[Value]()
+    for module in project.mentioning(["apply_fn"]):
+        for node in module.nodes:
+            if not isinstance(node, ast.keyword) or node.arg != "apply_fn":
+                continue
+            values = project.values(module, node.value)
+            if not values and isinstance(node.value, ast.Attribute):
+                # `model.apply` of a parameter
+                owners = union(map(arguments.resolved, project.values(module, node.value.value)))
+                attr = node.value.attr
+                values = union(project.evaluator.attribute(owner, attr) for owner in owners)
+            if not values:
+                return frozenset()
+            found |= values
+    return frozenset(found)
 
 
 def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Function, int]]:
@@ -324,11 +357,16 @@ def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Functi
                     yield found, 1
 
 
-def _names(module: Module, function: FunctionNode) -> set[str]:
-    """Return the names by which a function, its class, or the factory that returns it is called."""
+def _names(module: Module, function: FunctionNode) -> tuple[set[str], set[str]]:
+    """Return the names by which a function, its class, or the factory that returns it is called,
+    first those by which other modules may call it.
+    """
     names: set[str] = set()
+    inner: set[str] = set()
     around: FunctionNode | None = function
     while around is not None:
+        inner |= names
+        names = set()
         cls = module.enclosing_class(around)
         if isinstance(around, ast.Lambda):
             holder = module.parent(around)
@@ -341,7 +379,7 @@ def _names(module: Module, function: FunctionNode) -> set[str]:
                 names.add(cls.name)
             break
         around = module.enclosing_function(around)
-    return names
+    return names, inner
 
 
 def _spreads(call: ast.Call) -> bool:

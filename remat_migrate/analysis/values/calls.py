@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
-from ...libraries.apis import SAME_CALL, TRANSPARENT
+from ...libraries.apis import PARTS_OF_OBJECT, SAME_CALL, SAME_OBJECT, TRANSPARENT
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from .application import api_of, subject_of
@@ -32,6 +32,12 @@ from .values import (
     around,
     union,
 )
+
+
+@lru_cache(maxsize=4096)
+def _parts_of(node: ast.expr) -> ast.Tuple:
+    """Return a tuple of an object's parts, each of which is called like the object."""
+    return ast.Tuple([node] * 4, ast.Load())
 
 
 def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Values:
@@ -70,6 +76,12 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
             return pair
         case Result(name) if name in TRANSPARENT and node.args:
             return ev.values(module, node.args[0])  # `jax.named_scope("block")(f)`
+        case External(name) if name in PARTS_OF_OBJECT and node.args:
+            return frozenset((Container(module, _parts_of(node.args[0])),))
+        case External(name) if name in SAME_OBJECT and (
+            same := [v for arg in node.args for v in ev.values(module, arg) if _is_object(v)]
+        ):
+            return frozenset(same)
         case External(name):
             if name.rpartition(".")[2][:1].isupper():
                 return frozenset((Instance(callee),))
@@ -88,6 +100,10 @@ def called(ev: Evaluation, callee: Value, module: Module, node: ast.Call) -> Val
         case Bound(func=Function() as function):
             return _returned_to(ev, function, module, node, skip=1)
     return NOTHING
+
+
+def _is_object(value: Value) -> bool:
+    return isinstance(value, Instance | Parameter)
 
 
 def _is_class(value: Value | None) -> bool:

@@ -14,7 +14,7 @@ from ...libraries.apis import ApiTable
 from ...libraries.transforms import TransformTable
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
-from .values import NOTHING, Class, Container, External, Function, Value, Values
+from .values import Class, Container, External, Function, Value, Values
 
 # What a function returns, the resolution order of a class, the definition behind an external name,
 # what a module imports everything from, a name of a module, and what a `def` or an expression
@@ -40,9 +40,8 @@ class Evaluation(ABC):
         subclasses: the subclasses of each class.
         passed: the Apis that are passed for parameters of the project's functions.
         aliases: other names that files of the project give to Apis, for others to import.
-        apply_functions: what the project passes as `apply_fn` of training states.
         reads, held: the reads of names, and what containers hold, by origin, see `name_search`.
-        names, contents, light: answers cached for `api_names`, `contents`, and `workload`.
+        names, contents: answers cached for `api_names` and `contents`.
     """
 
     def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
@@ -53,12 +52,10 @@ class Evaluation(ABC):
         self.subclasses: dict[ast.ClassDef, list[Class]] = {}
         self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
         self.aliases: set[str] = set()
-        self.apply_functions: Values = NOTHING
         self.reads: dict[tuple[Module, str], dict[ast.AST | None, dict[ast.Name, int]]] = {}
         self.held: dict[Container, dict[ast.AST | None, set[Value]]] = {}
         self.names: dict[object, frozenset[str]] = {}
         self.contents: dict[FunctionNode, object] = {}
-        self.light: dict[FunctionNode, bool] = {}
 
     @abstractmethod
     def ask(self, question: Question) -> Collection[Value]:

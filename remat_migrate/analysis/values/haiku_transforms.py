@@ -33,11 +33,16 @@ def transformed(name: str, module: Module, node: ast.expr, inner: Values) -> Val
     return NOTHING
 
 
+def makes_pair(name: str) -> bool:
+    """Return whether a function returns such a pair."""
+    return name in _LEADING or name == _WITHOUT_KEY
+
+
 def is_transformed(value: Value) -> bool:
     """Return whether a value is such a pair."""
     match value:
         case Instance(cls=Wrapped(how=how)):
-            return how in _LEADING or how == _WITHOUT_KEY
+            return makes_pair(how)
     return False
 
 

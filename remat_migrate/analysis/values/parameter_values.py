@@ -35,7 +35,7 @@ def parameter_values(
 
 
 def annotated_values(ev: Evaluation, module: Module, annotation: ast.expr) -> Values:
-    """Return instances of the project's classes that an annotation names."""
+    """Return instances of the project's classes, or of layers, that an annotation names."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         name = annotation.value
         return _instances(ev.member(module, name)) if name.isidentifier() else NOTHING
@@ -53,4 +53,6 @@ def annotated_values(ev: Evaluation, module: Module, annotation: ast.expr) -> Va
 
 def _instances(values: Values) -> Values:
     """Return instances of some classes, or of their subclasses."""
-    return frozenset(Instance(replace(v, exact=False)) for v in values if isinstance(v, Class))
+    layers = {v for v in values if isinstance(v, External) and v.name.startswith("equinox.nn.")}
+    classes = {replace(v, exact=False) for v in values if isinstance(v, Class)}
+    return frozenset(map(Instance, layers | classes))

@@ -8,9 +8,8 @@ from collections.abc import Collection
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.statics.project_needs import project_needs
-from ...analysis.values.callees import Target, layers, targets_of, underlying
-from ...analysis.values.classes import class_annotations, class_chain
-from ...analysis.values.parameter_values import annotated_values
+from ...analysis.values.callees import Target, called_values, layers, targets_of, underlying
+from ...analysis.values.classes import class_chain
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
 from ..flax_names import is_flax_class
 from ..refusal import Refused
@@ -18,31 +17,6 @@ from ..refusal import Refused
 _EQUINOX = ("equinox.Module", "equinox._module.Module")
 _NNX = ("flax.nnx.",)
 _SEEN = ("jax.", "optax.")
-_SEQUENCES = frozenset({"list", "tuple", "List", "Tuple", "Sequence"})
-
-
-def called_values(project: Project, module: Module, func: ast.expr) -> frozenset[Value]:
-    """Return the values that a call may call, also for elements of `blocks: list[Block]`."""
-    found = project.values(module, func)
-    if found or not isinstance(func, ast.Name):
-        return found
-    made: set[Value] = set()
-    for binding in module.reaching(func):
-        if binding.kind != "element" or not isinstance(binding.value, ast.Attribute):
-            return found
-        for holder in project.values(module, binding.value.value):
-            if not isinstance(holder, Instance) or not isinstance(holder.cls, Class):
-                continue
-            for owner in class_chain(project.evaluator, holder.cls):
-                if not isinstance(owner, Class):
-                    continue
-                match class_annotations(owner.node).get(binding.value.attr):
-                    case ast.Subscript(
-                        value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner
-                    ) if name in _SEQUENCES:
-                        part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
-                        made |= annotated_values(project.evaluator, owner.module, part)
-    return frozenset(made)
 
 
 def api_for(project: Project, module: Module, call: ast.Call, is_traced: bool) -> str:
@@ -51,7 +25,7 @@ def api_for(project: Project, module: Module, call: ast.Call, is_traced: bool) -
     Raises:
         Refused: the callee must not be wrapped, or is unknown.
     """
-    values = called_values(project, module, call.func)
+    values = called_values(project.evaluator, module, call.func)
     seen = bool(values)
     apis = set()
     for value in values:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
-from ...analysis.values.callees import targets_of, underlying
+from ...analysis.values.callees import called_values, targets_of, underlying
 from ...analysis.values.classes import class_chain
 from ...analysis.values.values import Class, External, Value
 from ...codemod.changes import Change, Code, Replace
@@ -26,7 +26,6 @@ from ..imports import written
 from ..refusal import Refused, check_own
 from .callees import (
     api_of_instance,
-    called_values,
     check_compile_time,
     check_not_checkpointed,
     receiver_of,
@@ -94,7 +93,7 @@ def lifting(
     for call in calls:
         if any(isinstance(around, _COMPREHENSIONS) for around in _between(module, call, nodes)):
             raise Refused("a comprehension runs the stage: write it as a loop", module, call)
-        values = called_values(project, module, call.func)
+        values = called_values(project.evaluator, module, call.func)
         own = set(_apis_of_values(project, module, call, values))
         if not values and _is_unknown_callee(module, call):
             own |= _api_of_context(project, module, call)
@@ -110,7 +109,7 @@ def lifting(
         raise Refused("this calls several Flax modules from outside: move it into a method", module)
     if api not in (_LINEN, _NNX):
         for call in calls:
-            for value in called_values(project, module, call.func):
+            for value in called_values(project.evaluator, module, call.func):
                 for target in targets_of(project.evaluator, value):
                     check_hazards(project, target.function)
                     check_compile_time(project, target)

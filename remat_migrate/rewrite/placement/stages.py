@@ -15,7 +15,7 @@ from ...analysis.sites.site import Site
 from ...analysis.sites.uses import Call
 from ...analysis.statics.mutated_state import changes_later
 from ...analysis.values.bind import bind_call
-from ...analysis.values.callees import targets_of
+from ...analysis.values.callees import called_values, targets_of
 from ...analysis.values.values import Class, Function, Instance
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.calls import pass_by_position
@@ -24,7 +24,6 @@ from ..checkpoint_code import CheckpointCode
 from ..flax_names import flax_name, is_flax_class, name_change, unnamed
 from ..imports import written
 from ..refusal import Refused
-from .callees import called_values
 from .loop_bodies import wrap_body
 from .staging import Stage, stages_of
 from .unwrapping import remove_site
@@ -122,7 +121,7 @@ def wrap_submodule(
     Raises:
         Refused: the call is of something else, or its instances are not found.
     """
-    values = called_values(project, module, call.func)
+    values = called_values(project.evaluator, module, call.func)
     classes = [v.cls for v in values if isinstance(v, Instance) and is_flax_class(project, v.cls)]
     function = module.enclosing_function(call)
     if len(values) != 1 or not classes or not isinstance(classes[0], Class) or function is None:

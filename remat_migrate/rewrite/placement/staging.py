@@ -15,20 +15,16 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.placement.nested_checkpoints import only_checkpoint
 from ...analysis.placement.operations import Operations
-from ...analysis.values.callees import body_positions, layers, targets_of, underlying
-from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
-from ..arguments.traced_arguments import LAYERS
+from ...analysis.values.callees import (
+    body_positions,
+    called_values,
+    layers,
+    targets_of,
+    underlying,
+)
+from ...analysis.values.values import Applied, Class, External, Function, Instance, Value
 from ..flax_names import is_flax_class
-from .callees import called_values
 
-_PRODUCTS = frozenset(
-    {
-        "dot", "matmul", "einsum", "tensordot", "dot_general", "conv", "conv_general_dilated",
-        "conv_general_dilated_local", "conv_transpose", "conv_with_general_padding", "vdot",
-        "inner", "outer", "dot_product_attention", "fft", "fft2", "rfft", "associative_scan",
-        "scan", "convolve", "multi_dot", "solve", "inv", "cholesky", "eigh", "svd",
-    }
-)  # fmt: skip
 _LOOPS = frozenset({"jax.lax.scan", "jax.lax.map", "jax.lax.fori_loop", "haiku.scan"})
 _DEPTH = 8
 
@@ -69,7 +65,7 @@ def stages_of(project: Project, function: Function) -> list[Stage]:
 class _Search:
     def __init__(self, project: Project) -> None:
         self.project = project
-        self._heavy: dict[FunctionNode, bool] = {}
+        self.operations = project.once(Operations)
 
     def expanded(self, function: Function, around: frozenset[FunctionNode]) -> list[Stage]:
         """Return the stages of a function, with functions that contain loops split."""
@@ -100,7 +96,7 @@ class _Search:
     def _stage(self, function: Function, call: ast.Call, looped: bool, light: bool) -> Stage | None:
         module, project = function.module, self.project
         # Calling a class creates an instance, and computes nothing.
-        made = called_values(project, module, call.func)
+        made = called_values(project.evaluator, module, call.func)
         values = frozenset(v for v in made if not isinstance(underlying(v), Class))
         if any(isinstance(v, External) and v.name in _LOOPS for v in values):
             place = body_positions(project.evaluator, module, call)[0]
@@ -112,12 +108,8 @@ class _Search:
                 return None
             done = any(_is_done(project, v) for v in bodies)
             return Stage(module, function, call, body, True, None, done, ())
-        callees = [t.function for v in values for t in targets_of(project.evaluator, v)]
-        for value in values:
-            # `model.apply(variables, x)`
-            if isinstance(value, Bound) and isinstance(value.receiver, Instance):
-                if isinstance(value.func, External) and value.func.name.endswith(".apply"):
-                    callees += [t.function for t in targets_of(project.evaluator, value.receiver)]
+        runs = self.operations.run_by(values)
+        callees = [t.function for v in runs for t in targets_of(project.evaluator, v)]
         if not callees or not any(
             self.is_heavy(c) or (light and _computes(project, c)) for c in callees
         ):
@@ -129,38 +121,17 @@ class _Search:
         return Stage(module, function, call, None, looped, flax, done, tuple(callees))
 
     def _runs_heavy(self, value: Value) -> bool:
-        return any(self.is_heavy(t.function) for t in targets_of(self.project.evaluator, value))
+        return any(o.kind == "product" for o in self.operations.of_value(value))
 
     def is_heavy(self, function: Function) -> bool:
         """Return whether a function, or one that it calls, has expensive operations."""
-        node = function.node
-        if node not in self._heavy:
-            self._heavy[node] = False  # of a recursion
-            self._heavy[node] = any(self._is_product(function, n) for n in ast.walk(node))
-        return self._heavy[node]
-
-    def _is_product(self, function: Function, node: ast.AST) -> bool:
-        if isinstance(node, ast.BinOp):
-            return isinstance(node.op, ast.MatMult)
-        if not isinstance(node, ast.Call):
-            return False
-        for value in called_values(self.project, function.module, node.func):
-            match underlying(value):
-                case External(name) if name.startswith("jax."):
-                    if name.rpartition(".")[2] in _PRODUCTS:
-                        return True
-                case Instance(cls=External(name)) if name.startswith(LAYERS):
-                    return True
-                case _:
-                    if self._runs_heavy(value):
-                        return True
-        return False
+        return any(o.kind == "product" for o in self.operations.of(function))
 
 
 def _is_one_product(project: Project, function: Function) -> bool:
     """Return whether a checkpoint of a function drops nothing: it keeps only its arguments."""
     operations = project.once(Operations).of(function)
-    return [o.kind for o in operations if o.kind != "broadcast"] == ["product"]
+    return [(o.kind, o.weight) for o in operations if o.kind != "broadcast"] == [("product", 1)]
 
 
 def _computes(project: Project, function: Function) -> bool:
@@ -177,10 +148,10 @@ def _is_done(project: Project, value: Value) -> bool:
     found = list(layers(value))
     if any(isinstance(layer, Applied) for layer in found):
         return True
-    last = found[-1]
-    if isinstance(last, Instance):
-        return _is_done(project, last.cls)
-    return only_checkpoint(project, last) is not None
+    return any(
+        only_checkpoint(project.once(Operations), inner) is not None
+        for inner in project.once(Operations).run_by(found[-1:])
+    )
 
 
 def _flax_class(project: Project, values: frozenset[Value]) -> Class | None:

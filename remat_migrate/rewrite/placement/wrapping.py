@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
 from ...analysis.values.bind import bind_call
-from ...analysis.values.callees import Target, targets_of
+from ...analysis.values.callees import Target, called_values, targets_of
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.traced_arguments import Arrays, declared_kind
 from ..checkpoint_code import CheckpointCode
 from ..imports import written
 from ..refusal import Refused, check_own
-from .callees import api_for, called_values, check_compile_time, may_lack_hash
+from .callees import api_for, check_compile_time, may_lack_hash
 from .hazards import check_hazards
 
 _JAX = "jax.checkpoint"
@@ -65,7 +65,7 @@ def wrap_call(
         Refused: a checkpoint changes what the call does, or may do so.
     """
     check_own(module, call, "the call")
-    values = called_values(project, module, call.func)
+    values = called_values(project.evaluator, module, call.func)
     api = api_for(project, module, call, known_arrays is not None)
     targets = [t for v in values for t in targets_of(project.evaluator, v)]
     for target in targets:
