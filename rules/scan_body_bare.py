@@ -12,8 +12,8 @@ from functools import partial
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.names.expected_failures import in_test
 from remat_migrate.analysis.placement.loop_bodies import (
-    body_work,
     checkpoint_of_scan,
+    has_heavy_body,
     in_checkpoint,
 )
 from remat_migrate.analysis.placement.loops import LoopUse
@@ -122,9 +122,9 @@ class ScanBodyBare(Rule):
                 continue
             if not placement.differentiated_backward.contains(module, loop.node):
                 continue
-            if body_work(placement, loop) != "heavy" or in_test(module, loop.node):
+            if in_test(module, loop.node) or placement.in_derivative_rule(module, loop.node):
                 continue
-            if placement.in_derivative_rule(module, loop.node):
+            if not has_heavy_body(placement, loop):
                 continue
             is_clear = loop.compiled == "yes"
             if not in_checkpoint(placement, module, loop.node):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ...libraries.apis import SAME_CALL
 from ...libraries.transforms import RULE_METHODS, Gradient
+from ..names.expected_failures import in_test
 from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..values.application import without_partials
@@ -65,8 +66,9 @@ class DifferentiatedFunctions:
 def find_differentiated(
     transforms: AppliedTransforms, *, backward: bool = False
 ) -> DifferentiatedFunctions:
-    """Return what the derivatives in the project's modules run; with `backward`, only reverse
-    mode.
+    """Return what the derivatives in the project's modules run.
+
+    With `backward`, only those in reverse mode whose memory matters: none in tests.
     """
     modules = set(transforms.project.modules.values())
     found = DifferentiatedFunctions()
@@ -74,6 +76,8 @@ def find_differentiated(
     for module in list(modules):
         for derivative in transforms.derivatives(module):
             if backward and derivative.gradient.mode == "forward":
+                continue
+            if backward and in_test(module, derivative.node):
                 continue
             for value in transforms.operations.run_by(derivative.functions):
                 queue += ((function, False) for function in _run_by(transforms, value))

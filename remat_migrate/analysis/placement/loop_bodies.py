@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Literal
 
 from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode, own_nodes
@@ -18,30 +17,35 @@ from .placement import Placement
 from .stages import in_python_loop
 from .whole_and_last import wraps_policy
 
-Work = Literal["checkpointed", "heavy", "light"]
-
 _CHECKPOINT_WORDS = ("remat", "checkpoint", "ckpt")
 
 
-def body_work(placement: Placement, loop: LoopUse) -> Work:
-    """Return what an iteration of a loop does as part of something that is differentiated.
+def has_heavy_body(placement: Placement, loop: LoopUse) -> bool:
+    """Return whether every body of a loop surely multiplies matrices, where it is differentiated.
 
-    "checkpointed" includes bodies that mention a checkpoint; "heavy" is one with a product.
+    Bodies that run or mention a checkpoint have what they need.
     """
-    if loop.loop.own_checkpoints:
-        return "checkpointed"
     operations, differentiated = placement.operations, placement.differentiated_backward
-    found: set[Work] = set()
-    for body in operations.run_by(loop.bodies):
+    bodies = operations.run_by(loop.bodies)
+    if loop.loop.own_checkpoints or not bodies or not _is_known(placement, loop):
+        return False
+    for body in bodies:
+        inside = list(operations.of_value(body))
+        if any(operation.checkpoint is not None for operation in inside):
+            return False
+        if not any(o.kind == "product" and o.function in differentiated for o in inside):
+            return False
         for target in targets_of(placement.evaluator, body):
             if _mentions_checkpoint(placement.project, target.function):
-                return "checkpointed"
-        for operation in operations.of_value(body):
-            if operation.checkpoint is not None:
-                return "checkpointed"
-            if operation.kind == "product" and operation.function in differentiated:
-                found.add("heavy")
-    return "heavy" if found else "light"
+                return False
+    return True
+
+
+def _is_known(placement: Placement, loop: LoopUse) -> bool:
+    """Return whether a body is known on every path: not after `if wrap: body = wrap(body)`."""
+    module, body = loop.module, loop.use.subject
+    bindings = module.reaching(body) if isinstance(body, ast.Name) else ()
+    return all(placement.evaluator.binding(module, binding) for binding in bindings)
 
 
 def _mentions_checkpoint(project: Project, function: Function) -> bool:

@@ -61,7 +61,8 @@ def compiles_to_loop(use: Transformed, numbers: Numbers) -> Answer:
         return "no"
     if use.spread:
         return "unclear"
-    if loop.length is not None and (length := use.argument(*loop.length)) is not None:
+    length = use.argument(*loop.length) if loop.length is not None else None
+    if length is not None:
         if any(number <= 1 for number in numbers(use.module, length) or ()):
             return "no"
     if loop.bounds is not None:
@@ -72,6 +73,8 @@ def compiles_to_loop(use: Transformed, numbers: Numbers) -> Answer:
         unroll = use.argument(loop.unroll, loop.unroll_position)
         if isinstance(unroll, ast.Constant) and isinstance(unroll.value, bool):
             return "no" if unroll.value else "yes"  # `True` unrolls the whole loop; `False` means 1
+        if unroll is not None and length is not None and ast.dump(unroll) == ast.dump(length):
+            return "no"
         if unroll is not None:
             rounds = numbers(use.module, unroll)
             if rounds is None:

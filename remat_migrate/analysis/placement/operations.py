@@ -170,33 +170,37 @@ class Operations:
             self._callees[call] = values
         return self._callees[call]
 
-    def run_by(self, values: Iterable[Value]) -> Values:
-        """Return what calling one of some values runs."""
-        found = frozenset(inner for value in values for inner in self._run_by(value))
+    def run_by(self, values: Iterable[Value], above: tuple[Parameter, ...] = ()) -> Values:
+        """Return what calling one of some values runs.
+
+        `above` are the parameters that are being resolved: what a recursion passes to itself stays
+        one, as in `def f(g, n): return g if n == 0 else f(jax.grad(g), n - 1)`.
+        """
+        found = frozenset(inner for value in values for inner in self._run_by(value, above))
         known = frozenset(
             v for v in found if not isinstance(underlying(v), Parameter | Constant | Result)
         )
         return known or found
 
-    def _run_by(self, value: Value) -> Iterator[Value]:
+    def _run_by(self, value: Value, above: tuple[Parameter, ...]) -> Iterable[Value]:
         match value:
-            case Parameter():
-                for passed in self._arguments.resolved(value):
-                    yield from (passed,) if isinstance(passed, Parameter) else self._run_by(passed)
+            case Parameter() if value not in above:
+                passed = self._arguments.resolved(value)
+                plain = frozenset(v for v in passed if isinstance(v, Parameter))
+                return plain | self.run_by(passed - plain, (*above, value))
             case Applied(target=func) if func is not None:
-                yield from (replace(value, target=inner) for inner in self._run_by(func))
+                return {replace(value, target=inner) for inner in self._run_by(func, above)}
             case Wrapped(func=func) | Partial(func=func):
-                yield from (replace(value, func=inner) for inner in self._run_by(func))
+                return {replace(value, func=inner) for inner in self._run_by(func, above)}
             case Bound(func=External(name), receiver=Instance() as model) if name.endswith(
                 ".apply"
             ):
-                yield from self._run_by(model)
+                return self._run_by(model, above)
             case Instance(cls=Class()):
-                yield from self.evaluator.attribute(value, "__call__") or (value,)
+                return self.evaluator.attribute(value, "__call__") or {value}
             case Instance(cls=Applied() | Wrapped() as inner):
-                yield from self._run_by(inner) if is_transformed(value) else (inner,)
-            case _:
-                yield value
+                return self._run_by(inner, above) if is_transformed(value) else {inner}
+        return {value}
 
     def applied_by(self, module: Module, call: ast.Call) -> Applied | None:
         """Return the checkpoint that a call runs; None if it may run something else.
