@@ -12,7 +12,7 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
 from ..values.application import api_of
-from ..values.bind import first_parameter, positional_parameters
+from ..values.bind import bind_call, first_parameter, positional_parameters
 from ..values.callees import applied_module, partial_calls, underlying
 from ..values.classes import class_chain, is_decorated
 from ..values.declarations import gradient_places
@@ -104,6 +104,9 @@ class _Search:
         self.target = target
         self.uses = Uses()
         self.modules: list[Module] = []
+        # The attributes of objects that hold it, and the reads of those that cannot be seen.
+        self._attributes: set[str] = set()
+        self._unseen: list[tuple[Module, ast.Attribute]] = []
         # Whether callers pass only what is called like the function, for each parameter.
         self._alike = FixedPoint[Parameter, bool](self._gets_only_alike, True)
 
@@ -112,12 +115,14 @@ class _Search:
         while True:
             before = len(self.target.passed)
             self.uses = Uses()
+            self._attributes, self._unseen = self._method_names(), []
             search = self._search_names()
             for module in self.modules:
                 for node in search.expressions(module):
                     self._inspect(module, node)
             if len(self.target.passed) == before:
                 self._note_own_calls()
+                self._note_unseen()
                 self._note_unreadable(search.exported)
                 self.uses.calls.sort(key=lambda c: c.module.position(c.node))
                 self.uses.escapes.sort(key=lambda e: e.module.position(e.node))
@@ -217,8 +222,8 @@ class _Search:
                 values = self.evaluator.values(module, node)
                 if any(self.target.matches(v) or self.target.holds(v) for v in values):
                     self._classify(module, node)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-            self._unresolved_method(module, node)
+                elif isinstance(node, ast.Attribute) and not values:
+                    self._unseen.append((module, node))
 
     def _inspect_call(self, module: Module, node: ast.Call) -> None:
         callees, results = self._callees(module, node.func), self.evaluator.values(module, node)
@@ -361,6 +366,7 @@ class _Search:
                         self._escape(module, node, "it is stored in a container")
                     elif isinstance(target, ast.Attribute):
                         owners = self.evaluator.values(module, target.value)
+                        self._attributes.add(target.attr)
                         if not any(isinstance(v, Instance) for v in owners):
                             self._escape(module, node, "it is stored on another object")
             case ast.Attribute() if self._is_instance(module, node):
@@ -460,6 +466,14 @@ class _Search:
                     pass
                 case Function() | Bound(func=Function()):
                     self._passed_to(callee, call, node, keyword, module)
+                case Class(node=cls):
+                    makers = self.evaluator.attribute(Instance(callee), "__init__")
+                    for maker in makers:
+                        if isinstance(maker, Bound) and isinstance(maker.func, Function):
+                            self._passed_to(maker, call, node, keyword, module)
+                            break
+                    else:
+                        self._escape_with_arguments(module, node, f"`{cls.name}` holds it")
                 case External(name):
                     self._escape_with_arguments(module, node, f"`{name}` takes it")
                 case _:
@@ -517,16 +531,31 @@ class _Search:
         if not is_used:
             self._escape(module, node, f"`{function.name}` returns it")
 
-    def _unresolved_method(self, module: Module, node: ast.Attribute) -> None:
-        """Note a call `unknown.step(x)` while a method `step` is searched for."""
-        definition = self.target.definition
-        if definition is None or not isinstance(definition[1], FunctionNode):
-            return
-        name = getattr(definition[1], "name", None)
-        if node.attr != name or definition[0].enclosing_class(definition[1]) is None:
-            return
-        if not self.evaluator.values(module, node) and isinstance(module.parent(node), ast.Call):
-            self._escape(module, node, f"`.{name}` of an object that cannot be seen is called")
+    def _method_names(self) -> set[str]:
+        """Return the name of the definition, if it is a method's."""
+        if self.target.definition is None:
+            return set()
+        module, node = self.target.definition
+        is_method = isinstance(node, FunctionNode) and module.enclosing_class(node) is not None
+        return {getattr(node, "name", "")} if is_method else set()
+
+    def _note_unseen(self) -> None:
+        """Note the calls `unknown.step(x)` where a method `step`, or what `self.step` holds, may
+        be called.
+        """
+        for module, node in self._unseen:
+            call = module.parent(node)
+            if node.attr in self._attributes and isinstance(call, ast.Call) and self._fits(call):
+                reason = f"`.{node.attr}` of an object that cannot be seen is called"
+                self._escape(module, node, reason)
+
+    def _fits(self, call: ast.Call) -> bool:
+        """Return whether the function takes the arguments of a call."""
+        return any(
+            not bind_call(function, call.args, call.keywords, bound).wrong
+            for function in self.target.functions
+            for bound in (0, 1)
+        )
 
     def _escape(self, module: Module, node: ast.expr | FunctionNode, reason: str) -> None:
         self.uses.escapes.append(Escape(module, node, reason))
