@@ -83,7 +83,8 @@ class ConcreteOption(Rule):
        them static with `static_argnums` and updates the calls.
     3. Otherwise keeps the signature and closes over the arguments that must be concrete: the body
        of a `def` that is decorated, or assigned to its own name, moves into an inner checkpointed
-       function of the other arguments. A second name for a `def` becomes such a function.
+       function of the other arguments. A second name for a function becomes a function that
+       closes over all its arguments.
     4. Otherwise changes nothing. The finding gives the reason and the code to write.
     5. If a value that must be concrete is an array or is differentiated, changes nothing. The
        finding suggests an alternative, such as `jax.lax.cond` or `jnp.where`. Nothing is changed,

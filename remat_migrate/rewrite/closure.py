@@ -7,18 +7,19 @@
                                                        return checkpointed_block(x)
 
 The same is written for `block = jax.checkpoint(block, concrete=True)` after the `def`. The
-signature does not change, so not all callers need to be known. A second name for a `def` of the
-same scope becomes a function whose inner function calls the first one:
+signature does not change, so not all callers need to be known. A second name becomes a function
+that closes over all arguments, whatever the signature and its defaults are:
 
     fast = jax.checkpoint(block, concrete=True)   ->   @functools.wraps(block)
-                                                       def fast(x, *, train=False):
+                                                       def fast(*args, **kwargs):
                                                            @jax.checkpoint
-                                                           def checkpointed_block(x):
-                                                               return block(x, train=train)
+                                                           def checkpointed_block():
+                                                               return block(*args, **kwargs)
 
-                                                           return checkpointed_block(x)
+                                                           return checkpointed_block()
 
-Anywhere else, `code_to_write` gives the code to write by hand.
+A checkpoint differentiates with respect to what its function closes over, too. Anywhere else,
+`code_to_write` gives the code to write by hand.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dataclasses import replace
 
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
-from ..analysis.names.scopes import FunctionNode, Scope, own_nodes, parameters
+from ..analysis.names.scopes import Binding, FunctionNode, Scope, own_nodes, parameters
 from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later
 from ..analysis.statics.statics import Required, Statics
@@ -38,7 +39,7 @@ from ..analysis.values.callees import underlying
 from ..analysis.values.values import Function
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
 from ..libraries.apis import APIS, TRANSPARENT
-from .arguments.signature import free_name, signature, words_in
+from .arguments.free_names import free_name, words_in
 from .checkpoint_code import CheckpointCode
 from .compile_time import hoist
 from .imports import written
@@ -67,36 +68,38 @@ def closing_changes(
     check_editable(module, [application])
     statics = _with_named(site, statics)
     hoisted = hoist(project, statics.computed)
-    node = _checked_function(site, target.function.node)
+    node = target.function.node
+    if _is_special(node):
+        reason = "an asynchronous function or a generator cannot be checkpointed"
+        raise Refused(reason, module, site.reference)
+    statement, index = module.parent(application), None
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name), *_]):
+            if name != getattr(node, "name", None):
+                return [*_second_name(project, site, option, statement, name), *hoisted], statics
+        case ast.FunctionDef(decorator_list=decorators) if statement is node:
+            index = decorators.index(application)
+        case _:
+            raise Refused("no `def` can take the place of this checkpoint")
+    _check_body(site, node)
+    assert isinstance(node, ast.FunctionDef)
+    if statement is not node:
+        _check_own_name(site, node)
     # A Python number that is left to its default would be rounded in another way if it were traced.
     required = {r.name for r in statics.required}
     closed = [p.arg for p in parameters(node) if p.arg in required or _has_number(node, p)]
-    statement = module.parent(application)
-    if statement is node:
-        index = node.decorator_list.index(application)
-        changes = _nested_body(project, site, node, closed, option, index)
-        bare = not _kept(project, site, option, _first_statement(node)).options
-        if bare and isinstance(application, ast.Call) and site.reference in application.args:
+    changes = _nested_body(project, site, node, closed, option, index)
+    if statement is not node:
+        changes += remove(project, module, [statement])
+    elif not _kept(project, site, option, _first_statement(node)).options:
+        if isinstance(application, ast.Call) and site.reference in application.args:
             # The import of `functools.partial` may become unused.
             changes += keep(project, module, application, site.reference)
-    elif isinstance(statement, ast.Assign) and isinstance(name := statement.targets[0], ast.Name):
-        _check_definition(site, node, name.id)
-        if name.id == node.name:
-            changes = _nested_body(project, site, node, closed, option)
-            changes += remove(project, module, [statement])
-        else:
-            changes = _second_name(project, site, node, closed, option, statement, name.id)
-    else:
-        raise Refused("no `def` can take the place of this checkpoint")
     return [*changes, *hoisted], statics
 
 
 def code_to_write(project: Project, site: Site, statics: Statics, option: Option | None) -> str:
-    """Return the code that closes over all arguments of a function, and how to use it; or "".
-
-    A checkpoint differentiates with respect to what its function closes over, too, and leaves
-    values alone that are not traced.
-    """
+    """Return the code that closes over all arguments of a function, and how to use it; or ""."""
     module, application = site.module, site.application
     node = statics.target.function.node if statics.target is not None else None
     if application is None or not site.certain or (node is not None and _is_special(node)):
@@ -137,12 +140,9 @@ def _is_special(node: FunctionNode) -> bool:
     )
 
 
-def _checked_function(site: Site, node: FunctionNode) -> ast.FunctionDef:
-    """Return the definition whose body, or calls, may move into a nested function."""
+def _check_body(site: Site, node: FunctionNode) -> None:
+    """Raise Refused unless the body of a function may move into a nested function."""
     module = site.module
-    if _is_special(node):
-        reason = "an asynchronous function or a generator cannot be checkpointed"
-        raise Refused(reason, module, site.reference)
     if not isinstance(node, ast.FunctionDef):
         raise Refused("a lambda has no `def`")
     if site.subject is not None and isinstance(site.subject[1], ast.ClassDef):
@@ -158,7 +158,6 @@ def _checked_function(site: Site, node: FunctionNode) -> ast.FunctionDef:
                 raise Refused(f"its body calls `{name}()`", module, inner)
             case ast.Call(func=ast.Name(id="vars"), args=[]):
                 raise Refused("its body calls `vars()`", module, inner)
-    return node
 
 
 def _has_number(node: FunctionNode, parameter: ast.arg) -> bool:
@@ -166,9 +165,11 @@ def _has_number(node: FunctionNode, parameter: ast.arg) -> bool:
     return default is not None and is_literal(default) and ast.unparse(default) != "None"
 
 
-def _check_definition(site: Site, node: ast.FunctionDef, name: str) -> None:
-    """Raise Refused unless a site assigns a checkpoint of a `def` of the same block, or scope."""
-    module = site.module
+def _check_own_name(site: Site, node: ast.FunctionDef) -> None:
+    """Raise Refused unless `f = jax.checkpoint(f)` follows a `def f` of the same block, which
+    nothing uses before.
+    """
+    module, name = site.module, node.name
     assert site.application is not None
     assert site.subject is not None
     statement, subject = module.parent(site.application), site.subject[1]
@@ -177,28 +178,14 @@ def _check_definition(site: Site, node: ast.FunctionDef, name: str) -> None:
     scope = module.scope_at(statement)
     nodes = {(b.node, b.scope) for b in found}
     if (node, scope) in nodes and len(nodes) > 1:
-        raise Refused(f"`{node.name}` is bound more than once", module, node)
+        raise Refused(f"`{name}` is bound more than once", module, node)
     if nodes != {(node, scope)} or len(statement.targets) > 1 or not isinstance(subject, ast.Name):
         raise Refused("what it wraps is not a `def` of the same scope")
-    if name == node.name:
-        uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == name]
-        if any(
-            n is not subject and found & module.flow(scope).uses.get(n, frozenset()) for n in uses
-        ):
-            raise Refused(f"`{name}` is used before it is checkpointed", module, node)
-        if not any(node in block and statement in block for block in _blocks(module.parent(node))):
-            raise Refused(f"`{name}` is a checkpoint under a condition", module, statement)
-        return
-    if scope.is_class:
-        raise Refused(f"a method cannot see `{node.name}`, which its class body defines")
-    loops = [a for a in module.ancestors(node) if isinstance(a, _LOOPS)]
-    if _unstable(module, scope, subject) or any(module.scope_at(x) is scope for x in loops):
-        raise Refused(f"`{node.name}` is bound more than once", module, node)
-    for parameter in parameters(node):
-        default = default_of(node, parameter)
-        if default is not None and not is_literal(default):
-            reason = f"the default of `{parameter.arg}` is not a literal, and cannot be repeated"
-            raise Refused(reason, module, default)
+    uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == name]
+    if any(n is not subject and found & module.flow(scope).uses.get(n, frozenset()) for n in uses):
+        raise Refused(f"`{name}` is used before it is checkpointed", module, node)
+    if not any(node in block and statement in block for block in _blocks(module.parent(node))):
+        raise Refused(f"`{name}` is a checkpoint under a condition", module, statement)
 
 
 def _blocks(holder: ast.AST | None) -> Iterable[list[ast.stmt]]:
@@ -250,36 +237,46 @@ def _nested_body(
 
 
 def _second_name(
-    project: Project,
-    site: Site,
-    node: ast.FunctionDef,
-    closed: list[str],
-    option: Option | None,
-    statement: ast.Assign,
-    name: str,
+    project: Project, site: Site, option: Option | None, statement: ast.Assign, name: str
 ) -> list[Change]:
     """Return the changes that replace an assignment by a function that calls the old one."""
     module = site.module
-    checkpoint = _kept(project, site, option, statement)
-    whole = signature(node, defaults=module.segment)
-    array = signature(node, without=closed, defaults=None)
-    inner = free_name(f"checkpointed_{node.name.strip('_')}", words_in(module))
-    decorator = checkpoint.decorator(project, module, statement)
+    assert site.subject is not None
+    subject, scope = site.subject[1], module.scope_at(statement)
+    if not isinstance(subject, ast.Name) or len(statement.targets) > 1:
+        raise Refused("what it wraps has no name")
+    if site.definition.counting != "function":
+        raise Refused(f"`{subject.id}` is not a function")
+    if scope.is_class:
+        raise Refused(f"a method cannot see `{subject.id}`, which its class body defines")
+    bound = module.reaching(subject)
+    repeated = any(_is_repeated(module, binding) for binding in bound)
+    if len(bound) != 1 or repeated or _unstable(module, scope, subject):
+        raise Refused(f"`{subject.id}` is bound more than once", module, subject)
+    decorator = _kept(project, site, option, statement).decorator(project, module, statement)
     wraps = written(project, module, "functools.wraps", statement)
-    used = {*_names(decorator.text), node.name}
-    if shadowed := sorted(used & {p.arg for p in parameters(node)}):
-        raise Refused(f"a parameter shadows `{shadowed[0]}`", module, node)
+    if shadowed := sorted({*_names(decorator.text), subject.id} & {"args", "kwargs"}):
+        raise Refused(f"a parameter shadows `{shadowed[0]}`", module, subject)
+    inner = free_name(f"checkpointed_{subject.id.strip('_')}", words_in(module))
     text = f"""\
-@{wraps.text}({node.name})
-def {name}({", ".join(whole.written)}):
+@{wraps.text}({subject.id})
+def {name}(*args, **kwargs):
     @{decorator.text}
-    def {inner}({", ".join(array.written)}):
-        return {node.name}({whole.arguments})
+    def {inner}():
+        return {subject.id}(*args, **kwargs)
 
-    return {inner}({array.arguments})
+    return {inner}()
 """
     replaced = ReplaceStatement(module, statement, (Code(text),))
     return [replaced, *decorator.changes, *wraps.changes]
+
+
+def _is_repeated(module: Module, binding: Binding) -> bool:
+    """Return whether a loop binds a name again, where a function would see the last binding."""
+    return any(
+        isinstance(around, _LOOPS) and module.scope_at(around) is binding.scope
+        for around in [binding.node, *module.ancestors(binding.node)]
+    )
 
 
 def _names(expression: str) -> set[str]:

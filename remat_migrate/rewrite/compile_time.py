@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ..analysis import Module, Project
 from ..analysis.needs.need import MATCH, Need
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
-from .arguments.signature import free_name, words_in
+from .arguments.free_names import free_name, words_in
 from .imports import written
 from .refusal import Refused, check_own
 

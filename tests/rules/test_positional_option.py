@@ -128,11 +128,11 @@ CONCRETE = [
         BRANCH,
         "f = jax.remat(g, True, False, p)\nkeep(f)\n",
         "@wraps(g)\n"
-        "def f(x, n):\n"
+        "def f(*args, **kwargs):\n"
         "    @partial(jax.remat, prevent_cse=False, policy=p)\n"
-        "    def checkpointed_g(x):\n"
-        "        return g(x, n)\n\n"
-        "    return checkpointed_g(x)\n\n\n"
+        "    def checkpointed_g():\n"
+        "        return g(*args, **kwargs)\n\n"
+        "    return checkpointed_g()\n\n\n"
         "keep(f)\n",
     ),
     (PLAIN, "f = jax.checkpoint(g, True, False)\n", "f = jax.checkpoint(g, prevent_cse=False)\n"),
