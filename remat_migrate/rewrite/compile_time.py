@@ -19,6 +19,7 @@ from .refusal import Refused, check_own
 
 _CONTEXT = "jax.ensure_compile_time_eval"
 _RESULT = "a `jax.numpy` result"
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
@@ -29,6 +30,7 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
     """
     wrapped: dict[ast.stmt, Module] = {}
     taken: dict[ast.stmt, dict[ast.expr, Module]] = {}
+    words: dict[Module, set[str]] = {}
     for need in needs:
         if need.passed:
             raise Refused(
@@ -54,7 +56,8 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
             continue
         outer = [p for p in places if not any(p is not q and _inside(p, q) for q in places)]
         module = places[outer[0]]
-        changes += _take_out(project, module, statement, outer)
+        used = words.setdefault(module, words_in(module))
+        changes += _take_out(project, module, statement, outer, used)
     return changes
 
 
@@ -71,17 +74,36 @@ def _whole(module: Module, statement: ast.stmt, operation: ast.expr) -> bool:
         while value is not operation and isinstance(value, ast.Call) and len(value.args) == 1:
             # `n = int(jnp.ceil(x))`
             value = value.args[0]
-        return value is operation
+        return value is operation or _only_combines(module, statement.value, operation)
+    if isinstance(statement, ast.Return):
+        return _only_combines(module, statement.value, operation)
     return isinstance(statement, ast.Assert)
+
+
+def _only_combines(module: Module, value: ast.expr | None, operation: ast.expr) -> bool:
+    """Return whether a comprehension computes with nothing but an operation and its elements."""
+    if not isinstance(value, ast.ListComp | ast.SetComp | ast.DictComp):
+        return False
+    inside = set(ast.walk(operation))
+    names = [node for node in ast.walk(value) if isinstance(node, ast.Name)]
+    own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    return operation in ast.walk(value) and not any(
+        name not in inside and name.id not in own and module.reaching(name) for name in names
+    )
 
 
 def _place(module: Module, statement: ast.stmt, operation: ast.expr, reason: str) -> ast.expr:
     """Return the expression to move out: the whole test of an `if`, else the operation itself."""
     place: ast.expr = operation
     child: ast.AST = operation
+    inner: ast.AST = operation
     for around in module.ancestors(operation):
-        if isinstance(around, ast.Lambda | ast.comprehension | ast.ListComp | ast.GeneratorExp):
-            raise _refused("in a lambda or comprehension: compute it before", module, operation)
+        if isinstance(around, ast.Lambda):
+            raise _refused("in a lambda: compute it in a `def`", module, operation)
+        if isinstance(around, _COMPREHENSIONS):
+            first = around.generators[0]  # its iterable is computed outside
+            if child is not first or inner is not first.iter:
+                raise _refused("in a comprehension: compute all elements before", module, operation)
         if isinstance(around, ast.JoinedStr):
             raise _refused("in an f-string: compute it before", module, operation)
         if isinstance(around, ast.match_case):
@@ -93,7 +115,7 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr, reason: str
             raise _refused("under a condition: compute it before", module, operation)
         if around is statement:
             break
-        child = around
+        child, inner = around, child
     match statement:
         case ast.If():
             holder = module.parent(statement)
@@ -104,12 +126,6 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr, reason: str
         case ast.While():
             raise _refused(
                 "in the test of a `while`: use `numpy`, or compute it", module, operation
-            )
-        case ast.For(iter=iterable) if operation is iterable:
-            raise _refused(
-                "in each step of a loop over it: loop over its `.tolist()`, computed before",
-                module,
-                operation,
             )
         case ast.Match() if reason == MATCH:
             raise _refused(
@@ -142,11 +158,15 @@ def _own_line(module: Module, statement: ast.stmt) -> None:
 
 
 def _take_out(
-    project: Project, module: Module, statement: ast.stmt, places: list[ast.expr]
+    project: Project,
+    module: Module,
+    statement: ast.stmt,
+    places: list[ast.expr],
+    taken: set[str],
 ) -> list[Change]:
+    """Return the changes that compute some places before a statement, by names not yet taken."""
     _own_line(module, statement)
     context = written(project, module, _CONTEXT, statement)
-    taken = words_in(module)
     lines: list[str] = []
     parts: dict[str, ast.expr] = {}
     changes: list[Change] = []
@@ -155,7 +175,16 @@ def _take_out(
         name = free_name(base, taken)
         taken.add(name)
         parts[name] = place
-        lines.append(f"    {name} = {{{name}}}")
+        # Each step of a loop over an array is an operation, too.
+        value = f"list({{{name}}})" if _is_iterated(module, place) else f"{{{name}}}"
+        lines.append(f"    {name} = {value}")
         changes.append(Replace(module, place, Code(name)))
     code = Code.of("\n".join([f"with {context.text}():", *lines, ""]), **parts)
     return [Insert(module, statement, (code,)), *changes, *context.changes]
+
+
+def _is_iterated(module: Module, place: ast.expr) -> bool:
+    match module.parent(place):
+        case ast.For(iter=iterable) | ast.comprehension(iter=iterable):
+            return iterable is place
+    return False

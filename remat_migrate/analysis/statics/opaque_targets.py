@@ -66,12 +66,21 @@ def unseen_target_obstacle(site: Site, values: Iterable[Value]) -> Obstacle:
             " `static_argnums`, which counts all arguments",
             "wraps the function that applies a model",
         )
+    elsewhere = ", or set `search-path` to where its package is installed"
     return _site_obstacle(
         site,
-        f"cannot be resolved, so {_UNKNOWN}: name them in `static_argnums`, or set `search-path`"
-        " to where its package is installed",
+        f"cannot be resolved, so {_UNKNOWN}: name them in `static_argnums`"
+        f"{elsewhere if _is_imported(site) else ''}",
         "wraps code that cannot be resolved",
     )
+
+
+def _is_imported(site: Site) -> bool:
+    """Return whether the target is a name that the module imports, or an attribute of one."""
+    module, node = site.subject or (site.module, site.reference)
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and any(b.kind == "import" for b in module.reaching(node))
 
 
 def _site_obstacle(site: Site, reason: str, label: str) -> Obstacle:
