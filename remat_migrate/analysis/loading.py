@@ -26,6 +26,7 @@ from ..settings import NearestSettings, Options, Settings
 from ..text import SourceFile
 from ..text.source_file import check_text
 from .files import Files
+from .names.expected_failures import is_test
 from .names.mentions import find_mentions
 from .names.module import Module
 from .needs.need import Learned
@@ -50,6 +51,10 @@ _FORWARDS_ALL = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 # For more files, the files that matter to them are not looked for: all may.
 _FEW = 50
 
+_LIBRARIES = ("jax", "flax", "haiku", "equinox", "optax")
+_IMPORTS_LIBRARY = re.compile(
+    rb"^[ \t]*(?:import|from)[ \t]+(?:%s)\b" % "|".join(_LIBRARIES).encode(), re.M
+)
 _FLAGS = frozenset(flag.decode() for flag in FLAGS)
 
 
@@ -239,7 +244,7 @@ class _Selection:
         ]
         waiting = [path for path in found if imports_any(path, goals, known)]
         # `make_step(model)` is passed what it differentiates, by a file that imports both.
-        passed = set(found).difference(waiting)
+        passed = {path for path in found if path not in waiting and self._takes_functions(path)}
         for path in self._importing(passed):
             if path in goals or imports_any(path, goals, known):
                 waiting += (path, *passed.intersection(self._prefilter.imported_files(path)))
@@ -252,6 +257,15 @@ class _Selection:
                 if file not in seen and (file in goals or imports_any(file, goals, known)):
                     seen.add(file)
                     waiting.append(file)
+
+    def _takes_functions(self, path: Path) -> bool:
+        """Return whether a file may differentiate what it is passed, to train it.
+
+        Not a test; and the functions of libraries are known by name.
+        """
+        if is_test(path) or self.files.module_name(path).partition(".")[0] in _LIBRARIES:
+            return False
+        return _IMPORTS_LIBRARY.search(self._data(path)) is not None
 
     def _take_without_sites(self, path: Path) -> None:
         """Add a file that applies no checkpoint, but differentiates."""

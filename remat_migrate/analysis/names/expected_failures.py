@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from .module import Module, once
 from .scopes import Definition
@@ -33,12 +34,14 @@ def expects_failure(module: Module, node: ast.AST, *errors: str) -> bool:
     return False
 
 
+def is_test(path: Path) -> bool:
+    """Return whether a file holds tests, by its name."""
+    return path.stem.startswith("test_") or path.stem.endswith("_test")
+
+
 def in_test(module: Module, node: ast.AST) -> bool:
     """Return whether code is part of a test, which may examine a checkpoint on purpose."""
-    stem = module.source.path.stem
-    if stem.startswith("test_") or stem.endswith("_test"):
-        return True
-    return any(
+    return is_test(module.source.path) or any(
         isinstance(around, ast.FunctionDef) and around.name.lower().startswith("test")
         for around in module.ancestors(node)
     )

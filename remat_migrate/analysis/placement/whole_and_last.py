@@ -74,6 +74,8 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
         for derivative in placement.derivatives(module):
             if not _has_immediate_backward_pass(placement.operations, derivative):
                 continue
+            if in_test(module, derivative.node):
+                continue
             for value in sorted(derivative.functions, key=_place):
                 for found in checkpointed_parts(placement.operations, value):
                     applied = sites.get(found.applied.node)

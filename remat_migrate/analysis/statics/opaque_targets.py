@@ -70,17 +70,18 @@ def unseen_target_obstacle(site: Site, values: Iterable[Value]) -> Obstacle:
     return _site_obstacle(
         site,
         f"cannot be resolved, so {_UNKNOWN}: name them in `static_argnums`"
-        f"{elsewhere if _is_imported(site) else ''}",
+        f"{elsewhere if _may_be_elsewhere(site) else ''}",
         "wraps code that cannot be resolved",
     )
 
 
-def _is_imported(site: Site) -> bool:
-    """Return whether the target is a name that the module imports, or an attribute of one."""
+def _may_be_elsewhere(site: Site) -> bool:
+    """Return whether the target is imported, or a class, whose base may be."""
     module, node = site.subject or (site.module, site.reference)
     while isinstance(node, ast.Attribute):
         node = node.value
-    return isinstance(node, ast.Name) and any(b.kind == "import" for b in module.reaching(node))
+    bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
+    return any(binding.kind in ("import", "class") for binding in bindings)
 
 
 def _site_obstacle(site: Site, reason: str, label: str) -> Obstacle:
