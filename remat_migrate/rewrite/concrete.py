@@ -94,21 +94,17 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
             option.value,
         )
     plans = [plan_site(project, site, decide(project, site), option) for site in sites]
-    # One `static_argnums` in the place of the option serves all applications.
-    shared = len({plan.indices for plan in plans}) == 1
     changes: list[Change] = []
     in_place = False
     for plan in plans:
         changes += plan.changes
         if plan.indices:
-            own = option.call is plan.site.application
             named = "static_argnums" in plan.site.arguments
-            if (own or shared) and not named and not isinstance(option.call, ast.Dict):
-                if not in_place:
-                    changes += static_argnums_changes(plan.site, plan.indices, option)
-                    in_place = True
-                continue
-            changes += at_application(project, plan.site, plan.indices, named)
+            if option.call is plan.site.application and not named:
+                changes += static_argnums_changes(plan.site, plan.indices, option)
+                in_place = True
+            else:
+                changes += at_application(project, plan.site, plan.indices, named)
     if not any(plan.replaces for plan in plans):
         if not in_place:
             # A plan that adds `functools.partial` needs its import.
@@ -347,7 +343,7 @@ def _by_hand(
     shown = closing if closing is not None and why.module is None else why
     reason = why.reason
     if closing is not None and closing.module is not None:
-        reason += f"; and a closure is not possible: {closing.reason}"
+        reason += f"; the fix cannot close over it: {closing.reason}"
     code = code_to_write(project, site, statics, option)
     if code not in reason:
         reason += f"; {code}"
