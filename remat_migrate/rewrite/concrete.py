@@ -109,7 +109,7 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
         if not in_place:
             # A plan that adds `functools.partial` needs its import.
             needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
-            changes += drop_option(project, option, shorten=not needed)
+            changes += drop_option(project, option, imports=not needed)
         changes += _named_behind(option)
     title = "; ".join(dict.fromkeys(plan.title for plan in plans))
     notes = tuple(note for plan in plans for note in plan.notes)

@@ -34,11 +34,12 @@ def indices_text(indices: Sequence[int]) -> str:
     return repr(tuple(indices))
 
 
-def drop_option(project: Project, option: Option, *, shorten: bool = True) -> list[Change]:
+def drop_option(project: Project, option: Option, *, imports: bool = True) -> list[Change]:
     """Return the changes that remove an option.
 
-    With `shorten`, `functools.partial(jax.checkpoint, concrete=True)` without other options becomes
-    `jax.checkpoint`. Options that follow by position must be named as well, see `naming_changes`.
+    `functools.partial(jax.checkpoint, concrete=True)` without other options becomes
+    `jax.checkpoint`, and with `imports`, an unused import of `partial` goes. Options that follow by
+    position must be named as well, see `naming_changes`.
     """
     call, module = option.call, option.module
     if isinstance(call, ast.Dict):
@@ -47,9 +48,15 @@ def drop_option(project: Project, option: Option, *, shorten: bool = True) -> li
         return remove(project, module, [key])
     if option.keyword is None:
         return remove(project, module, [option.value])
-    if shorten and len(call.args) == 1 and len(call.keywords) == 1:
-        if project.evaluator.is_partial(module, call):
+    if (
+        len(call.args) == 1
+        and len(call.keywords) == 1
+        and project.evaluator.is_partial(module, call)
+    ):
+        if imports:
             return keep(project, module, call, call.args[0])
+        check_editable(module, [call])
+        return [Replace(module, call, Code.of("{function}", function=call.args[0]))]
     return remove(project, module, [option.keyword])
 
 
