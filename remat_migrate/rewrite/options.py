@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from ..analysis import Module, Project
+from ..analysis.names.mentions import find_mentions
 from ..analysis.sites.references import is_used_elsewhere
 from ..analysis.sites.site import Option, Site, sites_with
 from ..analysis.values.application import api_of
@@ -81,6 +82,7 @@ class _DictUses:
         self._project = project
         self._dicts: set[ast.AST] = {option.call}
         self._names: set[str] = set()
+        self._checked: set[ast.expr] = set()
         self._add_names(option.module, option.call)
         self._own = option.module
 
@@ -91,8 +93,11 @@ class _DictUses:
             words = sorted(name for name in self._names if len(name) > 1)
             files = self._project.mentioning(words) if words else ()
             for module in dict.fromkeys((self._own, *files)):
-                for node in module.nodes:
-                    self._look_at(module, node)
+                mentions = find_mentions(module)
+                for name in sorted(self._names):
+                    self._names.update(mentions.renamed.get(name, ()))
+                    for node in mentions.reads(name):
+                        self._look_at(module, node)
 
     def _add_names(self, module: Module, node: ast.AST) -> None:
         """Add the names under which the value of an expression goes on."""
@@ -106,17 +111,16 @@ class _DictUses:
                     function = module.enclosing_function(around)
                     self._names.add(getattr(function, "name", ""))
 
-    def _look_at(self, module: Module, node: ast.AST) -> None:
-        match node:
-            case ast.ImportFrom(names=names):
-                self._names |= {a.asname for a in names if a.name in self._names and a.asname}
-            case ast.Name(id=name) | ast.Attribute(attr=name) if name in self._names:
-                for part in (node, *module.ancestors(node)):
-                    if not isinstance(part, ast.expr):
-                        break
-                    if self._holds(module, part):
-                        self._check_use(module, part)
-                        break
+    def _look_at(self, module: Module, node: ast.Name | ast.Attribute) -> None:
+        if node in self._checked:
+            return
+        for part in (node, *module.ancestors(node)):
+            if not isinstance(part, ast.expr):
+                return
+            if self._holds(module, part):
+                self._checked.add(node)
+                self._check_use(module, part)
+                return
 
     def _holds(self, module: Module, node: ast.expr) -> bool:
         return isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and any(
