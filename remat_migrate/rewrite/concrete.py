@@ -264,8 +264,8 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
             )
         if not item.by_value:
             raise Refused(
-                f"the argument for `{item.name}` is mutable, and JAX does not notice changes of a"
-                " static argument"
+                f"the argument for `{item.name}` may be mutable, and JAX does not notice changes of"
+                " a static argument"
             )
     if statics.escapes:
         escape = statics.escapes[0]

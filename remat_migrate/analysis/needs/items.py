@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..names.scopes import FunctionNode
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import underlying
-from ..values.classes import class_annotations, class_chain, self_assignments
 from ..values.contents import unwrapped
+from ..values.static_fields import field_value
 from ..values.values import Class, External, Function
 from .dependence import NONE, UNSEEN, Dependences, Key
 from .function_analysis import FunctionAnalysis
@@ -154,26 +154,12 @@ def _of_copy(
 
 def _field(analysis: FunctionAnalysis, cls: Class, node: ast.Call, key: Key) -> Dependences | None:
     """Return what a field of a new object depends on; None if the class does not tell."""
-    fields: list[str] = []
-    for owner in class_chain(analysis.evaluator, cls):
-        if not isinstance(owner, Class):
-            continue
-        for method in owner.node.body:
-            if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-                assigned = self_assignments(owner.node).get(str(key), ())
-                bound = bind_call(method, node.args, node.keywords, 1)
-                if bound.unclear or len(assigned) != 1 or not isinstance(assigned[0], ast.Name):
-                    return None
-                return analysis.dependences(bound.by_name.get(assigned[0].id))
-        fields = [*(f for f in class_annotations(owner.node) if f not in fields), *fields]
-    if isinstance(key, int):
-        key = fields[key] if 0 <= key < len(fields) else str(key)
-    if key not in fields or any(isinstance(arg, ast.Starred) for arg in node.args):
+    if any(keyword.arg is None for keyword in node.keywords):
+        return _of_copy(analysis, node, key, ())
+    found = field_value(analysis.evaluator, cls, node, key)
+    if found is None:
         return None
-    position = fields.index(key)
-    if position < len(node.args):
-        return analysis.dependences(node.args[position])
-    return _of_copy(analysis, node, key, ())
+    return analysis.dependences(found) if found in ast.walk(node) else NONE
 
 
 def element(

@@ -28,7 +28,7 @@ from ..values.containers import items
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
 from ..values.parameter_values import annotated_values
-from ..values.static_fields import is_static_field
+from ..values.static_fields import field_value, is_static_field
 from ..values.values import (
     NOTHING,
     Class,
@@ -247,7 +247,12 @@ class Argument:
     def _items(
         self, module: Module, expr: ast.expr, keys: Collection[Key | None]
     ) -> list[ast.expr]:
+        """Return what a container, or an object, has as the items or attributes `keys`."""
         values = self.project.values(module, expr)
+        if values and all(isinstance(v, Instance) and isinstance(v.cls, Class) for v in values):
+            made = list(self._made_by(module, expr))
+            parts = [part for call in made for part in self._fields(module, call, keys)]
+            return parts if len(parts) == len(made) * len(keys) else []
         containers = [v for v in values if isinstance(v, Container) and v.module is module]
         if len(containers) < len(values):
             return []
@@ -258,6 +263,30 @@ class Argument:
             for owner, part in items(container, key)
             if owner is module
         ]
+
+    def _made_by(self, module: Module, expr: ast.expr) -> Iterator[Located]:
+        """Yield the expressions that make an object."""
+        for owner, origin in kinds_of(self.project).origins(module, expr):
+            bindings = owner.reaching(origin) if isinstance(origin, ast.Name) else ()
+            yield from (
+                (owner, origin if binding.value is None or binding.path else binding.value)
+                for binding in bindings
+            )
+            if not bindings:
+                yield owner, origin
+
+    def _fields(
+        self, module: Module, made: Located, keys: Collection[Key | None]
+    ) -> Iterator[ast.expr]:
+        """Yield what the fields `keys` of an object get where a call makes it."""
+        owner, call = made
+        if owner is not module or not isinstance(call, ast.Call):
+            return
+        for cls in self.project.values(owner, call.func):
+            for key in keys:
+                if isinstance(cls, Class) and key is not None:
+                    value = field_value(self.project.evaluator, cls, call, key)
+                    yield from (value,) if value is not None else ()
 
     # -- what the function does with it
 
