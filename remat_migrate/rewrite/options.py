@@ -49,15 +49,15 @@ def drop_option(project: Project, option: Option, *, imports: bool = True) -> li
         return remove(project, module, [key])
     if option.keyword is None:
         return remove(project, module, [option.value])
-    if (
-        len(call.args) == 1
-        and len(call.keywords) == 1
-        and project.evaluator.is_partial(module, call)
-    ):
-        if imports:
-            return keep(project, module, call, call.args[0])
-        check_editable(module, [call])
-        return [Replace(module, call, Code.of("{function}", function=call.args[0]))]
+    # As an attribute of a class, a function would be bound to `self`, and a partial is not.
+    held = isinstance(module.parent(call), ast.Assign | ast.AnnAssign)
+    is_method = held and module.scope_at(call).is_class
+    if len(call.args) == 1 and len(call.keywords) == 1 and not is_method:
+        if project.evaluator.is_partial(module, call):
+            if imports:
+                return keep(project, module, call, call.args[0])
+            check_editable(module, [call])
+            return [Replace(module, call, Code.of("{function}", function=call.args[0]))]
     return remove(project, module, [option.keyword])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from remat_migrate.analysis import Module, Project, Site
+from remat_migrate.analysis.policies.string_values import Texts
 from remat_migrate.analysis.sites.positional_options import PositionalOptions, positional_options
 from remat_migrate.analysis.sites.references import import_of, is_used_elsewhere
 from remat_migrate.analysis.sites.site import sites_of
@@ -111,6 +112,14 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
                     yield from _read(module, project, use)
                 elif _patches(node) and PACKAGE in project.values(module, package):
                     yield _patched(module, node.args[1], str(name))
+            case ast.Call(
+                func=ast.Name(id="getattr"),
+                args=[package, ast.Name() | ast.JoinedStr() as asked, *_],
+            ):
+                name = project.once(Texts).of(module, asked).only
+                if name in REMOVED and PACKAGE in project.values(module, package):
+                    reason = "its name is computed; look it up in `jax`"
+                    yield Use(name, node, module.span(node), package=package, reason=reason)
             case ast.Call(args=[ast.Constant(value=str(path)) as target, *_]) if _patches(node):
                 package_name, _, name = path.rpartition(".")
                 if package_name == PACKAGE.name and name in REMOVED:

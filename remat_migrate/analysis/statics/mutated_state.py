@@ -14,13 +14,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...libraries.apis import KNOWN_PACKAGES
-from ..names.mentions import find_mentions
+from ...libraries.library_needs import computes_array
+from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place
-from ..names.scopes import FunctionNode, Scope
+from ..names.scopes import FunctionNode, Scope, own_nodes
 from ..project import Project
+from ..sites.site import Site
 from ..sites.subclasses import overrides_of
+from ..sites.uses import Uses
 from ..values.bind import bind_call, first_parameter
-from ..values.callees import Target, is_pytree, receiver_of, targets_of, underlying
+from ..values.callees import Target, is_pytree, layers, receiver_of, targets_of, underlying
 from ..values.classes import class_chain
 from ..values.values import (
     Class,
@@ -29,9 +32,11 @@ from ..values.values import (
     Function,
     Instance,
     ModuleValue,
+    Partial,
     Result,
     Value,
 )
+from .argument_kinds import kinds_of
 
 # A variable: its module, the scope that binds it, and its name.
 _Variable = tuple[Module, Scope, str]
@@ -50,14 +55,61 @@ _MUTATORS = frozenset(
 _MUTATING_FUNCTIONS = frozenset({"setattr", "delattr", "next"})
 
 
-def changing_state(project: Project, target: Target) -> Place | None:
+def changing_state(project: Project, target: Target, site: Site, uses: Uses) -> Place | None:
     """Return a name in what a function runs that denotes state that changes between its calls.
 
-    The function, or one of the project's functions that it calls, reads or changes it, and
-    something other than code that runs once at import, or an initialiser, changes it.
+    The function, or one of the project's functions that it calls, reads or changes it, or a partial
+    passes it, and something other than code that runs once at import, or an initialiser, changes
+    it. `uses` are the calls of what the site makes.
     """
     owner = target.owner if target.skip else None
-    return _search(project, target.function, owner).found()
+    search = _search(project, target.function, owner)
+    return search.found() or search.found_in(_bound(project, site)) or search.found_in_factory(uses)
+
+
+def leaking(project: Project, target: Target) -> Place | None:
+    """Return a result of JAX that a function keeps for later calls: in a cache, or in a container.
+
+    In a checkpoint the result is a tracer, which must not outlive the trace.
+    """
+    search = _search(project, target.function, target.owner if target.skip else None)
+    for function, _ in search.reached:
+        module, node = function.module, function.node
+        kept: Iterable[ast.AST] = ()
+        if isinstance(node, ast.FunctionDef) and any(map(_caches, node.decorator_list)):
+            kept = [n.value for n in own_nodes(node) if isinstance(n, ast.Return) and n.value]
+        for part in (*kept, *search.stored_outside(function)):
+            for call in ast.walk(part):
+                if isinstance(call, ast.Call) and not _at_compile_time(project, module, call):
+                    for value in project.values(module, call.func):
+                        if isinstance(value, External) and computes_array(value.name):
+                            return module, call
+    return None
+
+
+def _caches(decorator: ast.expr) -> bool:
+    return last_name(getattr(decorator, "func", decorator)) in ("lru_cache", "cache")
+
+
+def _at_compile_time(project: Project, module: Module, node: ast.AST) -> bool:
+    return any(
+        External("jax.ensure_compile_time_eval") in project.values(module, item.context_expr.func)
+        for around in module.ancestors(node)
+        if isinstance(around, ast.With)
+        for item in around.items
+        if isinstance(item.context_expr, ast.Call)
+    )
+
+
+def _bound(project: Project, site: Site) -> Iterator[Place]:
+    """Yield the arguments that partials pass to what a site wraps."""
+    if site.subject is None or not isinstance(site.subject[1], ast.expr):
+        return
+    for value in project.values(site.subject[0], site.subject[1]):
+        for layer in layers(value):
+            if isinstance(layer, Partial):
+                for argument in (*layer.call.args[1:], *(k.value for k in layer.call.keywords)):
+                    yield layer.module, argument
 
 
 def _search(project: Project, function: Function, owner: Class | None) -> _Search:
@@ -91,6 +143,50 @@ class _Search:
             node = self._variable(function) or self._attribute(function, owner)
             if node is not None:
                 return function.module, node
+        return None
+
+    def stored_outside(self, function: Function) -> Iterator[ast.expr]:
+        """Yield what a function stores in a container that exists before the call."""
+        for node in _body(function.node):
+            match node:
+                case ast.Assign(targets=[ast.Subscript(value=ast.Name() as name)], value=value):
+                    bindings = function.module.reaching(name)
+                    if bindings and not any(b.scope.node in self.nodes for b in bindings):
+                        yield value
+
+    def found_in(self, bound: Iterable[Place]) -> Place | None:
+        """Return a name in arguments that are bound already, whose object changes."""
+        start = self.reached[0][0]
+        for module, expr in bound:
+            for node in ast.walk(expr):
+                if isinstance(node, ast.Name) and any(
+                    self._changes(v, module, node, start) for v in self._of(module, node)
+                ):
+                    return module, node
+        return None
+
+    def found_in_factory(self, uses: Uses) -> Place | None:
+        """Return a name that denotes an argument of a factory, whose object changes.
+
+        A function that is called only where it is made is made anew for each call.
+        """
+        kinds = kinds_of(self.project)
+        for function, _ in self.reached:
+            module = function.module
+            for name in (n for n in _body(function.node) if isinstance(n, ast.Name)):
+                factories = [b.scope.node for b in module.reaching(name) if b.kind == "parameter"]
+                if not factories or any(factory in self.nodes for factory in factories):
+                    continue
+                if uses.calls and all(
+                    factory in call.module.ancestors(call.node)
+                    for factory in factories
+                    for call in uses.calls
+                ):
+                    continue
+                for owner, origin in kinds.origins(module, name):
+                    variables = self._of(owner, origin) if isinstance(origin, ast.Name) else ()
+                    if any(self._changes(v, module, name, function) for v in variables):
+                        return module, name
         return None
 
     # -- what runs

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.dependence import Key
 from ..needs.need import BRANCH, IDENTITY, ORDER, Need
@@ -19,7 +20,7 @@ from ..values.values import External
 from .argument_kinds import kinds_of
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
-from .mutated_state import changing_state
+from .mutated_state import changing_state, leaking
 from .needed_results import needed_results
 from .opaque_targets import opaque_needs, opaque_use_obstacle
 from .positions import bind_use, position_of, static_indices
@@ -85,6 +86,8 @@ class _Decision:
         returned = untraceable_result(self.project, self.target.function, self._untraceable)
         if returned is not None:
             self.obstacle = _returned_obstacle(self.target, returned)
+        if self.obstacle is None and (kept := leaking(self.project, self.target)) is not None:
+            self.obstacle = _kept_obstacle(*kept)
         own_self = _static_self(self.project, self.site, self.target)
         if own_self is not None and self.obstacle is None:
             self.required.insert(0, own_self)
@@ -96,7 +99,7 @@ class _Decision:
             self.calls,
             self.obstacle,
             results,
-            changing_state(self.project, self.target),
+            changing_state(self.project, self.target, self.site, self.uses),
         )
 
     def _untraceable(self, parameter: ast.arg) -> bool:
@@ -216,6 +219,17 @@ class _Decision:
             and Argument(self.project, self.target, by_name[name], self.bound).is_option
             for name in need.operands
         )
+
+
+def _kept_obstacle(module: Module, node: ast.expr) -> Obstacle:
+    """Return why nothing is made static where a function keeps a result of JAX."""
+    return Obstacle(
+        f"`{module.segment(node)}` is kept for later calls, and in a checkpoint it is a tracer:"
+        " compute it in `with jax.ensure_compile_time_eval():`",
+        module,
+        node,
+        "is kept for later calls",
+    )
 
 
 def closed_parameters(site: Site, target: Target) -> set[str]:

@@ -49,7 +49,7 @@ def named_statics(project: Project, site: Site) -> Statics:
         uses,
         bound,
         None,
-        changing=changing_state(project, target),
+        changing=changing_state(project, target, site, uses),
     )
 
 
