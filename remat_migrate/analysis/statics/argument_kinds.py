@@ -277,7 +277,10 @@ class Kinds:
         found = annotation_kind(node.annotation)
         if found != "unknown":
             return found
-        found = default_kind(default_of(function, node))
+        default = default_of(function, node)
+        found = default_kind(default)
+        if isinstance(default, ast.Name) and depth > 0:
+            found = self.of(module, default, depth - 1)
         if found != "unknown":
             return found
         positional = positional_parameters(function)

@@ -152,7 +152,9 @@ class _Decision:
                 self.obstacle = self.obstacle or _type_test_obstacle(argument, needs)
                 continue
             is_option = part.is_option
-            sure = bool(certain) or (is_option and any(self._stands_alone(n) for n in needs))
+            sure = bool(certain) or (
+                is_option and any(n.type_test or self._stands_alone(n) for n in needs)
+            )
             if not sure and (
                 not any(suggests_option(need) for need in needs)
                 or not may_be_option(part, self.uses)
@@ -166,7 +168,8 @@ class _Decision:
                 kind = "python"
             problem = _obstacle(replace(argument, index=index), kind, shown, certain, self.uses)
             if problem is not None:
-                if certain and self.obstacle is None:
+                typed = any(need.type_test for need in needs)
+                if (certain or typed) and self.obstacle is None:
                     self.obstacle = replace(problem, parameter=argument.name)
                 continue
             # Nothing is computed at compile time for the sake of what may be traced.
