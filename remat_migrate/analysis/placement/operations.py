@@ -18,7 +18,7 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
 from ..sites.passed_arguments import PassedArguments, apply_functions
-from ..values.callees import called_values, layers, targets_of, underlying
+from ..values.callees import called_values, layers, order, targets_of, underlying
 from ..values.haiku_transforms import is_transformed
 from ..values.values import (
     Applied,
@@ -212,7 +212,7 @@ class Operations:
         found: dict[ast.expr, Applied] = {}
         plain: set[FunctionNode] = set()
         wrapped: set[FunctionNode] = set()
-        for value in self.callees(module, call):
+        for value in sorted(self.callees(module, call), key=order):
             applied = outer_checkpoint(value)
             inside = {t.function.node for t in targets_of(self.evaluator, value)}
             if applied is not None:
@@ -308,7 +308,7 @@ class Operations:
             self._of_name(call)
             if not values
             else chain.from_iterable(
-                self.of_value(value, (module, call), depth) for value in values
+                self.of_value(value, (module, call), depth) for value in sorted(values, key=order)
             )
         )
         yield from (replace(operation, node=call) for operation in found)
@@ -372,7 +372,7 @@ class Operations:
             values: Values = frozenset()
             if position < len(call.args):
                 values = self.run_by(self.project.values(module, call.args[position]))
-            yield from values or (None,)
+            yield from sorted(values, key=order) or (None,)
 
     def _of_name(self, call: ast.Call) -> Iterator[Operation]:
         """Return the operations of a call of which nothing but the name is known."""

@@ -11,7 +11,7 @@ from typing import Literal
 from ..names.mentions import reads_of
 from ..names.module import Module, once
 from ..names.scopes import FunctionNode, own_nodes
-from ..values.callees import layers, targets_of
+from ..values.callees import layers, order, targets_of
 from ..values.values import Applied, Bound, Function, Partial, Value, Wrapped
 from .operations import SAME_WORK, Operations
 
@@ -42,7 +42,7 @@ class Checkpointed:
 
 def checkpointed_parts(operations: Operations, value: Value) -> Iterator[Checkpointed]:
     """Return the checkpoints that are all, or the last stage, of what calling a value runs."""
-    for inner in operations.run_by((value,)):
+    for inner in sorted(operations.run_by((value,)), key=order):
         while isinstance(inner, Partial | Bound) or (
             isinstance(inner, Wrapped) and inner.how in SAME_WORK
         ):

@@ -12,8 +12,8 @@ from ..names.module import Module
 from ..names.scopes import own_nodes
 from ..project import Project
 from ..sites.site import Site, sites_in
-from ..values.callees import underlying
-from ..values.values import Applied, Class, Function, Value
+from ..values.callees import order
+from ..values.values import Applied, Function
 from .differentiation import Derivative
 from .occurrences import Occurrence
 from .operations import Operation, Operations, is_head, weight
@@ -43,14 +43,6 @@ class DifferentiatedPart:
     certainty: Certainty
 
 
-def _place(value: Value) -> tuple[str, str, int, int]:
-    """Return a reproducible sort key for values."""
-    inner = underlying(value)
-    if isinstance(inner, Function | Class):
-        return type(value).__name__, *inner.module.position(inner.node)
-    return type(value).__name__, getattr(inner, "name", ""), 0, 0
-
-
 def parts_in(project: Project, module: Module) -> list[DifferentiatedPart]:
     """Return the checkpoints of a module that are the whole of a function that is differentiated,
     or its last stage."""
@@ -76,7 +68,7 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
                 continue
             if in_test(module, derivative.node):
                 continue
-            for value in sorted(derivative.functions, key=_place):
+            for value in sorted(derivative.functions, key=order):
                 for found in checkpointed_parts(placement.operations, value):
                     applied = sites.get(found.applied.node)
                     if applied is None or applied in known:

@@ -260,6 +260,14 @@ def underlying(value: Value | None) -> Value | None:
     return None if isinstance(last, Applied) else last  # what a last Applied wraps is not seen
 
 
+def order(value: Value) -> tuple[str, str, int, int]:
+    """Return a reproducible sort key for values."""
+    inner = underlying(value)
+    if isinstance(inner, Function | Class):
+        return type(value).__name__, *inner.module.position(inner.node)
+    return type(value).__name__, getattr(inner, "name", ""), 0, 0
+
+
 def skipped(value: Value | None) -> int:
     """Return how many leading parameters are bound already (`self`)."""
     return int(any(isinstance(layer, Bound) for layer in layers(value)))
