@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ..analysis import Module, Project
 from ..analysis.names.scopes import parameters
 from ..analysis.sites.concrete_options import ConcreteUse
-from ..analysis.sites.site import Option, Site
+from ..analysis.sites.site import Option, Site, sites_of
 from ..analysis.statics.positions import static_indices
 from ..analysis.statics.static_arguments import find_statics
 from ..analysis.statics.statics import Statics
@@ -94,17 +94,22 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
             option.value,
         )
     plans = [plan_site(project, site, decide(project, site), option) for site in sites]
+    # One `static_argnums` in the place of the option serves all applications.
+    shared = len({plan.indices for plan in plans}) == 1
     changes: list[Change] = []
     in_place = False
     for plan in plans:
         changes += plan.changes
         if plan.indices:
             named = "static_argnums" in plan.site.arguments
-            if option.call is plan.site.application and not named:
-                changes += static_argnums_changes(plan.site, plan.indices, option)
-                in_place = True
-            else:
-                changes += at_application(project, plan.site, plan.indices, named)
+            own = option.call is plan.site.application
+            if (own or (shared and not _is_overridden(project, option))) and not named:
+                if not isinstance(option.call, ast.Dict):
+                    if not in_place:
+                        changes += static_argnums_changes(plan.site, plan.indices, option)
+                        in_place = True
+                    continue
+            changes += at_application(project, plan.site, plan.indices, named)
     if not any(plan.replaces for plan in plans):
         if not in_place:
             # A plan that adds `functools.partial` needs its import.
@@ -114,6 +119,16 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
     title = "; ".join(dict.fromkeys(plan.title for plan in plans))
     notes = tuple(note for plan in plans for note in plan.notes)
     return Migration(title, distinct(changes), notes)
+
+
+def _is_overridden(project: Project, option: Option) -> bool:
+    """Return whether a checkpoint overrides an option; others in its place would reach that one."""
+    overridden = (
+        site.arguments[option.name].overrides
+        for site in sites_of(project)
+        if option.name in site.arguments
+    )
+    return any(hidden is not None and hidden.value is option.value for hidden in overridden)
 
 
 def _named_behind(option: Option) -> list[Change]:
