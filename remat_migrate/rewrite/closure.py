@@ -252,7 +252,8 @@ def _second_name(
     bound = module.reaching(subject)
     repeated = any(_is_repeated(module, binding) for binding in bound)
     if len(bound) != 1 or repeated or _unstable(module, scope, subject):
-        raise Refused(f"`{subject.id}` is bound more than once", module, subject)
+        reason = f"`{subject.id}` may mean something else when the new function is called"
+        raise Refused(reason, module, subject)
     decorator = _kept(project, site, option, statement).decorator(project, module, statement)
     wraps = written(project, module, "functools.wraps", statement)
     if shadowed := sorted({*_names(decorator.text), subject.id} & {"args", "kwargs"}):

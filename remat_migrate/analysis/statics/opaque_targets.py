@@ -62,8 +62,8 @@ def unseen_target_obstacle(site: Site, values: Iterable[Value]) -> Obstacle:
     if any(map(applied_module, values)):
         return _site_obstacle(
             site,
-            f"passes on to the model what follows its own arguments, so {_UNKNOWN}: name them in"
-            " `static_argnums`, which counts all arguments",
+            f"passes on to the model what follows its own arguments, so {_UNKNOWN}: if they are"
+            " passed by position, name them in `static_argnums`, which counts all arguments",
             "wraps the function that applies a model",
         )
     elsewhere = ", or set `search-path` to where its package is installed"

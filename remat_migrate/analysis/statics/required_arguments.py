@@ -304,11 +304,10 @@ def _obstacle(
         declared = default_kind(argument.default)
     if declared == "array":
         return Obstacle(
-            f"`{name}` must be concrete, but it is declared as an array, which may be traced:"
-            f" {instead}",
+            f"`{name}` must be concrete, but it is declared as what may be traced: {instead}",
             argument.module,
             argument.parameter,
-            "declared as an array",
+            "declared as what may be traced",
         )
     if declared == "unknown" and kind == "unknown" and argument.is_primary:
         return Obstacle(

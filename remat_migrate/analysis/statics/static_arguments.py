@@ -126,8 +126,8 @@ def _alternatives(
     if disagree:
         assert site.application is not None
         reason = (
-            "it wraps functions whose static arguments are at different positions: give each its"
-            " own checkpoint with its own `static_argnums`"
+            "it wraps functions that may need different static arguments: give each its own"
+            " checkpoint with its own `static_argnums`"
         )
         return replace(first, obstacle=_one_of_several(reason, site, site.application))
     changing = _first_changing(found)

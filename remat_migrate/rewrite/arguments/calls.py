@@ -98,7 +98,7 @@ def pass_by_position(
     """
     node = call.node
     if bound.wrong:
-        raise Refused("a call does not match the function's parameters", call.module, node)
+        raise Refused("a call that may run it does not match its parameters", call.module, node)
     if bound.unclear:
         reason = "a call unpacks arguments (`*` or `**`), so their positions are unknown"
         raise Refused(reason, call.module, node)
