@@ -162,14 +162,53 @@ def test_across_files() -> None:
     assert finding.related[0].source.path.name == "train.py"
 
 
-def test_of_several_gradients_the_same_is_named(tmp_path):
+GRADIENTS = """\
+import jax
+
+
+def slope(loss, value):
+    gradient = jax.grad if value else jax.value_and_grad
+    return gradient(jax.checkpoint(loss))
+"""
+LAYERS = """\
+import jax
+import jax.numpy as jnp
+
+
+def gated(params, x, mode):
+    y = x + params["w"]
+    if mode == "sin":
+        y = jnp.stack([y, x]).sum(0)
+    return y
+
+
+def mixed(params, x, mode):
+    y = jnp.sin(x) * params["w"]
+    return getattr(jnp, mode)(y)
+
+
+layers = {"gated": gated, "mixed": mixed}
+
+
+def run(params, x, mode, layer="mixed"):
+    return jax.checkpoint(layers[layer], static_argnums=2)(params, x, mode)
+
+
+def total(tree):
+    return sum(jnp.sum(x) for x in jax.tree_util.tree_leaves(tree))
+
+
+def train(params, x):
+    def loss(params):
+        return total(run(params, x, "sin"))
+
+    return jax.value_and_grad(loss)(params)
+"""
+
+
+@pytest.mark.parametrize("code", [GRADIENTS, LAYERS])
+def test_findings_do_not_depend_on_the_hash_seed(tmp_path, code):
     """The values that a name may have are in no order."""
-    code = (
-        "import jax\n\n\n"
-        "def slope(loss, value):\n"
-        "    gradient = jax.grad if value else jax.value_and_grad\n"
-        "    return gradient(jax.checkpoint(loss))\n"
-    )
     (tmp_path / "model.py").write_text(code)
     command = (sys.executable, "-m", "remat_migrate", "--select", "RMT301", "model.py")
     found = {
@@ -184,4 +223,4 @@ def test_of_several_gradients_the_same_is_named(tmp_path):
         for seed in range(6)
     }
     assert len(found) == 1
-    assert "what `jax.grad` differentiates" in found.pop()
+    assert "differentiates" in found.pop()
