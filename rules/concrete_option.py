@@ -12,6 +12,7 @@ from functools import partial
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.analysis.sites.concrete_options import ConcreteUse, concrete_uses
+from remat_migrate.libraries.apis import APIS
 from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Severity
 
 from .shared.fixes import migration_fix
@@ -168,6 +169,8 @@ def _severity(use: ConcreteUse, project: Project) -> Severity | None:
 
 def _message(use: ConcreteUse) -> str:
     api = f"`{use.definition.name}`"
+    if use.value is not False and use.definition.name not in APIS:
+        return f"{api} passes `concrete=` to a checkpoint, which takes none since jax 0.3.17"
     if use.value is not False:
         return f"{api} no longer accepts `concrete=` (removed in jax 0.3.17)"
     fails = use.definition.concrete_false_fails
