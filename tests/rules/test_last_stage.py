@@ -95,6 +95,7 @@ TRAINING = """\
 from typing import NamedTuple
 import jax
 import jax.numpy as jnp
+import optax
 
 class Aux(NamedTuple):
     loss: jax.Array
@@ -154,6 +155,8 @@ LAST_OF_TRAINING = [
     "return jax.checkpoint(mse)(forward(ws, x), y), {}",
     "def apply(ws):\n    h = layer(x, ws[0])\n    return jax.checkpoint(layer)(h, ws[1])\n"
     "out = apply(ws)\nreturn cross_entropy(out, y)",
+    # What reads one column keeps little.
+    "q = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\nreturn optax.huber_loss(q[:, 0], y).mean()",
 ]
 
 
@@ -178,6 +181,12 @@ OTHER_TRAINING = [
     "return sigmoid(layer(x, ws[0]))",
     "@jax.checkpoint\ndef error(x):\n    return jnp.mean((jnp.tanh(x) - y) ** 2)\n"
     "return error(layer(x, ws[0]))",
+    # The loss keeps two arrays as large as the result.
+    "out = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\n"
+    "return optax.sigmoid_binary_cross_entropy(out, y).mean()",
+    "out = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\nreturn optax.huber_loss(out, y).mean()",
+    "noise = jax.random.normal(key, x.shape)\n"
+    "out = jax.checkpoint(layer)(layer(x + noise, ws[0]), ws[1])\nreturn mse(out, noise)",
     # The code after it may be large.
     "out = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\nreturn record(out, y), {}",
     "out = jax.checkpoint(layer)(layer(x, ws[0]), ws[1])\n"

@@ -37,7 +37,7 @@ from ..values.values import (
     union,
 )
 
-Kind = Literal["product", "softmax", "loss", "elementwise", "broadcast", "unknown"]
+Kind = Literal["product", "softmax", "loss", "elementwise", "broadcast", "draw", "unknown"]
 
 # Functions by the last part of the name. These keep no arrays for the backward pass: sums, and the
 # state of a Flax module.
@@ -47,14 +47,15 @@ _LINEAR = frozenset(
         "array", "astype", "reshape", "ravel", "squeeze", "transpose", "subtract", "add",
         "float32", "stack", "real", "item", "float", "len", "tuple", "list", "dict", "one_hot",
         "take_along_axis", "argmax", "argmin", "stop_gradient", "flatten", "swapaxes",
-        "param", "variable", "make_rng", "sow", "perturb", "is_initializing",
+        "param", "variable", "make_rng", "sow", "perturb", "is_initializing", "split", "fold_in",
+        "key", "PRNGKey", "tree_leaves", "leaves", "tree_flatten", "unflatten", "ravel_pytree",
     }
 )  # fmt: skip
 # Those that keep few, where nothing but the name is known.
 _SMALL = frozenset(
     {
         "vdot", "square", "abs", "absolute", "where", "sqrt", "log", "log1p", "exp", "tanh", "var",
-        "expand_dims", "l2_loss", "squared_error", "huber_loss", "multiply", "divide", "norm",
+        "expand_dims", "l2_loss", "squared_error", "multiply", "divide", "norm",
         "clip", "maximum", "minimum", "power", "set", "std", "prod", "cumsum", "conj", "round",
     }
 )  # fmt: skip
@@ -76,10 +77,13 @@ _RUNS = frozenset(
 )  # fmt: skip
 # Functions of libraries that run a function in a compiled loop.
 _COMPILED_LOOPS = frozenset({"scan", "map", "fori_loop", "while_loop", "associative_scan"})
-# Those that keep an array as large as the logits beside them; and those that keep only one, which
-# its gradient replaces.
+# Those that keep an array as large as the logits beside them; those that keep only one, which its
+# gradient replaces; and, among all, those that keep two, such as a term for each class.
 _SOFTMAX = re.compile(r"soft(max|plus)|log_sigmoid|cross_entropy|^exp$")
 _LOSS = re.compile(r"log(sumexp|addexp)|integer_labels$")
+_TWO = re.compile(r"sigmoid_|log_sigmoid|softplus|huber|cosh|cosine|focal|divergence")
+# What selects or adds up: its result is small beside its argument.
+_REDUCTIONS = frozenset({"sum", "mean", "max", "min", "average", "squeeze", "take_along_axis"})
 _BROADCAST = frozenset(
     {"broadcast_to", "broadcast_arrays", "broadcast_in_dim", "expand_dims", "meshgrid", "outer",
      "repeat", "tile", "kron"}
@@ -259,7 +263,9 @@ class Operations:
     def after(self, function: Function, call: ast.Call) -> list[Operation]:
         """Return the operations of a function on the result of one of its calls.
 
-        Leaves out what is returned beside the first result, such as metrics.
+        Leaves out what is returned beside the first result, such as metrics, and what is computed
+        from a small part of the result. Noise that is drawn in the function, and subtracted from
+        the result, is kept beside it.
         """
         found = self.of(function)
         places = [i for i, operation in enumerate(found) if operation.node is call]
@@ -271,10 +277,17 @@ class Operations:
             for other in node.value.elts[1:]
             for part in ast.walk(other)
         }
+        own = [node for node in own_nodes(function.node) if isinstance(node, ast.BinOp | ast.Call)]
+        combined = [node for node in own if _reads(node, call, derived)]
         return [
             operation
-            for operation in (found[places[-1] + 1 :] if places else ())
-            if operation.node not in beside and _reads(operation.node, call, derived)
+            for index, operation in enumerate(found if places else ())
+            if operation.node not in beside
+            and (
+                _is_combined(function.module, operation.node, combined)
+                if operation.kind == "draw"
+                else index > places[-1] and _reads(operation.node, call, derived)
+            )
         ]
 
     def _of_nodes(
@@ -356,6 +369,8 @@ class Operations:
                     return
                 elif ".linalg." in name or ".fft." in name:
                     yield Operation("product", node)
+                elif name.startswith("jax.random.") and last not in _LINEAR:
+                    yield Operation("draw", node)
                 elif name.startswith(_LIBRARIES):
                     yield from _of_function(last, node, Operation("elementwise", node))
                 else:
@@ -394,11 +409,11 @@ def _of_function(name: str, node: ast.AST, other: Operation) -> Iterator[Operati
     elif _LOSS.search(name):
         yield Operation("loss", node)
     elif _SOFTMAX.search(name):
-        yield Operation("softmax", node)
+        yield Operation("softmax", node, 2 if _TWO.search(name) else 1)
     elif name in _PRODUCTS:
         yield Operation("product", node)
     elif name not in _LINEAR:
-        yield other
+        yield replace(other, weight=2) if _TWO.search(name) and other.weight == 1 else other
 
 
 def outer_checkpoint(value: Value) -> Applied | None:
@@ -434,10 +449,36 @@ def _made_from(function: FunctionNode, call: ast.Call) -> set[str]:
     return names
 
 
-def _reads(node: ast.AST, call: ast.Call, names: set[str]) -> bool:
-    return any(
-        part is call or (isinstance(part, ast.Name) and part.id in names) for part in ast.walk(node)
-    )
+def _reads(node: ast.AST, call: ast.AST, names: set[str]) -> bool:
+    """Return whether an expression reads the result of a call, or a name, and not only a small part
+    of it: one column or a sum."""
+    if node is call or (isinstance(node, ast.Name) and node.id in names):
+        return True
+    parts = () if _is_reduction(node) else ast.iter_child_nodes(node)
+    return any(_reads(part, call, names) for part in parts)
+
+
+def _is_combined(module: Module, draw: ast.AST, nodes: Sequence[ast.AST]) -> bool:
+    """Return whether one of some nodes reads what is drawn."""
+    match module.parent(draw):
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return any(_reads(node, draw, {name}) for node in nodes)
+    return any(_reads(node, draw, set()) for node in nodes)
+
+
+def _is_reduction(node: ast.AST) -> bool:
+    """Return whether an expression is small beside an array in it: a sum, `x[:, 0]`."""
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in _REDUCTIONS
+        case ast.Subscript(slice=ast.Tuple(elts=indices)):
+            return any(
+                isinstance(part, ast.Constant) and isinstance(part.value, int)
+                for index in indices
+                if not isinstance(index, ast.Slice)
+                for part in ast.walk(index)
+            )
+    return False
 
 
 def _repeated(operations: Iterable[Operation]) -> Iterator[Operation]:

@@ -86,7 +86,7 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
 
 
 def _is_one_of_several(project: Project, found: Checkpointed) -> bool:
-    """Return whether what follows a checkpoint keeps more than a tenth of what that drops.
+    """Return whether what follows a checkpoint keeps more than a twentieth of what that drops.
 
     The backward pass of what follows ends before the recomputation starts, so each needs memory
     only while the other does not. A loss keeps one array, which its gradient replaces.
@@ -94,7 +94,7 @@ def _is_one_of_several(project: Project, found: Checkpointed) -> bool:
     after = operations_after(project, found)
     inside = _operations_of(project, found.applied)
     grows = any(operation.kind == "broadcast" for operation in after)
-    return grows or (bool(inside) and (weight(after) - 1) * 10 > weight(inside))
+    return grows or (bool(inside) and (weight(after) - 1) * 20 > weight(inside))
 
 
 def operations_after(project: Project, found: Checkpointed) -> list[Operation]:
@@ -120,7 +120,7 @@ def may_be_head(project: Project, found: Checkpointed) -> bool:
     operations = _operations_of(project, found.applied)
     kinds = {operation.kind for operation in operations}
     if "product" not in kinds:
-        return not kinds or not kinds <= {"elementwise", "loss"} or weight(operations) > 1
+        return not kinds or not kinds <= {"elementwise", "draw", "loss"} or weight(operations) > 1
     return is_head(operations, ("softmax",))
 
 
