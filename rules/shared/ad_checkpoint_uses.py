@@ -115,9 +115,9 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
             case ast.Call(
                 func=ast.Name(id="getattr"),
                 args=[package, ast.Name() | ast.JoinedStr() as asked, *_],
-            ):
+            ) if PACKAGE in project.values(module, package):
                 name = project.once(Texts).of(module, asked).only
-                if name in REMOVED and PACKAGE in project.values(module, package):
+                if name in REMOVED:
                     reason = "its name is computed; look it up in `jax`"
                     yield Use(name, node, module.span(node), package=package, reason=reason)
             case ast.Call(args=[ast.Constant(value=str(path)) as target, *_]) if _patches(node):
