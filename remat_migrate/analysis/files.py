@@ -24,7 +24,7 @@ _QUOTE = re.compile(rb"(?:^[ \t]*|\"source\":\s*\[?\s*|\",\s*)\"", re.MULTILINE)
 # Searches through all files; those after them use an index, which takes as long to make.
 _SEARCHES = 10
 # Bytes of files that stay in memory: those of most projects, which are searched several times.
-_MOST_KEPT = 16 << 20
+_MOST_KEPT = 64 << 20
 
 
 class Files:

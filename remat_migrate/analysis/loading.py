@@ -153,6 +153,7 @@ class _Selection:
         differentiated: list[Path] = []
         optional: list[Path] = []
         forwarding: list[Path] = []
+        with_jax: list[Path] = []
         look = self._prefilter.first_look
         for path in self.files.all:
             try:
@@ -164,10 +165,12 @@ class _Selection:
                     self._candidates.append(path)
                     if _FORWARDS_ALL.search(data):
                         forwarding.append(path)
-                if SCAN in words and b"jax" in data:
-                    scanning.append(path)
-                    if may_differentiate_scan(data):
-                        differentiated.append(path)
+                if not data or b"jax" in data:  # or not read again
+                    with_jax.append(path)
+                    if SCAN in words:
+                        scanning.append(path)
+                        if may_differentiate_scan(data):
+                            differentiated.append(path)
             except SourceError as error:
                 self.files.used.add(path)
                 self.project.errors.append(error)
@@ -183,7 +186,7 @@ class _Selection:
             if self._prefilter.may_hold(path):
                 self._take(path)
         self._take_importers()
-        for path in dict.fromkeys((*differentiated, *self._differentiating(scanning))):
+        for path in dict.fromkeys((*differentiated, *self._differentiating(scanning, with_jax))):
             self._take_without_sites(path)
         self._note_passed()
         self._take_option_holders(optional)
@@ -230,17 +233,20 @@ class _Selection:
             self.project.errors.append(error)
         return self.project.modules.get(path)
 
-    def _differentiating(self, scanning: Iterable[Path]) -> Iterator[Path]:
+    def _differentiating(
+        self, scanning: Iterable[Path], with_jax: Iterable[Path]
+    ) -> Iterator[Path]:
         """Yield the files that may differentiate what files with checkpoints or scans define.
 
         The files between them are among them: a loss calls a model, which is in a third file.
         """
         goals, known = {*self.project.modules, *scanning}, dict[Path, bool]()
         imports_any = self._prefilter.imports_any
+        search = WordSearch(word.encode() for word in DIFFERENTIATING)
         found = [
             path
-            for path in (self.files.mentioning(DIFFERENTIATING) if goals else ())
-            if may_differentiate(self._data(path))
+            for path in (with_jax if goals else ())
+            if self.files.searched(path, search)[1] and may_differentiate(self._data(path))
         ]
         waiting = [path for path in found if imports_any(path, goals, known)]
         # `make_step(model)` is passed what it differentiates, by a file that imports both.
