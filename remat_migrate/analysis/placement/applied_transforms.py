@@ -5,15 +5,20 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
 from ..sites.passed_arguments import PassedArguments
+from ..values.callees import order
 from ..values.evaluator import Evaluator
+from ..values.values import Value, Values
 from .differentiation import Derivative, derivative_rules, find_derivatives
 from .loops import LoopUse, find_loops
 from .operations import Operations
 from .transformed_functions import find_transformed
+
+_Read = tuple[Module, ast.Name | ast.Attribute]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,23 @@ class AppliedTransforms:
         self.operations = project.once(Operations)
         self._uses: dict[Module, _Uses] = {}
         self._rules: dict[Module, frozenset[FunctionNode]] = {}
+        self._reads: dict[str, dict[Value, list[_Read]]] = {}
+
+    def reads_of(self, name: str, values: Values) -> list[_Read]:
+        """Return where the project's modules read a name, or an alias of it, that may denote one of
+        some values."""
+        if name not in self._reads:
+            known = self._reads[name] = {}
+            for module in self.project.modules.values():
+                mentions = find_mentions(module)
+                for one in sorted({name, *mentions.renamed.get(name, ())}):
+                    for node in mentions.reads(one):
+                        for value in self.evaluator.values(module, node):
+                            known.setdefault(value, []).append((module, node))
+        found = [
+            read for value in sorted(values, key=order) for read in self._reads[name].get(value, ())
+        ]
+        return list(dict.fromkeys(found)) if len(values) > 1 else found
 
     @property
     def evaluator(self) -> Evaluator:

@@ -330,14 +330,9 @@ class FunctionTracker:
     def _imported(self, name: str) -> Iterator[Occurrence]:
         """Follow a function of this file in the project's other files."""
         exported = self.evaluator.member(self.module, name)
-        for other in self.transforms.project.modules.values():
-            if other is self.module:
-                continue
-            mentions, inside = find_mentions(other), self._inside(other)
-            names = sorted({name, *mentions.renamed.get(name, ())})
-            for node in (node for one in names for node in mentions.reads(one)):
-                if not exported.isdisjoint(self.evaluator.values(other, node)):
-                    yield from inside._follow(node)
+        for other, node in self.transforms.reads_of(name, exported):
+            if other is not self.module:
+                yield from self._inside(other)._follow(node)
 
     def _named(self, name: str, statement: ast.AST, at: ast.AST) -> Iterator[Occurrence]:
         """Follow a function that a statement binds to a name."""

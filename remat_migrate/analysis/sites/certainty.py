@@ -21,18 +21,38 @@ from .candidates import references_of
 from .subclasses import overrides_of
 
 
-class Certainty:
-    """Answers one question about an expression; what is asked again meanwhile holds."""
+def is_api(project: Project, module: Module, node: ast.expr) -> bool:
+    """Return whether an expression denotes an Api, or a partial of one, on every path."""
+    known = project.once(_known)
+    question = _Question(project, known)
+    if not question.is_api(module, node):
+        return False
+    known |= question.seen  # all of it holds together
+    return True
 
-    def __init__(self, project: Project) -> None:
+
+def _known(_: Project) -> set[object]:
+    return set()
+
+
+class _Question:
+    """One question about an expression; what is asked again meanwhile, or was before, holds."""
+
+    def __init__(self, project: Project, known: set[object]) -> None:
         self._project = project
-        self._seen: set[object] = set()
+        self._known = known
+        self.seen: set[object] = set()
+
+    def _is_assumed(self, asked: object) -> bool:
+        if asked in self._known or asked in self.seen:
+            return True
+        self.seen.add(asked)
+        return False
 
     def is_api(self, module: Module, node: ast.expr) -> bool:
-        """Return whether an expression denotes an Api, or a partial of one, on every path."""
-        if node in self._seen:
+        """As the function of this name."""
+        if self._is_assumed(node):
             return True
-        self._seen.add(node)
         values = self._project.values(module, node)
         if Constant(None) in values:
             values -= {Constant(None)}  # `remat` is None where it is not called
@@ -80,9 +100,8 @@ class Certainty:
     def _is_passed(self, parameter: Parameter) -> bool:
         """Return whether every call passes an Api for a parameter, and all calls are known."""
         function, name = parameter.function, parameter.name
-        if (function, name) in self._seen:
+        if self._is_assumed((function, name)):
             return True
-        self._seen.add((function, name))
         own = parameter.module
         given = next(p for p in ast.walk(function.args) if getattr(p, "arg", None) == name)
         assert isinstance(given, ast.arg)

@@ -18,7 +18,7 @@ from ..values.application import api_of, argument_calls, subject_of
 from ..values.containers import is_changed, stored_items
 from ..values.evaluator import Evaluator
 from ..values.values import Constant, Container, Partial, Value
-from .certainty import Certainty
+from .certainty import is_api
 from .forms import call_form, decorates, value_form
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _site(project: Project, module: Module, node: ast.expr, value: Value) -> Sit
         subject=subject,
         arguments=arguments,
         spread=spread,
-        certain=not api.sometimes and Certainty(project).is_api(module, node),
+        certain=not api.sometimes and is_api(project, module, node),
         target=_target_text(subject),
         context=_context(module, node),
     )
