@@ -22,6 +22,7 @@ dots = jax.checkpoint_policies.dots_saveable
 
 FOUND = [
     ("y = jax.checkpoint(jax.checkpoint(f))", "high"),
+    ("y = jax.checkpoint(jax.checkpoint(f, policy=None, prevent_cse=True))", "high"),
     ("y = jax.checkpoint(jax.jit(jax.remat(f)))", "high"),
     ("@jax.checkpoint\n@jax.checkpoint\ndef h(x):\n  return x", "high"),
     ("h = jax.checkpoint(f)\ny = jax.checkpoint(h)", "high"),

@@ -71,6 +71,17 @@ def main(x):
     return make(Net(), jax.random.key(0), x)
 """
     + STEP,
+    "apply": NET.replace("@nn.remat\n", "")
+    + """
+def make(model, rng, x):
+    params = model.init(rng, x)["params"]
+    apply = jax.checkpoint(model.apply)
+    return TrainState.create(apply_fn=apply, params=params, tx=optax.sgd(0.1))
+
+def main(x):
+    return make(Net(), jax.random.key(0), x)
+"""
+    + STEP,
     "value_aux": NET
     + """
 class State(TrainState):

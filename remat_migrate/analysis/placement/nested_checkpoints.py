@@ -100,11 +100,9 @@ def only_checkpoint(operations: Operations, value: Value, depth: int = 0) -> App
 def _same_policy(project: Project, site: Site, applied: Applied) -> bool:
     for inner in sites_in(project, applied.module):
         if inner.application is applied.node:
-            return (
-                not site.spread
-                and not inner.spread
-                and site.options.get("policy") == inner.options.get("policy")
-                # Without the barriers of the outer one, the inner one may save nothing.
-                and site.options.get("prevent_cse") == inner.options.get("prevent_cse")
+            # Without the barriers of the outer one, the inner one may save nothing.
+            return not (site.spread or inner.spread) and all(
+                site.options.get(name, default) == inner.options.get(name, default)
+                for name, default in (("policy", "None"), ("prevent_cse", "True"))
             )
     return False

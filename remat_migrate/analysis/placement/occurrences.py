@@ -161,6 +161,8 @@ class FunctionTracker:
                     yield Occurrence("called", self.module, call)
             case ast.Call() if self._is_same_call(holder, node):
                 yield from self._follow(holder)
+            case ast.Call() if getattr(self.module.parent(node), "arg", None) == "apply_fn":
+                yield Occurrence("exported", self.module, node)  # to what a training state calls
             case ast.Call() if self.through and (targets := self._parameters(holder, node)):
                 via = self._via(holder)
                 for function, name in targets:

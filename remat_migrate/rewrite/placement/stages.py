@@ -51,9 +51,9 @@ def move_to_stages(
     found = stages_of(project, target)
     chosen = _chosen(found)
     if not found:
-        raise Refused(f"no separable stage found; {_ADVICE}", target.module, target.node)
+        raise Refused(f"no stages could be told apart; {_ADVICE}", target.module, target.node)
     if not chosen and not any(stage.done for stage in found):
-        raise Refused(f"there is only one stage; {_ADVICE}", target.module, target.node)
+        raise Refused(f"only one stage could be told apart; {_ADVICE}", target.module, target.node)
     known = frozenset(p for p in parameters(target.node) if p.arg in differentiated)
     arrays = Arrays(project, known)
     changes: list[Change] = []
