@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ..fixed_point import FixedPoint
-from ..names.module import Module
+from ..names.module import Module, once
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
 from ..values.application import api_of
@@ -26,6 +27,7 @@ from ..values.values import (
     External,
     Function,
     Instance,
+    ModuleValue,
     Parameter,
     Partial,
     Value,
@@ -91,6 +93,40 @@ def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, 
                     yield own, base
 
 
+@once
+def _lookups(module: Module) -> list[tuple[ast.expr, ast.expr | None, ast.expr]]:
+    """Return the look-ups of computed names, each with the object, or None for the module."""
+    found: list[tuple[ast.expr, ast.expr | None, ast.expr]] = []
+    for node in module.nodes:
+        match node:
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]):
+                found.append((node, owner, name))
+            case (
+                ast.Subscript(value=ast.Call(func=ast.Name(id="globals")), slice=name)
+                | ast.Call(
+                    func=ast.Attribute(value=ast.Call(func=ast.Name(id="globals"))), args=[name, *_]
+                )
+            ):
+                found.append((node, None, name))
+    return [one for one in found if not isinstance(one[2], ast.Constant)]
+
+
+def _may_be(name: ast.expr, word: str) -> bool:
+    """Return whether a computed name may be a word."""
+    return re.fullmatch(_pattern(name), word) is not None
+
+
+def _pattern(name: ast.expr) -> str:
+    match name:
+        case ast.Constant(value=str(text)):
+            return re.escape(text)
+        case ast.JoinedStr(values=parts):
+            return "".join(map(_pattern, parts))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _pattern(left) + _pattern(right)
+    return ".*"
+
+
 def _is_another_notebook(module: Module, own: Module) -> bool:
     """Return whether two modules are different notebooks, which cannot import each other."""
     notebooks = module.source.container is not None and own.source.container is not None
@@ -123,6 +159,7 @@ class _Search:
             if len(self.target.passed) == before:
                 self._note_own_calls()
                 self._note_unseen()
+                self._note_lookups(search.exported)
                 self._note_unreadable(search.exported)
                 self.uses.calls.sort(key=lambda c: c.module.position(c.node))
                 self.uses.escapes.sort(key=lambda e: e.module.position(e.node))
@@ -548,6 +585,23 @@ class _Search:
             if node.attr in self._attributes and isinstance(call, ast.Call) and self._fits(call):
                 reason = f"`.{node.attr}` of an object that cannot be seen is called"
                 self._escape(module, node, reason)
+
+    def _note_lookups(self, words: set[str]) -> None:
+        """Note where it may be looked up under a computed name: `getattr(models, f"{kind}_block")`,
+        or in `globals()`.
+        """
+        seeing = map(self.project.module, self._files_mentioning(["getattr", "globals"]))
+        for module in dict.fromkeys((*self.modules, *filter(None, seeing))):
+            for node, owner, name in _lookups(module):
+                owners = self.evaluator.values(module, owner) if owner else {ModuleValue(module)}
+                if any(
+                    self.target.matches(value) or self.target.holds(value)
+                    for holder in owners
+                    for word in words | self._attributes
+                    if _may_be(name, word)
+                    for value in self.evaluator.attribute(holder, word)
+                ):
+                    self._escape(module, node, "it may be looked up under a computed name")
 
     def _fits(self, call: ast.Call) -> bool:
         """Return whether the function takes the arguments of a call."""

@@ -474,6 +474,9 @@ def _tests_type(module: Module, use: ast.Name) -> bool:
             return bool(names & {"bool", "int", "float", "str"})
         case ast.Call(func=ast.Name(id="type"), args=[tested]):
             return tested is use
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()], left=one, comparators=[other]):
+            # `1 is True` is false, though they are equal.
+            return any(isinstance(getattr(n, "value", None), bool) for n in (one, other))
         case ast.match_case() | ast.Match():
             return True
     return False

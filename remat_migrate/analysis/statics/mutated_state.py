@@ -19,6 +19,7 @@ from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place
 from ..names.scopes import FunctionNode, Scope, own_nodes
 from ..project import Project
+from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..sites.uses import Uses
@@ -35,6 +36,7 @@ from ..values.values import (
     Partial,
     Result,
     Value,
+    union,
 )
 from .argument_kinds import kinds_of
 
@@ -52,6 +54,7 @@ _MUTATORS = frozenset(
         "sort", "reverse", "update", "setdefault", "add", "discard",
     }
 )  # fmt: skip
+_STORING = _MUTATORS - {"remove", "pop", "popleft", "popitem", "clear", "discard"}
 _MUTATING_FUNCTIONS = frozenset({"setattr", "delattr", "next"})
 
 
@@ -73,18 +76,34 @@ def leaking(project: Project, target: Target) -> Place | None:
     In a checkpoint the result is a tracer, which must not outlive the trace.
     """
     search = _search(project, target.function, target.owner if target.skip else None)
-    for function, _ in search.reached:
+    for function, owner in search.reached:
         module, node = function.module, function.node
-        kept: Iterable[ast.AST] = ()
+        kept: Iterable[ast.expr] = ()
         if isinstance(node, ast.FunctionDef) and any(map(_caches, node.decorator_list)):
             kept = [n.value for n in own_nodes(node) if isinstance(n, ast.Return) and n.value]
-        for part in (*kept, *search.stored_outside(function)):
+        for part in (*kept, *search.stored_outside(function, owner)):
+            if kinds_of(project).of(module, part) == "array":
+                return module, part
             for call in ast.walk(part):
-                if isinstance(call, ast.Call) and not _at_compile_time(project, module, call):
-                    for value in project.values(module, call.func):
-                        if isinstance(value, External) and computes_array(value.name):
-                            return module, call
+                if isinstance(call, ast.expr) and _computes_array(project, module, call):
+                    return module, call
     return None
+
+
+def _computes_array(project: Project, module: Module, node: ast.expr) -> bool:
+    """Return whether an expression is a result of JAX, or a variable that holds one."""
+    if isinstance(node, ast.Call) and not _at_compile_time(project, module, node):
+        return any(
+            isinstance(value, External) and computes_array(value.name)
+            for value in project.values(module, node.func)
+        )
+    return isinstance(node, ast.Name) and any(
+        binding.kind == "assign"
+        and binding.value is not None
+        and not binding.path
+        and _computes_array(project, module, binding.value)
+        for binding in module.reaching(node)
+    )
 
 
 def _caches(decorator: ast.expr) -> bool:
@@ -129,6 +148,7 @@ class _Search:
     def __init__(self, project: Project, function: Function, owner: Class | None) -> None:
         self.project = project
         self.evaluator = project.evaluator
+        self._arguments = project.once(PassedArguments)
         self.reached = self._follow((function, owner))
         self.nodes = {
             node
@@ -145,14 +165,22 @@ class _Search:
                 return function.module, node
         return None
 
-    def stored_outside(self, function: Function) -> Iterator[ast.expr]:
-        """Yield what a function stores in a container that exists before the call."""
+    def stored_outside(self, function: Function, owner: Class | None) -> Iterator[ast.expr]:
+        """Yield what a function stores in an object that exists before the call."""
         for node in _body(function.node):
             match node:
-                case ast.Assign(targets=[ast.Subscript(value=ast.Name() as name)], value=value):
-                    bindings = function.module.reaching(name)
-                    if bindings and not any(b.scope.node in self.nodes for b in bindings):
-                        yield value
+                case ast.Assign(targets=[ast.Subscript() | ast.Attribute() as place], value=value):
+                    stored = [value]
+                case ast.Call(func=ast.Attribute(attr=attr) as place) if attr in _STORING:
+                    stored = [*node.args, *(keyword.value for keyword in node.keywords)]
+                case _:
+                    continue
+            kept_in = place.value
+            match kept_in:
+                case ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=container)):
+                    kept_in = container
+            if self._is_outside(function, owner, kept_in):
+                yield from stored
 
     def found_in(self, bound: Iterable[Place]) -> Place | None:
         """Return a name in arguments that are bound already, whose object changes."""
@@ -160,7 +188,7 @@ class _Search:
         for module, expr in bound:
             for node in ast.walk(expr):
                 if isinstance(node, ast.Name) and any(
-                    self._changes(v, module, node, start) for v in self._of(module, node)
+                    self._changes(v, module, node, start.node) for v in self._of(module, node)
                 ):
                     return module, node
         return None
@@ -178,14 +206,14 @@ class _Search:
                 if not factories or any(factory in self.nodes for factory in factories):
                     continue
                 if uses.calls and all(
-                    factory in call.module.ancestors(call.node)
+                    _runs_within(call.module, call.node, factory)
                     for factory in factories
                     for call in uses.calls
                 ):
                     continue
                 for owner, origin in kinds.origins(module, name):
                     variables = self._of(owner, origin) if isinstance(origin, ast.Name) else ()
-                    if any(self._changes(v, module, name, function) for v in variables):
+                    if any(self._changes(v, module, name, origin) for v in variables):
                         return module, name
         return None
 
@@ -207,7 +235,8 @@ class _Search:
         """Yield the functions that an expression of a function denotes or calls."""
         module = function.module
         if isinstance(node, ast.Call):
-            for value in self.project.values(module, node.func):
+            passed = map(self._arguments.resolved, self.project.values(module, node.func))
+            for value in union(passed):
                 if isinstance(value, Instance):
                     for target in targets_of(self.evaluator, value):
                         outside = self._is_outside(function, owner, node.func)
@@ -271,7 +300,9 @@ class _Search:
                 if self._is_rebound(variable):
                     return name
             for node in (name, *attributes):
-                if any(self._changes(v, module, node, function) for v in self._of(module, node)):
+                if any(
+                    self._changes(v, module, node, function.node) for v in self._of(module, node)
+                ):
                     return name
         return None
 
@@ -321,9 +352,12 @@ class _Search:
     # -- objects
 
     def _changes(
-        self, variable: _Variable, module: Module, read: ast.expr, function: Function
+        self, variable: _Variable, module: Module, read: ast.expr, since: FunctionNode | ast.expr
     ) -> bool:
-        """Return whether the object that a variable holds, as it is read somewhere, changes."""
+        """Return whether the object that a variable holds, as it is read somewhere, changes.
+
+        Of a local variable, later than `since`: the function, or what passes it to a factory.
+        """
         owner, scope, name = variable
         above = module.parent(read)
         attr = above.attr if isinstance(above, ast.Attribute) else None
@@ -340,7 +374,7 @@ class _Search:
             elif scope.parent is None:
                 later = self._runs_later(user, use)
             else:
-                later = around is not scope.node or use.lineno > function.node.lineno
+                later = around is not scope.node or use.lineno > since.lineno
             if later:
                 return True
         return False
@@ -525,6 +559,24 @@ def _body(function: FunctionNode) -> Iterator[ast.AST]:
     """Yield the nodes of a function that run when it is called."""
     for part in [function.body] if isinstance(function, ast.Lambda) else function.body:
         yield from ast.walk(part)
+
+
+def _runs_within(module: Module, call: ast.AST, factory: ast.AST) -> bool:
+    """Return whether a call runs before a factory returns: no function around it is returned."""
+    for around in module.ancestors(call):
+        if around is factory:
+            return True
+        if isinstance(around, FunctionNode) and (outer := module.enclosing_function(around)):
+            name = getattr(around, "name", None)
+            for node in own_nodes(outer):
+                if isinstance(node, ast.Return) and node.value is not None:
+                    if any(
+                        n is around or (isinstance(n, ast.Name) and n.id == name)
+                        for n in ast.walk(node.value)
+                        if not isinstance(module.parent(n), ast.Call)
+                    ):
+                        return False
+    return False
 
 
 def _is_self(function: FunctionNode, node: ast.expr) -> bool:

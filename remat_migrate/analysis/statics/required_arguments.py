@@ -228,7 +228,8 @@ def _kept_obstacle(module: Module, node: ast.expr) -> Obstacle:
     """Return why nothing is made static where a function keeps a result of JAX."""
     return Obstacle(
         f"`{module.segment(node)}` is kept for later calls, and in a checkpoint it is a tracer:"
-        " compute it in `with jax.ensure_compile_time_eval():`",
+        " return it instead; if no argument goes in, compute it in"
+        " `with jax.ensure_compile_time_eval():`",
         module,
         node,
         "is kept for later calls",
