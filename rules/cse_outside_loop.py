@@ -110,7 +110,7 @@ class CseOutsideLoop(Rule):
                 "`prevent_cse=False` outside a loop; the program that `jax.jit` compiles needs as"
                 " much memory as without the checkpoint",
                 confidence=found.confidence,
-                related=(Related(*owner.location(call), "called here, outside any loop"),),
+                related=(Related(*owner.location(call), "called here, in no compiled loop"),),
                 fix=fix,
                 reason=reason,
             )

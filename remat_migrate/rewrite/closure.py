@@ -109,7 +109,7 @@ def code_to_write(project: Project, site: Site, statics: Statics, option: Option
             "make the arguments that must be concrete positional, and name them in `static_argnums`"
         )
     try:
-        kept = _kept(project, site, option, application)
+        kept = _kept(project, site, option, application, by_hand=True)
     except Refused as refused:
         return refused.reason
     taken = words_in(module)
@@ -361,10 +361,16 @@ def _with_named(site: Site, statics: Statics) -> Statics:
 
 
 def _kept(
-    project: Project, site: Site, option: Option | None, at: ast.expr | ast.stmt
+    project: Project,
+    site: Site,
+    option: Option | None,
+    at: ast.expr | ast.stmt,
+    *,
+    by_hand: bool = False,
 ) -> CheckpointCode:
     """Return the checkpoint with the options that it keeps, as the scope of `at` may write it in
-    a function, which evaluates it at each call.
+    a function, which evaluates it at each call. What is written `by_hand` uses no alias that brings
+    the option.
 
     Raises:
         Refused: an option cannot be repeated, or may have another value there.
@@ -395,7 +401,8 @@ def _kept(
         head = holder.args[0] if through_partial else holder.func
     # Code that is not seen may use an alias that brings the option.
     own = option is None or at is call or any(n is option.call for n in ast.walk(call))
-    if own and site.api in APIS and not site.spread and _unstable(module, scope, head) is not None:
+    anew = by_hand if not own else _unstable(module, scope, head) is not None
+    if anew and site.api in APIS and not site.spread:
         # The name does not last: write what it stands for, with the options that it brings.
         api = f"jax.{site.api.rpartition('.')[2]}" if site.definition.removed_in else site.api
         reference = written(project, module, api, at)

@@ -250,8 +250,11 @@ class _Analysis(LibraryCalls):
         left = node.left
         for operator, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(operator, ast.Is | ast.IsNot):
-                if not any(isinstance(n, ast.Constant) and n.value is None for n in (left, right)):
-                    for need in self._needs_of((left, right), IDENTITY, certain=False):
+                constants = [n.value for n in (left, right) if isinstance(n, ast.Constant)]
+                if None not in constants:
+                    # A tracer is neither True nor False.
+                    certain = any(isinstance(value, bool) for value in constants)
+                    for need in self._needs_of((left, right), IDENTITY, certain=certain):
                         yield replace(need, type_test=self._are_arguments(left, right))
             elif isinstance(operator, ast.In | ast.NotIn):
                 # A string is never in an array; a result of JAX is compared with the items.

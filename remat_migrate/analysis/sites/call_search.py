@@ -99,7 +99,11 @@ def _lookups(module: Module) -> list[tuple[ast.expr, ast.expr | None, ast.expr]]
     found: list[tuple[ast.expr, ast.expr | None, ast.expr]] = []
     for node in module.nodes:
         match node:
-            case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]):
+            case (
+                ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_])
+                | ast.Subscript(value=ast.Attribute(value=owner, attr="__dict__"), slice=name)
+                | ast.Subscript(value=ast.Call(func=ast.Name(id="vars"), args=[owner]), slice=name)
+            ):
                 found.append((node, owner, name))
             case (
                 ast.Subscript(value=ast.Call(func=ast.Name(id="globals")), slice=name)
@@ -590,7 +594,9 @@ class _Search:
         """Note where it may be looked up under a computed name: `getattr(models, f"{kind}_block")`,
         or in `globals()`.
         """
-        seeing = map(self.project.module, self._files_mentioning(["getattr", "globals"]))
+        seeing = map(
+            self.project.module, self._files_mentioning(["getattr", "globals", "vars", "__dict__"])
+        )
         for module in dict.fromkeys((*self.modules, *filter(None, seeing))):
             for node, owner, name in _lookups(module):
                 owners = self.evaluator.values(module, owner) if owner else {ModuleValue(module)}
