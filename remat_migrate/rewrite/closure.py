@@ -400,8 +400,10 @@ def _kept(
         through_partial = holder.args and holder.args[0] is site.reference
         head = holder.args[0] if through_partial else holder.func
     # Code that is not seen may use an alias that brings the option.
-    own = option is None or at is call or any(n is option.call for n in ast.walk(call))
-    anew = by_hand if not own else _unstable(module, scope, head) is not None
+    inside = option is None or any(n is option.call for n in ast.walk(call))
+    anew = by_hand and not inside
+    if (inside or at is call) and _unstable(module, scope, head) is not None:
+        anew = True
     if anew and site.api in APIS and not site.spread:
         # The name does not last: write what it stands for, with the options that it brings.
         api = f"jax.{site.api.rpartition('.')[2]}" if site.definition.removed_in else site.api
