@@ -36,6 +36,7 @@ from ..values.values import (
     Container,
     External,
     Instance,
+    ModuleValue,
     Result,
     Value,
     Values,
@@ -359,9 +360,10 @@ class Argument:
             any(isinstance(t, ast.ClassDef) for t in known) and known & {int, str}
         ):
             return True
+        is_sure = all(types) and not any(_is_field(self.project, *o) for o in origins)
         return (
             self.annotated_kind != "python"
-            and not all(types)
+            and not is_sure
             and any(_tests_type(self.module, use) for use, _ in self.uses)
         )
 
@@ -464,6 +466,13 @@ def _types(project: Project, module: Module, node: ast.expr) -> set[object]:
             return enums
     values = project.values(module, node)
     return {type(v.value) if isinstance(v, Constant) else type(v) for v in values}
+
+
+def _is_field(project: Project, module: Module, node: ast.expr) -> bool:
+    """Return whether an expression is a field of an object, which its default does not tell."""
+    return isinstance(node, ast.Attribute) and not any(
+        isinstance(value, ModuleValue | Class) for value in project.values(module, node.value)
+    )
 
 
 def _tests_type(module: Module, use: ast.Name) -> bool:
