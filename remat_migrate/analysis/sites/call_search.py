@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ..fixed_point import FixedPoint
+from ..names.mentions import last_name
 from ..names.module import Module, once
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
@@ -50,6 +51,7 @@ _HARMLESS_FUNCTIONS = frozenset(
 )  # fmt: skip
 # Modules that hand a value on to the next, each by another name; beyond, its uses are not known.
 _MOST_STEPS = 30
+_LOOKING_UP = ("getattr", "globals", "vars", "__dict__", "eval", "import_module")
 _HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
 
 
@@ -112,7 +114,25 @@ def _lookups(module: Module) -> list[tuple[ast.expr, ast.expr | None, ast.expr]]
                 )
             ):
                 found.append((node, None, name))
-    return [one for one in found if not isinstance(one[2], ast.Constant)]
+            case ast.Call(func=ast.Name(id="eval"), args=[name, *_]):
+                found.append((node, None, name))
+            case ast.Attribute(value=owner, attr=attr) if _is_any_module(owner):
+                found.append((node, owner, ast.Constant(attr)))
+    return [
+        (node, owner, name)
+        for node, owner, name in found
+        if not isinstance(name, ast.Constant) or (owner is not None and _is_any_module(owner))
+    ]
+
+
+def _is_any_module(node: ast.expr) -> bool:
+    """Return whether an expression is a module that is looked up."""
+    match node:
+        case ast.Call(func=func):
+            return last_name(func) == "import_module"
+        case ast.Subscript(value=ast.Attribute(attr="modules", value=ast.Name(id="sys"))):
+            return True
+    return False
 
 
 def _may_be(name: ast.expr, word: str) -> bool:
@@ -594,12 +614,14 @@ class _Search:
         """Note where it may be looked up under a computed name: `getattr(models, f"{kind}_block")`,
         or in `globals()`.
         """
-        seeing = map(
-            self.project.module, self._files_mentioning(["getattr", "globals", "vars", "__dict__"])
-        )
+        seeing = map(self.project.module, self._files_mentioning(_LOOKING_UP))
         for module in dict.fromkeys((*self.modules, *filter(None, seeing))):
             for node, owner, name in _lookups(module):
-                owners = self.evaluator.values(module, owner) if owner else {ModuleValue(module)}
+                owners: Iterable[Value] = (ModuleValue(module),)
+                if owner is not None and _is_any_module(owner):
+                    owners = map(ModuleValue, self.modules)
+                elif owner is not None:
+                    owners = self.evaluator.values(module, owner)
                 if any(
                     self.target.matches(value) or self.target.holds(value)
                     for holder in owners
