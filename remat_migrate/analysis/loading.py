@@ -242,10 +242,12 @@ class _Selection:
         """
         goals, known = {*self.project.modules, *scanning}, dict[Path, bool]()
         imports_any = self._prefilter.imports_any
+        if not goals:
+            return
         search = WordSearch(word.encode() for word in DIFFERENTIATING)
         found = [
             path
-            for path in (with_jax if goals else ())
+            for path in with_jax
             if self.files.searched(path, search)[1] and may_differentiate(self._data(path))
         ]
         waiting = [path for path in found if imports_any(path, goals, known)]

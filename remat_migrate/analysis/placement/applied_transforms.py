@@ -44,17 +44,20 @@ class AppliedTransforms:
         """Return where the project's modules read a name, or an alias of it, that may denote one of
         some values."""
         if name not in self._reads:
-            known = self._reads[name] = {}
-            for module in self.project.modules.values():
-                mentions = find_mentions(module)
-                for one in sorted({name, *mentions.renamed.get(name, ())}):
-                    for node in mentions.reads(one):
-                        for value in self.evaluator.values(module, node):
-                            known.setdefault(value, []).append((module, node))
-        found = [
-            read for value in sorted(values, key=order) for read in self._reads[name].get(value, ())
-        ]
-        return list(dict.fromkeys(found)) if len(values) > 1 else found
+            self._reads[name] = self._find_reads(name)
+        known = self._reads[name]
+        found = (read for value in sorted(values, key=order) for read in known.get(value, ()))
+        return list(dict.fromkeys(found))
+
+    def _find_reads(self, name: str) -> dict[Value, list[_Read]]:
+        found: dict[Value, list[_Read]] = {}
+        for module in self.project.modules.values():
+            mentions = find_mentions(module)
+            for one in sorted({name, *mentions.renamed.get(name, ())}):
+                for node in mentions.reads(one):
+                    for value in self.evaluator.values(module, node):
+                        found.setdefault(value, []).append((module, node))
+        return found
 
     @property
     def evaluator(self) -> Evaluator:

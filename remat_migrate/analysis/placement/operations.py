@@ -277,18 +277,18 @@ class Operations:
             for other in node.value.elts[1:]
             for part in ast.walk(other)
         }
-        own = [node for node in own_nodes(function.node) if isinstance(node, ast.BinOp | ast.Call)]
-        combined = [node for node in own if _reads(node, call, derived)]
-        return [
-            operation
-            for index, operation in enumerate(found if places else ())
-            if operation.node not in beside
-            and (
-                _is_combined(function.module, operation.node, combined)
-                if operation.kind == "draw"
-                else index > places[-1] and _reads(operation.node, call, derived)
-            )
+        later = found[places[-1] + 1 :] if places else ()
+        drawn = [operation for operation in found if operation.kind == "draw"] if places else []
+        combined = [
+            node
+            for node in (own_nodes(function.node) if drawn else ())
+            if isinstance(node, ast.BinOp | ast.Call) and _reads(node, call, derived)
         ]
+        after = [
+            *(o for o in drawn if _is_combined(function.module, o.node, combined)),
+            *(o for o in later if o.kind != "draw" and _reads(o.node, call, derived)),
+        ]
+        return [operation for operation in after if operation.node not in beside]
 
     def _of_nodes(
         self, module: Module, nodes: Iterable[ast.AST], depth: int

@@ -99,6 +99,8 @@ def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, 
 def _lookups(module: Module) -> list[tuple[ast.expr, ast.expr | None, ast.expr]]:
     """Return the look-ups of computed names, each with the object, or None for the module."""
     found: list[tuple[ast.expr, ast.expr | None, ast.expr]] = []
+    owner: ast.expr | None
+    name: ast.expr
     for node in module.nodes:
         match node:
             case (
@@ -106,23 +108,22 @@ def _lookups(module: Module) -> list[tuple[ast.expr, ast.expr | None, ast.expr]]
                 | ast.Subscript(value=ast.Attribute(value=owner, attr="__dict__"), slice=name)
                 | ast.Subscript(value=ast.Call(func=ast.Name(id="vars"), args=[owner]), slice=name)
             ):
-                found.append((node, owner, name))
+                pass
             case (
                 ast.Subscript(value=ast.Call(func=ast.Name(id="globals")), slice=name)
                 | ast.Call(
                     func=ast.Attribute(value=ast.Call(func=ast.Name(id="globals"))), args=[name, *_]
                 )
+                | ast.Call(func=ast.Name(id="eval"), args=[name, *_])
             ):
-                found.append((node, None, name))
-            case ast.Call(func=ast.Name(id="eval"), args=[name, *_]):
-                found.append((node, None, name))
+                owner = None
             case ast.Attribute(value=owner, attr=attr) if _is_any_module(owner):
-                found.append((node, owner, ast.Constant(attr)))
-    return [
-        (node, owner, name)
-        for node, owner, name in found
-        if not isinstance(name, ast.Constant) or (owner is not None and _is_any_module(owner))
-    ]
+                name = ast.Constant(attr)
+            case _:
+                continue
+        if not isinstance(name, ast.Constant) or (owner is not None and _is_any_module(owner)):
+            found.append((node, owner, name))
+    return found
 
 
 def _is_any_module(node: ast.expr) -> bool:

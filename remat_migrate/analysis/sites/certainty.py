@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ..names.module import Module
+from ..fixed_point import FixedPoint
+from ..names.module import Module, Place
 from ..project import Project
 from ..values.application import api_of
 from ..values.bind import bind_call, default_of
@@ -21,38 +22,21 @@ from .candidates import references_of
 from .subclasses import overrides_of
 
 
-def is_api(project: Project, module: Module, node: ast.expr) -> bool:
-    """Return whether an expression denotes an Api, or a partial of one, on every path."""
-    known = project.once(_known)
-    question = _Question(project, known)
-    if not question.is_api(module, node):
-        return False
-    known |= question.seen  # all of it holds together
-    return True
+class Certainty:
+    """Tells whether expressions denote Apis; in a cycle, what nothing contradicts is certain."""
 
-
-def _known(_: Project) -> set[object]:
-    return set()
-
-
-class _Question:
-    """One question about an expression; what is asked again meanwhile, or was before, holds."""
-
-    def __init__(self, project: Project, known: set[object]) -> None:
+    def __init__(self, project: Project) -> None:
         self._project = project
-        self._known = known
-        self.seen: set[object] = set()
-
-    def _is_assumed(self, asked: object) -> bool:
-        if asked in self._known or asked in self.seen:
-            return True
-        self.seen.add(asked)
-        return False
+        self._answers = FixedPoint[Parameter | Place, bool](self._answer, True)
 
     def is_api(self, module: Module, node: ast.expr) -> bool:
-        """As the function of this name."""
-        if self._is_assumed(node):
-            return True
+        """Return whether an expression denotes an Api, or a partial of one, on every path."""
+        return self._answers.answer((module, node))
+
+    def _answer(self, asked: Parameter | Place) -> bool:
+        return self._is_passed(asked) if isinstance(asked, Parameter) else self._is_api(*asked)
+
+    def _is_api(self, module: Module, node: ast.expr) -> bool:
         values = self._project.values(module, node)
         if Constant(None) in values:
             values -= {Constant(None)}  # `remat` is None where it is not called
@@ -91,7 +75,7 @@ class _Question:
         """Return whether there are values, and each is an Api or a parameter that is always one."""
         values = tuple(values)
         return bool(values) and all(
-            self._is_passed(value)
+            self._answers.answer(value)
             if isinstance(value, Parameter)
             else api_of(self._project.apis, value) is not None
             for value in values
@@ -100,8 +84,6 @@ class _Question:
     def _is_passed(self, parameter: Parameter) -> bool:
         """Return whether every call passes an Api for a parameter, and all calls are known."""
         function, name = parameter.function, parameter.name
-        if self._is_assumed((function, name)):
-            return True
         own = parameter.module
         given = next(p for p in ast.walk(function.args) if getattr(p, "arg", None) == name)
         assert isinstance(given, ast.arg)

@@ -18,7 +18,7 @@ from ..values.application import api_of, argument_calls, subject_of
 from ..values.containers import is_changed, stored_items
 from ..values.evaluator import Evaluator
 from ..values.values import Constant, Container, Partial, Value
-from .certainty import is_api
+from .certainty import Certainty
 from .forms import call_form, decorates, value_form
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def find_sites(project: Project, module: Module) -> list[Site]:
     """Return the sites of a module in order of place."""
     evaluator = project.evaluator
     names = interesting_names(module, evaluator)
+    certainty = Certainty(project)
     found: list[Site] = []
     for name, node in _find_reads(module):
         if name not in names:
@@ -121,7 +122,7 @@ def find_sites(project: Project, module: Module) -> list[Site]:
         applying = [value for value in values if api_of(evaluator.apis, value) is not None]
         if applying:
             value = min(applying, key=lambda v: _rank(v, evaluator))
-            found.append(_site(project, module, node, value))
+            found.append(_site(project, module, node, value, certainty))
     found.sort(key=lambda site: site.span)
     return found
 
@@ -162,7 +163,9 @@ def _rank(value: Value, evaluator: Evaluator) -> tuple[str, list[tuple[str, int,
     return api.name if api else "", places
 
 
-def _site(project: Project, module: Module, node: ast.expr, value: Value) -> Site:
+def _site(
+    project: Project, module: Module, node: ast.expr, value: Value, certainty: Certainty
+) -> Site:
     evaluator = project.evaluator
     api = api_of(evaluator.apis, value)
     assert api is not None
@@ -206,7 +209,7 @@ def _site(project: Project, module: Module, node: ast.expr, value: Value) -> Sit
         subject=subject,
         arguments=arguments,
         spread=spread,
-        certain=not api.sometimes and is_api(project, module, node),
+        certain=not api.sometimes and certainty.is_api(module, node),
         target=_target_text(subject),
         context=_context(module, node),
     )

@@ -25,6 +25,7 @@ from ..sites.subclasses import overrides_of
 from ..sites.uses import Uses
 from ..values.bind import bind_call, first_parameter
 from ..values.callees import Target, is_pytree, layers, receiver_of, targets_of, underlying
+from ..values.calls import returned_expressions
 from ..values.classes import class_chain
 from ..values.values import (
     Class,
@@ -82,28 +83,23 @@ def leaking(project: Project, target: Target) -> Place | None:
         if isinstance(node, ast.FunctionDef) and any(map(_caches, node.decorator_list)):
             kept = [n.value for n in own_nodes(node) if isinstance(n, ast.Return) and n.value]
         for part in (*kept, *search.stored_outside(function, owner)):
-            if kinds_of(project).of(module, part) == "array":
+            if kinds_of(project).of(module, part) == "array" and not _is_early(
+                project, module, part
+            ):
                 return module, part
             for call in ast.walk(part):
-                if isinstance(call, ast.expr) and _computes_array(project, module, call):
-                    return module, call
+                if isinstance(call, ast.Call) and not _at_compile_time(project, module, call):
+                    for value in project.values(module, call.func):
+                        if isinstance(value, External) and computes_array(value.name):
+                            return module, call
     return None
 
 
-def _computes_array(project: Project, module: Module, node: ast.expr) -> bool:
-    """Return whether an expression is a result of JAX, or a variable that holds one."""
-    if isinstance(node, ast.Call) and not _at_compile_time(project, module, node):
-        return any(
-            isinstance(value, External) and computes_array(value.name)
-            for value in project.values(module, node.func)
-        )
-    return isinstance(node, ast.Name) and any(
-        binding.kind == "assign"
-        and binding.value is not None
-        and not binding.path
-        and _computes_array(project, module, binding.value)
-        for binding in module.reaching(node)
-    )
+def _is_early(project: Project, module: Module, node: ast.expr) -> bool:
+    """Return whether an expression, or the variable that it names, is computed at compile time."""
+    bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
+    sources = [node, *(b.value for b in bindings if b.value is not None)]
+    return any(_at_compile_time(project, module, source) for source in sources)
 
 
 def _caches(decorator: ast.expr) -> bool:
@@ -566,17 +562,20 @@ def _runs_within(module: Module, call: ast.AST, factory: ast.AST) -> bool:
     for around in module.ancestors(call):
         if around is factory:
             return True
-        if isinstance(around, FunctionNode) and (outer := module.enclosing_function(around)):
-            name = getattr(around, "name", None)
-            for node in own_nodes(outer):
-                if isinstance(node, ast.Return) and node.value is not None:
-                    if any(
-                        n is around or (isinstance(n, ast.Name) and n.id == name)
-                        for n in ast.walk(node.value)
-                        if not isinstance(module.parent(n), ast.Call)
-                    ):
-                        return False
+        if isinstance(around, FunctionNode) and _is_returned(module, around):
+            return False
     return False
+
+
+def _is_returned(module: Module, function: FunctionNode) -> bool:
+    """Return whether the function around a nested one returns it, and not what it computes."""
+    outer, name = module.enclosing_function(function), getattr(function, "name", None)
+    return outer is not None and any(
+        part is function or (isinstance(part, ast.Name) and part.id == name)
+        for returned in returned_expressions(outer)
+        for part in ast.walk(returned)
+        if not isinstance(module.parent(part), ast.Call)
+    )
 
 
 def _is_self(function: FunctionNode, node: ast.expr) -> bool:
