@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.sites.site import Site, sites_in
+from remat_migrate.analysis.sites.find_sites import sites_in
+from remat_migrate.analysis.sites.site import Site
 from remat_migrate.analysis.values.values import Partial
 from remat_migrate.libraries.apis import APIS
 from remat_migrate.rewrite import Refused

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.analysis.sites.framework_modules import ModuleKind, makers, module_kind
-from remat_migrate.analysis.sites.site import Site, sites_in
+from remat_migrate.analysis.sites.site import Site
 from remat_migrate.analysis.sites.wrapped_instances import wrapped_instance
 from remat_migrate.rewrite import Refused
 from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety

@@ -10,7 +10,7 @@ from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.names.expected_failures import in_test
 from remat_migrate.analysis.placement.nested_checkpoints import calls_within, checkpoint_within
 from remat_migrate.analysis.placement.whole_and_last import parts_in, wraps_policy
-from remat_migrate.analysis.sites.site import sites_in
+from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
 
 from .shared.placement_fixes import placement_fix

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.flag.names import OWN_OPTION, defines_own_option, may_use_flag
 from remat_migrate.analysis.names.scopes import FunctionNode
-from remat_migrate.analysis.sites.site import sites_in
+from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.codemod.changes import Remove
 from remat_migrate.rule import Confidence, Example, Finding, Fix, Rule, Safety, Severity
 from remat_migrate.text import Edit, SourceFile, Span

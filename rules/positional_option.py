@@ -13,12 +13,12 @@ from dataclasses import replace
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
 from remat_migrate.analysis.sites.concrete_options import concrete_use
+from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.analysis.sites.positional_options import (
     PositionalOptions,
     positional_options,
     shared_with_partial,
 )
-from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.codemod.changes import Change, NameArgument, Remove
 from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety
 

@@ -13,7 +13,7 @@ from remat_migrate.analysis import Module, Project, Site
 from remat_migrate.analysis.names.expected_failures import in_test
 from remat_migrate.analysis.placement.loops import LoopUse, checkpoints_around
 from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.analysis.sites.site import sites_in
+from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.analysis.values.values import Parameter
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
 

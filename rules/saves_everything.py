@@ -16,7 +16,7 @@ from remat_migrate.analysis.policies.values import (
     policy_places,
     saves_everything,
 )
-from remat_migrate.analysis.sites.site import sites_with
+from remat_migrate.analysis.sites.find_sites import sites_with
 from remat_migrate.analysis.values.values import External
 from remat_migrate.rule import Example, Finding, Related, Rule, Safety
 

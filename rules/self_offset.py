@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.sites.site import sites_in
+from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.analysis.statics.self_offset import SelfOffset as Offset
 from remat_migrate.analysis.statics.self_offset import self_offset
 from remat_migrate.analysis.statics.static_options import read_indices, sees_all_calls

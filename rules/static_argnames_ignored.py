@@ -10,7 +10,8 @@ from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
 from remat_migrate.analysis.sites.concrete_options import ConcreteUse
-from remat_migrate.analysis.sites.site import Option, Site, options_in
+from remat_migrate.analysis.sites.find_sites import options_in
+from remat_migrate.analysis.sites.site import Option, Site
 from remat_migrate.analysis.statics.static_names import named_statics
 from remat_migrate.libraries.apis import Api
 from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety, Severity

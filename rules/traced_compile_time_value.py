@@ -10,7 +10,7 @@ from remat_migrate.analysis import Project, Site
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.needs.need import Need
 from remat_migrate.analysis.sites.call_search import uses_of
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.analysis.statics.required_arguments import result_obstacle
 from remat_migrate.analysis.statics.static_options import deliberate
 from remat_migrate.analysis.statics.traced_needs import traced_results

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.sites.site import Site, sites_in
+from remat_migrate.analysis.sites.find_sites import sites_in
+from remat_migrate.analysis.sites.site import Site
 from remat_migrate.analysis.sites.wrapped_instances import wrapped_instance
 from remat_migrate.analysis.statics.self_offset import self_offset
 from remat_migrate.analysis.statics.traced_needs import TracedNeed, traced_needs

@@ -14,7 +14,7 @@ from remat_migrate.analysis.placement.whole_and_last import (
     parts_in,
     wraps_policy,
 )
-from remat_migrate.analysis.sites.site import sites_in
+from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.rule import Confidence, Example, Finding, Rule, Safety
 
 from .shared.placement_fixes import differentiated_here, stages_fix

@@ -8,8 +8,8 @@ from functools import partial
 
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
+from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.analysis.sites.references import is_used_elsewhere
-from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.analysis.statics.wrong_wrappers import Fault, wrong_wrapper
 from remat_migrate.analysis.statics.wrong_wrappers import WrongWrapper as Wrong
 from remat_migrate.codemod.changes import Change, Code, Remove, Replace

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support import analysed
 
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.measure.measurement import Measurement
 from remat_migrate.measure.worker.records import Alternative, Cost, SiteMeasurement, SiteVerdict

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import pytest
 
 from remat_migrate.analysis.needs.need import Need
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.analysis.statics.project_needs import project_needs
 from remat_migrate.analysis.statics.static_options import known_target
 from remat_migrate.cli.commands import main

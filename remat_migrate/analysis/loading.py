@@ -31,7 +31,7 @@ from .names.mentions import find_mentions
 from .names.module import Module
 from .needs.need import Learned
 from .project import Project
-from .sites.site import forget_sites, sites_in
+from .sites.find_sites import forget_sites, sites_in
 from .sites.wrappers import find_forwarding_wrappers, find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
 from .values.values import Class, Container

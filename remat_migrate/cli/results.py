@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from ..analysis.sites.site import sites_of
+from ..analysis.sites.find_sites import sites_of
 from ..engine.analyse import Analysis
 from ..engine.baseline import write_baseline
 from ..engine.check import compare_with_baseline, coverage, hide_known

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..analysis import Module, Project
 from ..analysis.names.scopes import parameters
-from ..analysis.sites.site import sites_in
+from ..analysis.sites.find_sites import sites_in
 from ..codemod import changes as codemod
 from ..codemod.writer import write
 from ..engine.fix_rounds import FileChange

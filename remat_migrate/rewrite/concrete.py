@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from ..analysis import Module, Project
 from ..analysis.names.scopes import parameters
 from ..analysis.sites.concrete_options import ConcreteUse
-from ..analysis.sites.site import Option, Site, sites_of
+from ..analysis.sites.find_sites import sites_of
+from ..analysis.sites.site import Option, Site
 from ..analysis.statics.positions import static_indices
 from ..analysis.statics.static_arguments import find_statics
 from ..analysis.statics.statics import Statics

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from ..analysis import Module, Project
 from ..analysis.names.scopes import FunctionNode
-from ..analysis.sites.site import Site, sites_in
+from ..analysis.sites.find_sites import sites_in
+from ..analysis.sites.site import Site
 from ..analysis.values.callees import underlying
 from ..analysis.values.classes import class_chain
 from ..analysis.values.values import Applied, Class, External, Partial, Value, Wrapped

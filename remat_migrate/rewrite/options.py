@@ -8,8 +8,9 @@ from functools import partial
 
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
+from ..analysis.sites.find_sites import sites_with
 from ..analysis.sites.references import is_used_elsewhere
-from ..analysis.sites.site import Option, Site, sites_with
+from ..analysis.sites.site import Option, Site
 from ..analysis.values.application import api_of
 from ..analysis.values.values import Container, External
 from ..codemod.changes import Change, Code, Keep, NameArgument, Remove, Replace, SetArgument

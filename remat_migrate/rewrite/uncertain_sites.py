@@ -8,7 +8,8 @@ import ast
 
 from ..analysis import Project
 from ..analysis.sites.certainty import Certainty
-from ..analysis.sites.site import Site, own_call, sites_of
+from ..analysis.sites.find_sites import sites_of
+from ..analysis.sites.site import Site, own_call
 from ..analysis.values.application import argument_calls
 from ..codemod.changes import Change
 from ..text import Edit

@@ -8,7 +8,7 @@ import pytest
 from support import analysed, needs_of
 
 from remat_migrate.analysis.needs.needs import Needs
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.analysis.statics.project_needs import project_needs
 from remat_migrate.analysis.statics.static_options import known_target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support import analysed
 
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.analysis.statics.static_arguments import find_statics
 
 HEAD = """\

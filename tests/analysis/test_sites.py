@@ -9,7 +9,7 @@ import libcst.matchers as m
 import pytest
 
 from remat_migrate.analysis import Project, Site
-from remat_migrate.analysis.sites.site import sites_in, sites_of
+from remat_migrate.analysis.sites.find_sites import sites_in, sites_of
 from remat_migrate.codemod.writer import write
 from remat_migrate.text import apply_edits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.rule import Finding
 
 from .execution import Results, Texts, Workers, difference

@@ -11,7 +11,7 @@ from chromium import Tab, artefacts, chromium
 from report_samples import hostile_report, measurement, whole_report
 from support import analysed
 
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.report.content import Report, Weighed
 from remat_migrate.report.pages.html import render, render_measurements
 from remat_migrate.report.site_rows import site_rows

@@ -17,7 +17,7 @@ import pytest
 from report_samples import FOLDER, HOSTILE, SCREEN, hostile_report, measurement, whole_report
 from support import analysed, cli
 
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.errors import UsageError
 from remat_migrate.report.content import Report, Weighed
 from remat_migrate.report.pages.html import render, render_measurements

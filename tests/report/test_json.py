@@ -10,7 +10,7 @@ import pytest
 from support import analysed
 
 from remat_migrate.analysis import Module
-from remat_migrate.analysis.sites.site import sites_of
+from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.report.content import Report
 from remat_migrate.report.machine_readable.json import render

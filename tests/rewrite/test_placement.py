@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from rewrite.fixes import FIXES, body, call_of, moved, off, opened, option, rewritten
 
-from remat_migrate.analysis.sites.site import sites_in
+from remat_migrate.analysis.sites.find_sites import sites_in
 from remat_migrate.rewrite import Refused
 from remat_migrate.rewrite.placement import set_option
 

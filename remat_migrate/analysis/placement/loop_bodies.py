@@ -7,7 +7,8 @@ import ast
 from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode, own_nodes
 from ..project import Project
-from ..sites.site import Site, sites_in
+from ..sites.find_sites import sites_in
+from ..sites.site import Site
 from ..values.callees import targets_of
 from ..values.values import Function
 from .applied_transforms import AppliedTransforms

@@ -7,8 +7,9 @@ import ast
 from ..names.module import Place
 from ..names.scopes import Definition, own_nodes
 from ..project import Project
+from ..sites.find_sites import sites_in
 from ..sites.forms import decorates
-from ..sites.site import Site, sites_in
+from ..sites.site import Site
 from ..values.callees import layers, targets_of
 from ..values.values import Applied, Class, Value, Values, Wrapped
 from .operations import SAME_WORK, Operations, outer_checkpoint

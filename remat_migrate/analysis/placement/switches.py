@@ -15,7 +15,8 @@ from pathlib import Path
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..project import Project
-from ..sites.site import Site, sites_in
+from ..sites.find_sites import sites_in
+from ..sites.site import Site
 from .switch_tests import Requirement, Wanted, constants_compared, requirements
 
 # How often an argument is followed to the callers.

@@ -11,7 +11,8 @@ from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import own_nodes
 from ..project import Project
-from ..sites.site import Site, sites_in
+from ..sites.find_sites import sites_in
+from ..sites.site import Site
 from ..values.callees import order
 from ..values.values import Applied, Function
 from .differentiation import Derivative

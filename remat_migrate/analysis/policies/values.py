@@ -11,7 +11,8 @@ from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..sites.site import Option, Site, sites_of
+from ..sites.find_sites import sites_of
+from ..sites.site import Option, Site
 from ..values.calls import returned_expressions
 from ..values.values import External, Function, Values
 from .known_policies import (

@@ -10,11 +10,11 @@ from pathlib import Path
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ..fixed_point import FixedPoint
 from ..names.mentions import last_name
-from ..names.module import Module, once
-from ..names.scopes import FunctionNode, parameters
+from ..names.module import Module, Place, once
+from ..names.scopes import Definition, FunctionNode, parameters
 from ..project import Project
 from ..values.application import api_of
-from ..values.bind import bind_call, first_parameter, positional_parameters
+from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
 from ..values.callees import applied_module, partial_calls, underlying
 from ..values.classes import class_chain, is_decorated
 from ..values.declarations import gradient_places
@@ -38,7 +38,7 @@ from ..values.values import (
 from .search_target import SearchTarget
 from .site import Site
 from .subclasses import overrides_of
-from .uses import Call, Escape, Uses
+from .uses import Call, Escape, Passed, Uses
 
 _HARMLESS_FUNCTIONS = frozenset(
     {
@@ -62,6 +62,40 @@ def uses_of(project: Project, origin: Site | Function) -> Uses:
         known[origin] = Uses()  # the answer where the search asks for itself
         known[origin] = _Search(project, SearchTarget(project.evaluator, origin)).run()
     return known[origin]
+
+
+def passed_for(project: Project, parameter: Parameter) -> Passed:
+    """Return what is passed for a parameter of a function of the project."""
+    function, name = parameter.function, parameter.name
+    uses = uses_of(project, Function(parameter.module, function))
+    places: list[Place] = []
+    unknown: list[tuple[Module, ast.expr | FunctionNode]] = []
+    defaulted = False
+    for call in uses.calls:
+        bound = call.bound_to(function)
+        passed = bound.by_name.get(name)
+        if bound.unclear:
+            unknown.append((call.module, call.node))
+        if passed is not None:
+            places.append((call.module_of(passed), passed))
+        else:
+            defaulted = True
+    first = first_parameter(function)
+    definitions: list[tuple[Module, Definition]] = []
+    for module, decorator, definition in uses.decorated:
+        # What another decorator below returns for the definition is not followed.
+        if first is not None and first.arg == name and decorator is definition.decorator_list[-1]:
+            definitions.append((module, definition))
+        else:
+            unknown.append((module, decorator))
+    decorators = {decorator for _, decorator, _ in uses.decorated}
+    for escape in uses.escapes:
+        if escape.node not in decorators:
+            unknown.append((escape.module, escape.node))
+    own = next(p for p in parameters(function) if p.arg == name)
+    value = default_of(function, own)
+    default = None if value is None else (parameter.module, value)
+    return Passed(tuple(places), tuple(definitions), default, next(iter(unknown), None), defaulted)
 
 
 def _known_uses(project: Project) -> dict[Site | Function, Uses]:
@@ -438,8 +472,12 @@ class _Search:
                 if not known and parent.attr not in ("append", "insert", "bind", "__call__"):
                     if not self.evaluator.values(module, parent):
                         self._escape(module, node, f"`.{parent.attr}` of it is used")
-            case ast.FunctionDef() if node in parent.decorator_list and self.target.site is None:
-                self._escape(module, node, f"it decorates `{parent.name}`")
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
+                node in parent.decorator_list
+            ):
+                if self.target.site is None:
+                    self.uses.decorated.append((module, node, parent))
+                    self._escape(module, node, f"it decorates `{parent.name}`")
             case ast.AnnAssign() if module.scope_at(parent).is_class:
                 self._escape(module, node, "a field holds it by default")
             case ast.ClassDef() if node in parent.bases:

@@ -12,18 +12,17 @@ from collections.abc import Iterator
 from ..names.module import Module, Place
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..values.bind import bind_call, first_parameter
 from ..values.callees import targets_of, underlying
 from ..values.classes import class_annotations, class_chain
-from ..values.name_search import NameSearch, defined
-from ..values.values import Bound, Class, Constant, Function, Instance, Parameter, Value
+from ..values.values import Class, Constant, Function, Instance, Parameter, Value
+from .call_search import passed_for
 
 _MAX_DEPTH = 6
 
 
 def candidates(
     project: Project, module: Module, node: ast.expr
-) -> tuple[list[Value], Place | None]:
+) -> tuple[list[Value], tuple[Module, ast.expr | FunctionNode] | None]:
     """Return the functions and classes that `node` may hold, and a place that passes something
     unknown.
 
@@ -33,13 +32,6 @@ def candidates(
     resolver = _Resolver(project)
     resolver.add(module, node, _MAX_DEPTH)
     return list(resolver.values), resolver.unknown
-
-
-def references_of(
-    project: Project, module: Module, function: FunctionNode
-) -> Iterator[tuple[Module, ast.expr, int]]:
-    """Yield the expressions that evaluate to a function, and how many parameters are bound."""
-    return _Resolver(project).references(module, function)
 
 
 class _Resolver:
@@ -53,7 +45,7 @@ class _Resolver:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.values: dict[Value, None] = {}
-        self.unknown: Place | None = None
+        self.unknown: tuple[Module, ast.expr | FunctionNode] | None = None
         self._seen: set[tuple[ast.AST, str]] = set()
 
     def add(self, module: Module, node: ast.expr, depth: int) -> None:
@@ -73,7 +65,7 @@ class _Resolver:
         for cls, name in fields:
             self._add_field(cls, name, depth)
 
-    def _note_unknown(self, module: Module, node: ast.expr) -> None:
+    def _note_unknown(self, module: Module, node: ast.expr | FunctionNode) -> None:
         self.unknown = self.unknown or (module, node)
 
     def _is_new(self, holder: ast.AST, name: str) -> bool:
@@ -84,78 +76,20 @@ class _Resolver:
     def _add_parameter(
         self, parameter: Parameter, module: Module, read: ast.expr, depth: int
     ) -> None:
-        function = parameter.function
-        if not self._is_new(function, parameter.name):
+        if not self._is_new(parameter.function, parameter.name):
             return
-        first = first_parameter(function)
-        passed = False
-        for owner, node, bound in self.references(parameter.module, function):
-            parent = owner.parent(node)
-            match parent:
-                case ast.Call(func=func) if func is node:
-                    given = bind_call(function, parent.args, parent.keywords, bound)
-                    if given.unclear:
-                        self._note_unknown(owner, parent)
-                    if parameter.name in given.by_name:
-                        passed = True
-                        self.add(owner, given.by_name[parameter.name], depth - 1)
-                case ast.FunctionDef() | ast.ClassDef() if node in parent.decorator_list:
-                    passed = True
-                    # What another decorator below returns for the definition is not followed.
-                    is_first = first is not None and first.arg == parameter.name
-                    if not is_first or parent.decorator_list[-1] is not node:
-                        self._note_unknown(owner, node)
-                    if isinstance(parent, ast.ClassDef):
-                        self.values[Class(owner, parent)] = None
-                    else:
-                        self.values[Function(owner, parent)] = None
-                case ast.Return() | ast.Assign() | ast.AnnAssign() | ast.NamedExpr():
-                    pass  # the name that it gets is followed
-                case ast.Attribute():
-                    pass
-                case _:
-                    self._note_unknown(owner, node)
-        if not passed:
+        passed = passed_for(self.project, parameter)
+        for owner, node in passed.places:
+            self.add(owner, node, depth - 1)
+        for owner, definition in passed.definitions:
+            if isinstance(definition, ast.ClassDef):
+                self.values[Class(owner, definition)] = None
+            else:
+                self.values[Function(owner, definition)] = None
+        if passed.unknown is not None:
+            self._note_unknown(*passed.unknown)
+        elif not passed.places and not passed.definitions:
             self._note_unknown(module, read)
-
-    def references(
-        self, own: Module, function: FunctionNode
-    ) -> Iterator[tuple[Module, ast.expr, int]]:
-        """Yield the expressions that evaluate to a function, and how many parameters are bound."""
-        evaluator = self.project.evaluator
-        named = () if isinstance(function, ast.Lambda) else defined(own, function)
-        words = [(word, own if local else None) for word, local in named]
-        modules = {own: None}
-        search = NameSearch(evaluator, [own], words, [(own, function)])
-        while True:
-            exported = sorted(word for word in search.exported if not word.startswith("__"))
-            more = [m for m in self.project.mentioning(exported) if m not in modules]
-            if not more:
-                break
-            modules |= dict.fromkeys(more)
-            search.extend(more)
-        for module in modules:
-            for node in search.expressions(module):
-                for value in evaluator.values(module, node):
-                    bound = self._bound_parameters(value, function)
-                    if bound is not None:
-                        yield module, node, bound
-                        break
-
-    def _bound_parameters(self, value: Value, function: FunctionNode) -> int | None:
-        """Return how many parameters of `function` are bound in `value`; None if it is another
-        function.
-        """
-        match value:
-            case Function(node=node) if node is function:
-                return 0
-            case Bound(func=Function(node=node)) if node is function:
-                return 1
-            case Class() if getattr(function, "name", "") == "__init__":
-                for base in class_chain(self.project.evaluator, value):
-                    if isinstance(base, Class) and function in base.node.body:
-                        return 1
-        return None
 
     def _fields(self, module: Module, node: ast.expr) -> Iterator[tuple[Class, str]]:
         """Return the annotated field that `node` reads: `self.block_cls` of a Flax module."""

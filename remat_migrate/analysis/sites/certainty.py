@@ -14,11 +14,10 @@ from ..fixed_point import FixedPoint
 from ..names.module import Module, Place
 from ..project import Project
 from ..values.application import api_of
-from ..values.bind import bind_call, default_of
 from ..values.calls import returned_expressions
 from ..values.containers import elements, looked_up
 from ..values.values import Constant, Container, Function, Parameter, Value
-from .candidates import references_of
+from .call_search import passed_for
 from .subclasses import overrides_of
 
 
@@ -83,23 +82,11 @@ class Certainty:
 
     def _is_passed(self, parameter: Parameter) -> bool:
         """Return whether every call passes an Api for a parameter, and all calls are known."""
-        function, name = parameter.function, parameter.name
-        own = parameter.module
-        given = next(p for p in ast.walk(function.args) if getattr(p, "arg", None) == name)
-        assert isinstance(given, ast.arg)
-        default = default_of(function, given)
-        if default is not None and not self.is_api(own, default):
+        passed = passed_for(self._project, parameter)
+        if passed.unknown is not None or passed.definitions:
             return False
-        called = False
-        for module, node, bound in references_of(self._project, own, function):
-            holder = module.parent(node)
-            if not isinstance(holder, ast.Call) or holder.func is not node:
-                return False
-            called = True
-            arguments = bind_call(function, holder.args, holder.keywords, bound)
-            passed = arguments.by_name.get(name)
-            if arguments.unclear or (passed is None and default is None):
-                return False
-            if passed is not None and not self.is_api(module, passed):
-                return False
-        return called
+        if passed.defaulted and passed.default is None:
+            return False
+        places = [*passed.places, *([passed.default] if passed.default is not None else [])]
+        called = bool(passed.places) or passed.defaulted
+        return called and all(self.is_api(module, node) for module, node in places)

@@ -11,8 +11,9 @@ from ...text import Span
 from ..names.module import Module
 from ..project import Project
 from ..values.values import Constant
+from .find_sites import options_in, sites_in
 from .loose_options import LooseOption, loose_options, unpacks
-from .site import Option, Site, options_in, sites_in
+from .site import Option, Site
 from .wrappers import forwarded
 
 

@@ -18,7 +18,8 @@ from ..values.application import api_of, argument_calls
 from ..values.callees import layers
 from ..values.classes import class_chain
 from ..values.values import Class, Function, Instance, Value
-from .site import Site, own_call, sites_in, sites_of
+from .find_sites import sites_in, sites_of
+from .site import Site, own_call
 
 
 @dataclass(frozen=True, eq=False, slots=True)

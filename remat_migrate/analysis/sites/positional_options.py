@@ -13,7 +13,8 @@ from ..names.scopes import FunctionNode
 from ..project import Project
 from ..values.application import api_of, argument_calls
 from ..values.values import External
-from .site import Site, own_call, sites_of
+from .find_sites import sites_of
+from .site import Site, own_call
 
 
 @dataclass(frozen=True, eq=False, slots=True)

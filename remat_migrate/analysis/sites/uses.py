@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from ..names.module import Module, Place
-from ..names.scopes import FunctionNode
+from ..names.scopes import Definition, FunctionNode
 from ..values.bind import Arguments, bind_call, with_partials
 from ..values.values import Value
 
@@ -71,10 +71,31 @@ class Uses:
         calls: the calls.
         given: what partials that escape pass.
         escapes: where it escapes.
+        decorated: the functions and classes that it decorates, each with the decorator.
         differentiated: the positions that are differentiated, each with a place that says so.
     """
 
     calls: list[Call] = field(default_factory=list)
     given: list[Call] = field(default_factory=list)
     escapes: list[Escape] = field(default_factory=list)
+    decorated: list[tuple[Module, ast.expr, Definition]] = field(default_factory=list)
     differentiated: dict[int, Place] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What is passed for a parameter.
+
+    Attributes:
+        places: what the known calls pass.
+        definitions: the functions and classes that its function decorates, if it is the first.
+        default: the default of the parameter, if it has one.
+        unknown: a place where something else may be passed.
+        defaulted: whether some call does not pass it.
+    """
+
+    places: tuple[Place, ...]
+    definitions: tuple[tuple[Module, Definition], ...]
+    default: Place | None
+    unknown: tuple[Module, ast.expr | FunctionNode] | None
+    defaulted: bool

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from ...libraries.library_arguments import INSTANCES, LAYER_MODULES
 from ...libraries.library_needs import needs_of
 from ..names.module import Module
-from ..names.scopes import parameters
+from ..names.scopes import FunctionNode, parameters
 from ..needs.dependence import Key
 from ..needs.need import Need
 from ..project import Project
@@ -36,7 +36,7 @@ def decorator_obstacle(wrapped: Wrapped) -> Obstacle:
     )
 
 
-def held_obstacle(site: Site, unseen: tuple[Module, ast.expr]) -> Obstacle:
+def held_obstacle(site: Site, unseen: tuple[Module, ast.expr | FunctionNode]) -> Obstacle:
     """Return why nothing is made static where callers choose the function, which is unknown."""
     return Obstacle(
         f"callers choose `{site.target}`, and not all of them are known, so {_UNKNOWN}: name them"

@@ -13,9 +13,10 @@ import ast
 from collections.abc import Collection
 
 from ...analysis import Module, Project
+from ...analysis.sites.find_sites import sites_with
 from ...analysis.sites.forms import decorates
 from ...analysis.sites.references import is_used_elsewhere
-from ...analysis.sites.site import Option, Site, sites_with
+from ...analysis.sites.site import Option, Site
 from ...codemod.changes import Change, Code, Keep, Remove, Replace, SetArgument
 from ...codemod.tree.reductions import is_pure
 from ..checkpoint_code import CheckpointCode

@@ -1,0 +1,310 @@
+"""The sites of a module, and of a project."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ...libraries.apis import Api
+from ..names.module import Module, once
+from ..names.scopes import Definition
+from ..project import Project
+from ..values.api_names import interesting_names
+from ..values.application import api_of, argument_calls, subject_of
+from ..values.containers import is_changed, stored_items
+from ..values.evaluator import Evaluator
+from ..values.values import Constant, Container, Partial, Value
+from .certainty import Certainty
+from .forms import call_form, decorates, value_form
+from .site import Option, Site, own_call
+
+if TYPE_CHECKING:
+    pass
+
+
+def find_sites(project: Project, module: Module) -> list[Site]:
+    """Return the sites of a module in order of place."""
+    evaluator = project.evaluator
+    names = interesting_names(module, evaluator)
+    certainty = Certainty(project)
+    found: list[Site] = []
+    for name, node in _find_reads(module):
+        if name not in names:
+            continue
+        values = evaluator.values(module, node)
+        applying = [value for value in values if api_of(evaluator.apis, value) is not None]
+        if applying:
+            value = min(applying, key=lambda v: _rank(v, evaluator))
+            found.append(_site(project, module, node, value, certainty))
+    found.sort(key=lambda site: site.span)
+    return found
+
+
+@once
+def _find_reads(module: Module) -> list[tuple[str, ast.expr]]:
+    """Yield the expressions of a module that may name an Api, with the identifier that suggests
+    it.
+    """
+    found: list[tuple[str, ast.expr]] = []
+    for node in module.nodes:
+        match node:
+            case ast.Name(ctx=ast.Load(), id=name) | ast.Attribute(ctx=ast.Load(), attr=name):
+                holder = module.parent(node)
+                if isinstance(holder, ast.Attribute) and holder.attr.startswith("__"):
+                    continue  # `remat.__name__` applies nothing
+                found.append((name, node))
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                found.append((name, node))
+            case (
+                ast.Subscript(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as holder)
+                | ast.Call(
+                    func=ast.Attribute(value=ast.Name() | ast.Attribute() as holder, attr="get")
+                )
+            ):
+                name = holder.id if isinstance(holder, ast.Name) else holder.attr
+                found.append((name, node))
+    return found
+
+
+def _rank(value: Value, evaluator: Evaluator) -> tuple[str, list[tuple[str, int, int]]]:
+    """Return a reproducible sort key for values: by Api, then by the places of the partials."""
+    api = api_of(evaluator.apis, value)
+    places = []
+    while isinstance(value, Partial):
+        places.append(value.module.position(value.call))
+        value = value.func
+    return api.name if api else "", places
+
+
+def _site(
+    project: Project, module: Module, node: ast.expr, value: Value, certainty: Certainty
+) -> Site:
+    evaluator = project.evaluator
+    api = api_of(evaluator.apis, value)
+    assert api is not None
+    parent = module.parent(node)
+    callee = value
+    place: ast.expr = node
+    application: ast.expr | None = None
+    form = "reference"
+    if isinstance(parent, ast.Call) and parent.func is node:
+        if subject_of(evaluator.apis, value, module, parent) is not None:
+            application = parent
+            form = call_form(module, parent)
+        else:
+            # A factory, or a call that unpacks its arguments.
+            callee = Partial(value, module, parent, by_functools=False)
+            form, application = value_form(module, parent, "factory")
+            if application is None:
+                application = parent
+            elif application is parent:
+                place = parent
+    elif (
+        isinstance(parent, ast.Call)
+        and parent.args[:1] == [node]
+        and evaluator.is_partial(module, parent)
+    ):
+        callee = Partial(value, module, parent)
+        form, application = value_form(module, parent, "partial")
+        place = parent
+    else:
+        form, application = value_form(module, node, "")
+    subject = _subject(module, application, callee, evaluator)
+    arguments, spread = _options(api, callee, module, application, evaluator)
+    return Site(
+        module=module,
+        span=module.span(place),
+        definition=api,
+        form=form,
+        reference=node,
+        application=application,
+        callee=callee,
+        subject=subject,
+        arguments=arguments,
+        spread=spread,
+        certain=not api.sometimes and certainty.is_api(module, node),
+        target=_target_text(subject),
+        context=_context(module, node),
+    )
+
+
+def _subject(
+    module: Module, application: ast.expr | None, callee: Value, evaluator: Evaluator
+) -> tuple[Module, ast.expr | Definition] | None:
+    if application is not None and decorates(module, application):
+        holder = module.parent(application)
+        assert isinstance(holder, Definition)
+        return module, holder
+    return subject_of(evaluator.apis, callee, module, own_call(module, application, callee))
+
+
+def _options(
+    api: Api,
+    callee: Value,
+    module: Module,
+    application: ast.expr | None,
+    evaluator: Evaluator,
+) -> tuple[dict[str, Option], bool]:
+    """Return the options by name, later ones first, and whether a `**` could not be followed."""
+    found: dict[str, Option] = {}
+    spread = False
+    position = 0
+    for owner, call, args in argument_calls(callee, module, own_call(module, application, callee)):
+        offset = len(call.args) - len(args)
+        for index, arg in enumerate(args):
+            if isinstance(arg, ast.Starred):
+                break
+            order = api.jax_order
+            if position < len(order) and position != api.subject_index:
+                name = order[position]
+                rest = order[position + 1 :]
+                option = Option(name, arg, owner, call, None, offset + index, rest)
+                found[name] = replace(option, overrides=found.get(name))
+            position += 1
+        for keyword in call.keywords:
+            if keyword.arg is None:
+                followed, complete = _spread_options(owner, keyword.value, evaluator, {})
+                spread = spread or not complete
+                found |= {
+                    name: replace(option, overrides=option.overrides or found.get(name))
+                    for name, option in followed.items()
+                }
+            elif keyword.arg != api.subject:
+                option = Option(keyword.arg, keyword.value, owner, call, keyword)
+                found[keyword.arg] = replace(option, overrides=found.get(keyword.arg))
+    return found, spread
+
+
+def _spread_options(
+    module: Module,
+    node: ast.expr,
+    evaluator: Evaluator,
+    known: dict[ast.expr, dict[str, Option]],
+) -> tuple[dict[str, Option], bool]:
+    """Return the entries of an unpacked dict, `**dict(a=1)` or `**OPTIONS`, and whether it has no
+    others; each dict is read once.
+    """
+    found: dict[str, Option] = {}
+    values = evaluator.values(module, node)
+    complete = bool(values)
+    for value in values:
+        if not isinstance(value, Container):
+            complete = complete and value == Constant(None)  # `options or {}`
+            continue
+        owner, holder = value.module, value.node
+        if holder in known:
+            found |= known[holder]
+            continue
+        here = known[holder] = {}
+        unpacked: list[ast.expr] = []
+        if isinstance(holder, ast.Dict):
+            for key, entry in zip(holder.keys, holder.values, strict=True):
+                match key:
+                    case ast.Constant(value=str(name)):
+                        here[name] = Option(name, entry, owner, holder)
+                    case None:
+                        unpacked.append(entry)
+                    case _:
+                        complete = False
+            for name, entry in stored_items(value):
+                here[name] = Option(name, entry, owner, holder)
+        elif isinstance(holder, ast.Call):
+            unpacked += holder.args  # `dict(base, concrete=True)`
+            for keyword in holder.keywords:
+                if keyword.arg is not None:
+                    here[keyword.arg] = Option(keyword.arg, keyword.value, owner, holder, keyword)
+                else:
+                    unpacked.append(keyword.value)
+        else:
+            complete = False
+        for part in unpacked:
+            inner, whole = _spread_options(owner, part, evaluator, known)
+            for name, option in inner.items():
+                own = here.get(name)
+                here[name] = option if own is None else replace(own, overrides=option)
+            complete = complete and whole
+        complete = complete and not is_changed(value)
+        found |= here
+    return found, complete
+
+
+def _target_text(
+    subject: tuple[Module, ast.expr | Definition] | None,
+) -> str | None:
+    if subject is None:
+        return None
+    module, node = subject
+    if isinstance(node, Definition):
+        return node.name
+    text = " ".join(module.segment(node).split())
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _context(module: Module, node: ast.AST) -> str:
+    names = [
+        around.name
+        for around in module.ancestors(node)
+        if isinstance(around, Definition)
+        and not (isinstance(node, ast.expr) and node in around.decorator_list)
+    ]
+    return ".".join(reversed(names))
+
+
+def sites_in(project: Project, module: Module) -> list[Site]:
+    """Return the sites of one module."""
+    found = project.once(_found_sites)
+    if module not in found:
+        empty = module in project.without_sites
+        found[module] = [] if empty else find_sites(project, module)
+    return found[module]
+
+
+def sites_of(project: Project) -> list[Site]:
+    """Return the sites of all files, by path and place."""
+    known = project.once(_known_sites)
+    if known.modules != len(project.modules):
+        paths = sorted(project.modules)
+        known.sites = [s for path in paths for s in sites_in(project, project.modules[path])]
+        known.by_owner = {}
+        for site in known.sites:
+            for option in site.arguments.values():
+                known.by_owner.setdefault(option.module, []).append((option, site))
+        known.modules = len(project.modules)
+    return known.sites
+
+
+def options_in(project: Project, module: Module) -> Sequence[tuple[Option, Site]]:
+    """Return the options in a module, each with a site that uses it, by path and place of those."""
+    sites_of(project)
+    return project.once(_known_sites).by_owner.get(module, ())
+
+
+def sites_with(project: Project, option: Option) -> list[Site]:
+    """Return the sites that use an option."""
+    shared = options_in(project, option.module)
+    return list(dict.fromkeys(site for one, site in shared if one.value is option.value))
+
+
+def forget_sites(project: Project) -> None:
+    """Drop the sites found so far, because more Apis are known now."""
+    project.once(_found_sites).clear()
+    project.once(_known_sites).modules = 0
+
+
+@dataclass(slots=True)
+class _Sites:
+    """The sites of all files, and their options by the module that has them."""
+
+    modules: int = 0
+    sites: list[Site] = field(default_factory=list)
+    by_owner: dict[Module, list[tuple[Option, Site]]] = field(default_factory=dict)
+
+
+def _known_sites(project: Project) -> _Sites:
+    return _Sites()
+
+
+def _found_sites(project: Project) -> dict[Module, list[Site]]:
+    return {}
