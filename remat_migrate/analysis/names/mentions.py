@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .module import Module, once
@@ -40,6 +41,12 @@ class Mentions:
     def reads(self, name: str) -> list[ast.Name | ast.Attribute]:
         """Return the reads of a name, and of attributes with that name."""
         return [*self.names.get(name, ()), *self.attributes.get(name, ())]
+
+    def mention(self, names: Iterable[str]) -> bool:
+        """Return whether the module reads or renames one of some names."""
+        return any(
+            name in self.names or name in self.attributes or name in self.renamed for name in names
+        )
 
 
 def last_name(node: ast.AST) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ..fixed_point import FixedPoint
-from ..names.mentions import last_name
+from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
 from ..names.scopes import Definition, FunctionNode, parameters
 from ..project import Project
@@ -55,23 +55,27 @@ _LOOKING_UP = ("getattr", "globals", "vars", "__dict__", "eval", "import_module"
 _HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
 
 
-def uses_of(project: Project, origin: Site | Function) -> Uses:
-    """Return the calls of what a site makes, or of a function, and where it escapes."""
+def uses_of(project: Project, origin: Site | Function, *, loaded: bool = False) -> Uses:
+    """Return the calls of what a site makes, or of a function, and where it escapes.
+
+    With `loaded`, only in the project's modules that may matter, which is cheap for any function.
+    """
     known = project.once(_known_uses)
-    if origin not in known:
-        known[origin] = Uses()  # the answer where the search asks for itself
-        known[origin] = _Search(project, SearchTarget(project.evaluator, origin)).run()
-    return known[origin]
+    if (origin, loaded) not in known:
+        known[origin, loaded] = Uses()  # the answer where the search asks for itself
+        target = SearchTarget(project.evaluator, origin)
+        known[origin, loaded] = _Search(project, target, loaded=loaded).run()
+    return known[origin, loaded]
 
 
-def passed_for(project: Project, parameter: Parameter) -> Passed:
-    """Return what is passed for a parameter of a function of the project."""
+def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) -> Passed:
+    """Return what is passed for a parameter of a function of the project; see `uses_of`."""
     function, name = parameter.function, parameter.name
-    uses = uses_of(project, Function(parameter.module, function))
+    uses = uses_of(project, Function(parameter.module, function), loaded=loaded)
     places: list[Place] = []
     unknown: list[tuple[Module, ast.expr | FunctionNode]] = []
     defaulted = False
-    for call in uses.calls:
+    for call in uses.passing:
         bound = call.bound_to(function)
         passed = bound.by_name.get(name)
         if bound.unclear:
@@ -98,7 +102,7 @@ def passed_for(project: Project, parameter: Parameter) -> Passed:
     return Passed(tuple(places), tuple(definitions), default, next(iter(unknown), None), defaulted)
 
 
-def _known_uses(project: Project) -> dict[Site | Function, Uses]:
+def _known_uses(project: Project) -> dict[tuple[Site | Function, bool], Uses]:
     _note_subclasses(project)
     return {}
 
@@ -193,8 +197,9 @@ def _is_another_notebook(module: Module, own: Module) -> bool:
 
 
 class _Search:
-    def __init__(self, project: Project, target: SearchTarget) -> None:
+    def __init__(self, project: Project, target: SearchTarget, *, loaded: bool) -> None:
         self.project = project
+        self._loaded = loaded
         self.evaluator = project.evaluator
         self.target = target
         self.uses = Uses()
@@ -215,11 +220,12 @@ class _Search:
             for module in self.modules:
                 for node in search.expressions(module):
                     self._inspect(module, node)
-            if len(self.target.passed) == before:
+            if len(self.target.passed) == before or self._loaded:
                 self._note_own_calls()
                 self._note_unseen()
-                self._note_lookups(search.exported)
-                self._note_unreadable(search.exported)
+                if not self._loaded:
+                    self._note_lookups(search.exported)
+                    self._note_unreadable(search.exported)
                 self.uses.calls.sort(key=lambda c: c.module.position(c.node))
                 self.uses.escapes.sort(key=lambda e: e.module.position(e.node))
                 return self.uses
@@ -248,6 +254,8 @@ class _Search:
                 return search
             self.modules += more
             search.extend(more)
+            if self._loaded:
+                return search
         reason = f"it is handed on through more than {_MOST_STEPS} modules"
         self._escape(self.target.module, self.target.place, reason)
         return search
@@ -264,6 +272,11 @@ class _Search:
 
     def _modules_mentioning(self, words: set[str]) -> Iterator[Module]:
         """Yield the modules that mention one of some words and may see what it denotes."""
+        if self._loaded:
+            named = [word for word in words if not word.startswith("__")]
+            every = self.project.modules.values()
+            yield from (module for module in every if find_mentions(module).mention(named))
+            return
         for path in self._files_mentioning(sorted(self._search_words(words))):
             module = self.project.module(path)
             if module and not _is_another_notebook(module, self.target.module):
@@ -280,7 +293,7 @@ class _Search:
         goals = {module.source.path for module in self.modules}
         reached: dict[Path, bool] = {}
         visible = {base.source.path for module in self.modules for base in self._bases_of(module)}
-        if self.target.is_method:
+        if self.target.is_method and not self._loaded:
             own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
             visible.update(files.mentioning(own))
         for path in files.mentioning(wanted):
@@ -355,7 +368,7 @@ class _Search:
         """Return what a call may run; a method that overrides another is called by the other's
         name.
         """
-        if self.target.is_method:
+        if self.target.is_method and not self._loaded:
             return overrides_of(self.project).callees(module, node).values
         return self.evaluator.values(module, node)
 
@@ -373,7 +386,8 @@ class _Search:
         return self.target.is_like(value)
 
     def _gets_only_alike(self, parameter: Parameter) -> bool:
-        uses = uses_of(self.project, Function(parameter.module, parameter.function))
+        origin = Function(parameter.module, parameter.function)
+        uses = uses_of(self.project, origin, loaded=self._loaded)
         for call in uses.calls:
             bound = call.bound_to(parameter.function)
             passed = bound.by_name.get(parameter.name)
@@ -487,7 +501,7 @@ class _Search:
             case ast.Return():
                 self._returned(module, node)
             case ast.Lambda() if not isinstance(node, ast.Call) or self._matches(module, node):
-                uses = uses_of(self.project, Function(module, parent))
+                uses = uses_of(self.project, Function(module, parent), loaded=self._loaded)
                 if not uses.calls or uses.escapes:
                     self._escape(module, node, "a lambda returns it")
 

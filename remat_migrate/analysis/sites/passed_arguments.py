@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from ..names.mentions import find_mentions, reads_of
+from ..names.mentions import find_mentions
 from ..names.module import Module, Place
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
@@ -15,18 +14,16 @@ from ..values.bind import bind_call, default_of, first_parameter
 from ..values.classes import class_annotations, class_attribute, self_assignments
 from ..values.evaluator import Evaluator
 from ..values.values import (
-    Applied,
     Bound,
     Class,
     Constant,
     Function,
     Parameter,
-    Partial,
     Value,
     Values,
-    Wrapped,
     union,
 )
+from .call_search import passed_for, uses_of
 
 # How many calls a value is followed back through.
 _DEPTH = 4
@@ -37,23 +34,7 @@ class PassedArguments:
     """The arguments of the calls in a project's modules, found on first use."""
 
     project: Project
-    _passed: dict[tuple[FunctionNode, str], tuple[Place, ...]] = field(default_factory=dict)
     _loop_parameters: dict[Module, set[str]] | None = None
-    _calls: dict[FunctionNode, tuple[tuple[Module, ast.Call, int], ...]] = field(
-        default_factory=dict
-    )
-
-    def passed(self, module: Module, function: FunctionNode, name: str) -> tuple[Place, ...]:
-        """Return the expressions that are passed for a parameter, without its default."""
-        key = (function, name)
-        if key not in self._passed:
-            found: list[Place] = []
-            for owner, call, skip in self.calls(module, function):
-                value = self._argument(owner, call, function, name, skip)
-                if value is not None:
-                    found.append((owner, value))
-            self._passed[key] = tuple(found)
-        return self._passed[key]
 
     def resolved(self, value: Value, depth: int = 0) -> Values:
         """Return a value; for a parameter, what callers pass."""
@@ -61,7 +42,7 @@ class PassedArguments:
             return frozenset((value,))
         found = union(
             self.resolved(inner, depth + 1)
-            for module, expr in self.passed(value.module, value.function, value.name)
+            for module, expr in passed_for(self.project, value, loaded=True).places
             for inner in self.project.values(module, expr)
         )
         return found or frozenset((value,))
@@ -137,25 +118,20 @@ class PassedArguments:
         """Return what a parameter receives, by default or from calls; None if a call cannot be
         bound.
         """
-        calls = self.calls(module, function)
-        calls = tuple(found for found in calls if found[1] in via) or calls
+        calls = uses_of(self.project, Function(module, function), loaded=True).passing
+        calls = [call for call in calls if call.node in via] or calls
         found: list[Place] = []
-        for owner, call, skip in calls:
-            if _spreads(call):
+        for call in calls:
+            bound = call.bound_to(function)
+            if bound.unclear:
                 return None
-            value = self._argument(owner, call, function, parameter.arg, skip)
+            value = bound.by_name.get(parameter.arg)
             if value is not None:
-                found.append((owner, value))
+                found.append((call.module_of(value), value))
         default = default_of(function, parameter)
         if default is not None and not 0 < len(calls) == len(found):
             found.append((module, default))
         return found
-
-    def _argument(
-        self, module: Module, call: ast.Call, function: FunctionNode, name: str, skip: int
-    ) -> ast.expr | None:
-        args = call.args[1:] if self.project.evaluator.is_partial(module, call) else call.args
-        return bind_call(function, args, call.keywords, skip).by_name.get(name)
 
     def _stored(
         self,
@@ -197,10 +173,11 @@ class PassedArguments:
     def _constructions(
         self, module: Module, cls: ast.ClassDef
     ) -> Iterator[tuple[Module, ast.Call]]:
-        for owner, node in self._mentioning(module, {cls.name}):
-            call = owner.parent(node)
-            if isinstance(call, ast.Call) and call.func is node:
-                yield owner, call
+        for owner in dict.fromkeys((module, *self.project.modules.values())):
+            for node in find_mentions(owner).reads(cls.name):
+                call = owner.parent(node)
+                if isinstance(call, ast.Call) and call.func is node:
+                    yield owner, call
 
     def loop_parameters(self, module: Module) -> set[str]:
         """Return the parameters of a module's functions that receive a loop to run."""
@@ -235,93 +212,6 @@ class PassedArguments:
                     if expr is node:
                         yield function.module, name
 
-    def calls(
-        self, module: Module, function: FunctionNode
-    ) -> tuple[tuple[Module, ast.Call, int], ...]:
-        """Return the calls of a function, with the number of leading parameters that they do not
-        pass.
-
-        This includes the calls of a class for its `__init__`, of the result of a factory, and of
-        partials.
-        """
-        if function not in self._calls:
-            self._calls[function] = ()  # of a recursion
-            self._calls[function] = tuple(self._find_calls(module, function))
-        return self._calls[function]
-
-    def _find_calls(
-        self, module: Module, function: FunctionNode
-    ) -> Iterator[tuple[Module, ast.Call, int]]:
-        seen: set[ast.AST] = set()
-        queue: list[Place] = list(self._mentioning(module, *_names(module, function)))
-        while queue:
-            owner, node = queue.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            holder = owner.parent(node)
-            match holder:
-                case ast.Call() if holder.func is node:
-                    yield from self._call(owner, holder, holder.func, function)
-                    queue.append((owner, holder))  # a factory
-                case ast.Call(args=[first, *_]) if first is node:
-                    if not self._runs(owner, node, function):
-                        continue
-                    if self.project.evaluator.is_partial(owner, holder):
-                        yield from self._call(owner, holder, node, function)
-                        queue.append((owner, holder))
-                    elif self._runs(owner, holder, function):
-                        queue.append((owner, holder))  # transformed: `jax.jit(f)`
-                case ast.Assign(targets=[ast.Name(id=name)]):
-                    reads = (reads_of(owner, name) or {}).get(holder, {})
-                    queue += ((owner, load) for load in chain.from_iterable(reads.values()))
-
-    def _call(
-        self, module: Module, call: ast.Call, func: ast.expr, function: FunctionNode
-    ) -> Iterator[tuple[Module, ast.Call, int]]:
-        for value in self.project.values(module, func):
-            skip = self._skip(value, function)
-            if skip is not None:
-                yield module, call, skip
-                return
-
-    def _runs(self, module: Module, node: ast.expr, function: FunctionNode) -> bool:
-        values = self.project.values(module, node)
-        return any(self._skip(value, function) is not None for value in values)
-
-    def _skip(self, value: Value, function: FunctionNode) -> int | None:
-        """Return how many leading parameters of a function are bound where a value is called."""
-        if isinstance(value, Partial):
-            skip = self._skip(value.func, function)
-            return None if skip is None else skip + len(value.call.args) - 1
-        if isinstance(value, Applied | Wrapped):
-            inner = value.target if isinstance(value, Applied) else value.func
-            return self._skip(inner, function) if inner is not None else None
-        for found, skip in called_function(self.project.evaluator, value):
-            if found.node is function:
-                return skip
-        return None
-
-    def _mentioning(
-        self, module: Module, exported: set[str], inner: Collection[str] = ()
-    ) -> Iterator[Place]:
-        """Yield where names are read; `inner` ones are local to functions of the module."""
-        for owner in dict.fromkeys((module, *self.project.modules.values())):
-            mentions = find_mentions(owner)
-            names = exported.union(inner) if owner is module else exported
-            every = mentions.names, mentions.attributes, mentions.renamed
-            if not any(name in known for name in names - {"__init__"} for known in every):
-                continue
-            wanted = names | {new for name in names for new in mentions.renamed.get(name, ())}
-            for cls, definitions in mentions.classes.items():
-                # Classes that inherit a constructor, or call it.
-                bases = {ast.unparse(b).rpartition(".")[2] for d in definitions for b in d.bases}
-                if bases & names:
-                    wanted.add(cls)
-            for name in wanted:
-                for node in mentions.reads(name):
-                    yield owner, node
-
 
 def apply_functions(project: Project) -> Values:
     """Return what a project passes for `apply_fn=`; nothing if that is not always known."""
@@ -355,31 +245,6 @@ def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Functi
             for found in class_attribute(evaluator, value, "__init__", None):
                 if isinstance(found, Function):
                     yield found, 1
-
-
-def _names(module: Module, function: FunctionNode) -> tuple[set[str], set[str]]:
-    """Return the names by which a function, its class, or the factory that returns it is called,
-    first those by which other modules may call it.
-    """
-    names: set[str] = set()
-    inner: set[str] = set()
-    around: FunctionNode | None = function
-    while around is not None:
-        inner |= names
-        names = set()
-        cls = module.enclosing_class(around)
-        if isinstance(around, ast.Lambda):
-            holder = module.parent(around)
-            if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
-                names.add(holder.targets[0].id)
-        else:
-            names.add(around.name)
-        if cls is not None:
-            if names & {"__init__"}:
-                names.add(cls.name)
-            break
-        around = module.enclosing_function(around)
-    return names, inner
 
 
 def _spreads(call: ast.Call) -> bool:

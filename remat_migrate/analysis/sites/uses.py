@@ -81,6 +81,11 @@ class Uses:
     decorated: list[tuple[Module, ast.expr, Definition]] = field(default_factory=list)
     differentiated: dict[int, Place] = field(default_factory=dict)
 
+    @property
+    def passing(self) -> list[Call]:
+        """The calls, with those of partials that escape."""
+        return [*self.calls, *self.given]
+
 
 @dataclass(frozen=True, slots=True)
 class Passed:
