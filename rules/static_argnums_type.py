@@ -10,7 +10,7 @@ from dataclasses import replace
 from remat_migrate.analysis import Module, Project
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
-from remat_migrate.analysis.sites.call_search import uses_of
+from remat_migrate.analysis.sites.calls import uses_of
 from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.analysis.sites.site import Option, Site
 from remat_migrate.analysis.statics.misplaced_arguments import misplaced

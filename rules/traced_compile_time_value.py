@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from remat_migrate.analysis import Project, Site
 from remat_migrate.analysis.names.expected_failures import expects_failure
 from remat_migrate.analysis.needs.need import Need
-from remat_migrate.analysis.sites.call_search import uses_of
+from remat_migrate.analysis.sites.calls import uses_of
 from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.analysis.statics.required_arguments import result_obstacle
 from remat_migrate.analysis.statics.static_options import deliberate

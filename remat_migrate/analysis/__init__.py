@@ -2,7 +2,7 @@
 
 from .names.module import Module
 from .project import Project
-from .sites.call_search import uses_of
+from .sites.calls import uses_of
 from .sites.find_sites import sites_in, sites_of
 from .sites.site import Site
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
-from ..analysis.sites.call_search import uses_of
+from ..analysis.sites.calls import uses_of
 from ..analysis.sites.framework_modules import module_kind
 from ..analysis.sites.references import is_used_elsewhere
 from ..analysis.sites.site import Site

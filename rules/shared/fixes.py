@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from remat_migrate.analysis import Project
-from remat_migrate.analysis.sites.uses import Call
+from remat_migrate.analysis.sites.calls import Call
 from remat_migrate.analysis.statics.static_options import StaticSite
 from remat_migrate.analysis.values.bind import Arguments
 from remat_migrate.rewrite import Refused

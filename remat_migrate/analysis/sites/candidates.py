@@ -15,7 +15,7 @@ from ..project import Project
 from ..values.callees import targets_of, underlying
 from ..values.classes import class_annotations, class_chain
 from ..values.values import Class, Constant, Function, Instance, Parameter, Value
-from .call_search import passed_for
+from .calls import passed_for
 
 _MAX_DEPTH = 6
 

@@ -17,7 +17,7 @@ from ..values.application import api_of
 from ..values.calls import returned_expressions
 from ..values.containers import elements, looked_up
 from ..values.values import Constant, Container, Function, Parameter, Value
-from .call_search import passed_for
+from .calls import passed_for
 from .subclasses import overrides_of
 
 

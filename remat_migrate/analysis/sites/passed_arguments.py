@@ -23,7 +23,7 @@ from ..values.values import (
     Values,
     union,
 )
-from .call_search import passed_for, uses_of
+from .calls import passed_for, uses_of
 
 # How many calls a value is followed back through.
 _DEPTH = 4

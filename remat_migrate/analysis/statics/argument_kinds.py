@@ -11,8 +11,7 @@ from ...libraries.library_needs import has_static_result
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..sites.call_search import uses_of
-from ..sites.uses import Call
+from ..sites.calls import Call, uses_of
 from ..values.bind import default_of, positional_parameters
 from ..values.callees import body_positions, targets_of
 from ..values.calls import returned_expressions

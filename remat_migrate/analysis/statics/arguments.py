@@ -20,7 +20,7 @@ from ..names.scopes import Binding, FunctionNode
 from ..needs.dependence import Key
 from ..needs.need import Need
 from ..project import Project
-from ..sites.uses import Call, Uses
+from ..sites.calls import Call, Uses
 from ..values.bind import Arguments, default_of, positional_parameters
 from ..values.callees import Target, is_frozen
 from ..values.classes import class_chain, is_decorated

@@ -13,7 +13,7 @@ from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.need import Need
 from ..project import Project
-from ..sites.uses import Uses
+from ..sites.calls import Uses
 from ..values.bind import bind_call
 from ..values.callees import Target, full_arguments, receiver_of, skipped, underlying
 from ..values.values import External, Function, Instance, Value, Wrapped

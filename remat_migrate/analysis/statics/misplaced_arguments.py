@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..project import Project
+from ..sites.calls import Call
 from ..sites.find_sites import sites_of
 from ..sites.site import Site
-from ..sites.uses import Call
 from ..values.bind import positional_parameters
 from .static_options import StaticParameter, StaticSite, static_site
 

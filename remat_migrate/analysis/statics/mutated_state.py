@@ -19,10 +19,10 @@ from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place
 from ..names.scopes import FunctionNode, Scope, own_nodes
 from ..project import Project
+from ..sites.calls import Uses
 from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
-from ..sites.uses import Uses
 from ..values.bind import bind_call, first_parameter
 from ..values.callees import Target, is_pytree, layers, receiver_of, targets_of, underlying
 from ..values.calls import returned_expressions

@@ -12,8 +12,8 @@ from ..names.scopes import FunctionNode, parameters
 from ..needs.dependence import Key
 from ..needs.need import Need
 from ..project import Project
+from ..sites.calls import Uses
 from ..sites.site import Site
-from ..sites.uses import Uses
 from ..values.callees import Target, applied_module, layers
 from ..values.classes import class_annotations, class_chain
 from ..values.values import Applied, Bound, Class, External, Instance, Parameter, Value, Wrapped

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from ...libraries.apis import Api
 from ..needs.dependence import Key
+from ..sites.calls import Call
 from ..sites.site import Site
-from ..sites.uses import Call
 from ..values.bind import Arguments, bind_call, positional_parameters
 from ..values.callees import Target
 from .statics import Required

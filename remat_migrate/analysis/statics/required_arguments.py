@@ -11,8 +11,8 @@ from ..names.scopes import parameters
 from ..needs.dependence import Key
 from ..needs.need import BRANCH, IDENTITY, ORDER, Need
 from ..project import Project
+from ..sites.calls import Uses
 from ..sites.site import Site
-from ..sites.uses import Uses
 from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen, is_pytree
 from ..values.declarations import Kind, default_kind

@@ -10,11 +10,10 @@ from ..names.module import Place
 from ..names.scopes import FunctionNode
 from ..needs.dependence import Key
 from ..project import Project
-from ..sites.call_search import uses_of
+from ..sites.calls import Call, Uses, uses_of
 from ..sites.candidates import candidates
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
-from ..sites.uses import Call, Uses
 from ..values.bind import call_order, default_of, positional_parameters
 from ..values.callees import Target, layers, targets_of
 from ..values.overrides import Callees

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..names.scopes import parameters
 from ..needs.static_layers import listed_items
 from ..project import Project
-from ..sites.call_search import uses_of
+from ..sites.calls import uses_of
 from ..sites.site import Option, Site
 from ..values.callees import Target
 from .arguments import Argument

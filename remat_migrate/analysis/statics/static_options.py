@@ -11,10 +11,9 @@ from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..sites.call_search import uses_of
+from ..sites.calls import Call, uses_of
 from ..sites.candidates import candidates
 from ..sites.site import Option, Site
-from ..sites.uses import Call
 from ..values.bind import Arguments, positional_parameters
 from ..values.callees import Target, layers, targets_of
 from ..values.values import Constant, Container, Instance, Value, Wrapped

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..names.module import Module, Place
 from ..needs.need import Need
-from ..sites.uses import Call, Escape, Uses
+from ..sites.calls import Call, Escape, Uses
 from ..values.bind import Arguments
 from ..values.callees import Target
 

@@ -18,9 +18,8 @@ from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.need import CONDITIONS, TRUTH, Need
 from ..project import Project
-from ..sites.call_search import uses_of
+from ..sites.calls import Call, uses_of
 from ..sites.site import Site
-from ..sites.uses import Call
 from ..values.bind import Arguments, default_of
 from ..values.callees import Target
 from ..values.declarations import default_kind

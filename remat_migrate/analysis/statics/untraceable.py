@@ -10,7 +10,7 @@ from ..names.scopes import Binding, FunctionNode
 from ..needs.need import Need
 from ..needs.object_uses import are_trees
 from ..project import Project
-from ..sites.uses import Uses
+from ..sites.calls import Uses
 from ..values.bind import positional_parameters
 from ..values.callees import is_pytree
 from ..values.calls import returned_expressions

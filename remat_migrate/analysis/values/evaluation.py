@@ -40,7 +40,7 @@ class Evaluation(ABC):
         subclasses: the subclasses of each class.
         passed: the Apis that are passed for parameters of the project's functions.
         aliases: other names that files of the project give to Apis, for others to import.
-        reads, held: the reads of names, and what containers hold, by origin, see `name_search`.
+        reads, held: the reads of names, and what containers hold, by origin, see `sites.calls`.
         names, contents: answers cached for `api_names` and `contents`.
     """
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
-from ...analysis.sites.uses import Call
+from ...analysis.sites.calls import Call
 from ...analysis.statics.static_options import read_index_values
 from ...analysis.values.values import (
     Applied,

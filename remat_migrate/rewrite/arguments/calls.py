@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Iterable
 
 from ...analysis import Project
-from ...analysis.sites.uses import Call
+from ...analysis.sites.calls import Call
 from ...analysis.statics.static_options import StaticSite
 from ...analysis.values.bind import Arguments, default_of, positional_parameters
 from ...analysis.values.values import Function

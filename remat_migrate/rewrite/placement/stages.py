@@ -11,8 +11,8 @@ from collections.abc import Collection
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
+from ...analysis.sites.calls import Call
 from ...analysis.sites.site import Site
-from ...analysis.sites.uses import Call
 from ...analysis.statics.mutated_state import changes_later
 from ...analysis.values.bind import bind_call
 from ...analysis.values.callees import called_values, targets_of
