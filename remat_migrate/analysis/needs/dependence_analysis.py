@@ -1,23 +1,39 @@
-"""What the value of an expression depends on.
+"""What the value of an expression in a function depends on.
 
 `x.shape` depends on nothing, `n + 1` on the parameter `n`, and `jnp.sqrt(x.shape[0])` on constants,
-with an operation of JAX in between. The analysis follows local names, nested functions and the
-results of other functions.
+with an operation of JAX in between. In `opts = {"train": train, "w": w}`, `opts["train"]` depends
+on `train` alone, and so does `train` of a function that is called with `**opts`. The analysis
+follows local names, nested functions, and the results of other functions.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 
 from ...libraries import library_arguments
+from ...libraries.apis import COMPILERS
 from ...libraries.library_needs import array_method, computes_array, needs_of
 from ..fixed_point import FixedPoint
 from ..names.scopes import Binding, FunctionNode
-from ..values.callees import full_arguments, receiver_of, skipped, underlying
+from ..values.bind import bind_call, positional_parameters
+from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
 from ..values.calls import returned_expressions
-from ..values.overrides import Overrides
-from ..values.values import Class, External, Function, ModuleValue, Result, Value
+from ..values.contents import Contents, contents_of, unwrapped
+from ..values.overrides import Callees, Overrides
+from ..values.static_fields import field_value
+from ..values.values import (
+    NOTHING,
+    Class,
+    External,
+    Function,
+    ModuleValue,
+    Result,
+    Value,
+    Values,
+    Wrapped,
+)
 from .dependence import (
     CONSTANTS,
     NONE,
@@ -30,23 +46,31 @@ from .dependence import (
     python_value,
     with_operation,
 )
-from .function_analysis import FunctionAnalysis
-from .items import argument, element, item, item_of_name
 
 _UNSEEN: Dependences = frozenset((Dependence(UNSEEN),))
 # What is computed outside of functions: displays may be long, and are not searched for arrays.
 _COMPUTED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Name)
+# Calls that return a container with the contents of their first argument and their keywords.
+_COPIES = frozenset(
+    {
+        "builtins.dict", "builtins.list", "builtins.tuple", "builtins.vars", "builtins.reversed",
+        "copy.copy", "copy.deepcopy", "dataclasses.asdict", "dataclasses.replace",
+        "types.SimpleNamespace", "flax.core.FrozenDict", "flax.core.freeze", "flax.core.unfreeze",
+    }
+)  # fmt: skip
+_COPYING_METHODS = frozenset({"copy", "_replace", "replace", "_asdict"})
+_KEYS_AND_LEAVES = frozenset({"jax.tree.leaves_with_path", "jax.tree_util.tree_leaves_with_path"})
 
 
-class DependenceAnalysis(FunctionAnalysis):
-    """Finds what the expressions of one function depend on.
+class DependenceAnalysis:
+    """Finds what the expressions of one function, nested functions included, depend on.
 
-    Args:
-        function: the function.
+    Attributes:
+        evaluator: evaluates expressions.
+        module: the function's module.
+        node: the function.
+        scope: its scope.
         receiver: the class of the object that a method is called on.
-        overrides: finds the methods that a call may run.
-        result_of: returns the parameters that the result of a function, given its receiver, or an
-            item of that result, depends on.
     """
 
     def __init__(
@@ -56,8 +80,17 @@ class DependenceAnalysis(FunctionAnalysis):
         overrides: Overrides,
         result_of: Callable[[Function, Class | None, Key | None], Dependences],
     ) -> None:
-        super().__init__(function, receiver, overrides)
+        """`result_of` returns the parameters that the result of a function, given its receiver, or
+        an item of that result, depends on; `overrides` finds the methods that a call may run.
+        """
+        self.evaluator = overrides.evaluator
+        self.module = function.module
+        self.node = function.node
+        self.scope = self.module.scope_of(function.node)
+        self.receiver = receiver
+        self._overrides = overrides
         self._result_of = result_of
+        self._callees: dict[ast.expr, Callees] = {}
         # A loop may compute a value from itself: `opts = merge(opts)`.
         self._answers = FixedPoint(self._answer, NONE, _kinds)
 
@@ -68,17 +101,17 @@ class DependenceAnalysis(FunctionAnalysis):
     def _answer(self, question: tuple[ast.expr, Key | None] | Binding) -> Dependences:
         match question:
             case Binding():
-                return self.of_binding(question)
-            case ast.Name() as node, str() | int() as key:
-                return item_of_name(self, node, key)
-            case node, _:
+                return self._of_binding(question)
+            case node, None:
                 return merged(self._compute(node))
+            case node, key:
+                return self._item(node, key)
 
-    def _union(self, nodes: Iterable[ast.expr]) -> Dependences:
+    def _union(self, nodes: Iterable[ast.expr], key: Key | None = None) -> Dependences:
         # A loop rather than `union(*map(...))`: Python 3.12 limits recursion through C functions.
         found: Dependences = NONE
         for node in nodes:
-            found |= self.dependences(node)
+            found |= self.dependences(node, key)
         return found
 
     def _compute(self, node: ast.expr) -> Dependences:
@@ -119,9 +152,9 @@ class DependenceAnalysis(FunctionAnalysis):
             case ast.Attribute(attr=attr) if attr in library_arguments.ARRAY_ATTRIBUTES:
                 return self.dependences(node.value)
             case ast.Attribute():
-                return item(self, node.value, node.attr) | self._held_array(node)
+                return self.dependences(node.value, node.attr) | self._held_array(node)
             case ast.Subscript(slice=ast.Constant(value=str() | int() as key)):
-                return item(self, node.value, key) | self._held_array(node)
+                return self.dependences(node.value, key) | self._held_array(node)
             case ast.Compare():
                 return self._compare(node)
             case ast.IfExp():
@@ -142,12 +175,12 @@ class DependenceAnalysis(FunctionAnalysis):
 
     def _name(self, node: ast.Name) -> Dependences:
         # Many assignments may reach each of many names.
-        found = {self.stored_in(node)}
+        found = {self._stored_in(node)}
         for binding in self.module.reaching(node):
             found.add(self._answers.answer(binding))
         return NONE.union(*found)
 
-    def stored_in(self, node: ast.Name) -> Dependences:
+    def _stored_in(self, node: ast.Name) -> Dependences:
         """Return what the values depend on that the code puts into the object of a name.
 
         The object of a parameter is the caller's, which the parameter stands for.
@@ -158,19 +191,19 @@ class DependenceAnalysis(FunctionAnalysis):
         bindings = {b for b in self.module.reaching(node) if b.kind != "parameter"}
         return self._union([v for name, _, v in stored if self.module.reaching(name) & bindings])
 
-    def of_binding(self, binding: Binding) -> Dependences:
+    def _of_binding(self, binding: Binding) -> Dependences:
         """Return what the value that a binding gives its name depends on."""
         if binding.kind == "parameter":
-            return self.of_parameter(binding)
+            return self._of_parameter(binding)
         if not self.contains(binding.scope.node):
             return self._from_outside(binding)
         if binding.value is None:
             return NONE
         if binding.kind == "element":
             place = self._listed(binding.value)
-            return self.operator(place, element(self, binding.value, binding.path))
+            return self.operator(place, self.element(binding.value, binding.path))
         if binding.path and binding.path[0] >= 0 and binding.kind == "assign":
-            return self.operator(binding.value, item(self, binding.value, binding.path[0]))
+            return self.operator(binding.value, self.dependences(binding.value, binding.path[0]))
         found = self.dependences(binding.value)
         if binding.kind == "augment" and isinstance(binding.node, ast.AugAssign):
             target = binding.node.target
@@ -219,7 +252,7 @@ class DependenceAnalysis(FunctionAnalysis):
             for value in self.evaluator.values(base.module, part)
         )
 
-    def of_parameter(self, binding: Binding, key: Key | None = None) -> Dependences:
+    def _of_parameter(self, binding: Binding, key: Key | None = None) -> Dependences:
         """Return what a parameter, or an item of it, depends on.
 
         A parameter of a nested function depends on what the calls in this function pass for it.
@@ -231,7 +264,7 @@ class DependenceAnalysis(FunctionAnalysis):
             return _UNSEEN
         found = _UNSEEN if self.is_passed_on(inner) else NONE
         for call in self.inner_calls.get(inner, ()):
-            found |= argument(self, inner, (call.args, call.keywords), 0, binding.name, key)
+            found |= self.argument(inner, (call.args, call.keywords), 0, binding.name, key)
         return found
 
     def _compare(self, node: ast.Compare) -> Dependences:
@@ -245,7 +278,7 @@ class DependenceAnalysis(FunctionAnalysis):
                     found |= self.dependences(left)
                     # Keys are known at trace time; a string is never in an array.
                     if not (self.contents.is_text(left) or self.contents.is_mapping(right)):
-                        found |= element(self, right)
+                        found |= self.element(right)
                 case _:
                     found |= self._union((left, right))
             left = right
@@ -260,7 +293,7 @@ class DependenceAnalysis(FunctionAnalysis):
                 case External(name):
                     found |= self._external_result(name, node, arguments)
                 case Function() as function:
-                    found |= self.of_result(function, value, node)
+                    found |= self._of_result(function, value, node)
                 case Class():
                     found |= self._union(arguments)
                 case _:
@@ -273,7 +306,7 @@ class DependenceAnalysis(FunctionAnalysis):
         receiver = node.func.value
         match node.func.attr, node.args:
             case (("get" | "pop"), [ast.Constant(value=str() | int() as key), *_]):
-                found |= item(self, receiver, key)
+                found |= self.dependences(receiver, key)
             case "keys", []:
                 pass
             case _:
@@ -310,18 +343,18 @@ class DependenceAnalysis(FunctionAnalysis):
             return NONE
         match name, node.args:
             case "getattr", [base, ast.Constant(value=str(key)), *default]:
-                return item(self, base, key) | self._union(default)
+                return self.dependences(base, key) | self._union(default)
             case "next" | "min" | "max" | "sorted", [iterable]:
-                return element(self, iterable)
+                return self.element(iterable)
             case "any" | "all", [iterable]:
-                return python_value(element(self, iterable))
+                return python_value(self.element(iterable))
             case "int" | "float" | "bool" | "complex" | "str" | "format", _:
                 return python_value(self._union(arguments))
             case "round" | "abs" | "pow" | "divmod" | "sum", _:
                 return self.operator(node, self._union(arguments))
         return self._union(arguments)
 
-    def of_result(
+    def _of_result(
         self, function: Function, callee: Value, node: ast.Call, key: Key | None = None
     ) -> Dependences:
         """Return what the result of a function of the project, or an item of it, depends on."""
@@ -336,7 +369,7 @@ class DependenceAnalysis(FunctionAnalysis):
             if name in (CONSTANTS, UNSEEN):
                 found |= {needed}
                 continue
-            passed = argument(self, function.node, call, skipped(callee), name, needed.index)
+            passed = self.argument(function.node, call, skipped(callee), name, needed.index)
             if operations is not None:
                 if operations.certain and not passed:
                     passed = frozenset((Dependence(CONSTANTS),))
@@ -345,6 +378,331 @@ class DependenceAnalysis(FunctionAnalysis):
         if found and self.runs_at_compile_time(node):
             return concrete_array(found) if any(d.is_array for d in found) else found
         return found
+
+    # -- items
+
+    def _item(self, node: ast.expr, key: Key) -> Dependences:
+        """Return what `node[key]`, or the attribute `node.key`, depends on."""
+        match node:
+            case ast.Dict():
+                return self._item_of_display(node, key)
+            case ast.DictComp():
+                return self.dependences(node.value)
+            case ast.Tuple() | ast.List() if isinstance(key, int):
+                if not any(isinstance(part, ast.Starred) for part in node.elts):
+                    in_range = -len(node.elts) <= key < len(node.elts)
+                    return self.dependences(node.elts[key]) if in_range else NONE
+            case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+                return self._union((left, right), key)
+            case ast.BoolOp():
+                return self._union(node.values, key)
+            case ast.IfExp():
+                return self._union((node.body, node.orelse), key)
+            case ast.NamedExpr():
+                return self.dependences(node.value, key)
+            case ast.Name():
+                return self._item_of_name(node, key)
+            case ast.Subscript(slice=ast.Constant(value=str() | int() as outer)):
+                inner = list(self._written_items(node.value, outer))
+                if inner:
+                    return self._union(inner, key)
+            case ast.Call():
+                return self._item_of_call(node, key)
+        return self.dependences(node)
+
+    def _item_of_display(self, node: ast.Dict, key: Key) -> Dependences:
+        found: Dependences = NONE
+        for name, value in reversed(list(zip(node.keys, node.values, strict=True))):
+            if name is None:
+                found |= self.dependences(value, key)
+            elif not isinstance(name, ast.Constant):
+                found |= self.dependences(value)
+            elif name.value == key:
+                return found | self.dependences(value)
+        return found
+
+    def _item_of_name(self, node: ast.Name, key: Key) -> Dependences:
+        """Return what an item of a name's value depends on."""
+        bindings = self.module.reaching(node)
+        found: Dependences = NONE
+        for binding in bindings:
+            if binding.kind == "parameter":
+                found |= self._of_parameter(binding, key)
+            elif (
+                binding.kind in ("assign", "augment")
+                and binding.value
+                and not binding.path
+                and self.contains(binding.scope.node)
+            ):
+                found |= self.dependences(binding.value, key)
+            else:
+                found |= self._of_binding(binding)
+        for receiver, stored, value in self.contents.stored.get(node.id, ()):
+            if self.module.reaching(receiver) & bindings:
+                if stored == key:
+                    found |= self.dependences(value)
+                elif stored is None:
+                    found |= self.dependences(value, key)
+        return found
+
+    def _written_items(self, node: ast.expr, key: Key) -> Iterator[ast.expr]:
+        """Yield the expressions that `node[key]` may be, where the function writes them out."""
+        match node:
+            case ast.Dict():
+                for name, value in zip(node.keys, node.values, strict=True):
+                    if isinstance(name, ast.Constant) and name.value == key:
+                        yield value
+            case ast.Tuple() | ast.List() if isinstance(key, int) and 0 <= key < len(node.elts):
+                yield node.elts[key]
+            case ast.Name():
+                for binding in self.module.reaching(node):
+                    if binding.kind == "assign" and binding.value and not binding.path:
+                        if not isinstance(binding.value, ast.Name):
+                            yield from self._written_items(binding.value, key)
+
+    def _item_of_call(self, node: ast.Call, key: Key) -> Dependences:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _COPYING_METHODS:
+            return self._item_of_copy(node, key, [node.func.value, *node.args])
+        values = self.callees(node.func).values
+        found: Dependences = NONE
+        for value in values:
+            match underlying(value):
+                case External(name) if name in _COPIES:
+                    found |= self._item_of_copy(node, key, node.args)
+                case Class() as cls:
+                    field = self._item_of_new_object(cls, node, key)
+                    found |= self.dependences(node) if field is None else field
+                case Function() as function if not self.contains(function.node):
+                    found |= self._of_result(function, value, node, key)
+                case _:
+                    found |= self.dependences(node)
+        return found if values else self.dependences(node)
+
+    def _item_of_copy(self, node: ast.Call, key: Key, sources: Sequence[ast.expr]) -> Dependences:
+        """Return the same of a copy that keywords change: `dict(base, n=n)`, `replace(o, n=n)`."""
+        for keyword in node.keywords:
+            if keyword.arg == key:
+                return self.dependences(keyword.value)
+        spread = [keyword.value for keyword in node.keywords if keyword.arg is None]
+        return self._union((*sources, *spread), key)
+
+    def _item_of_new_object(self, cls: Class, node: ast.Call, key: Key) -> Dependences | None:
+        """Return what a field of a new object depends on; None if the class does not tell."""
+        if any(keyword.arg is None for keyword in node.keywords):
+            return self._item_of_copy(node, key, ())
+        found = field_value(self.evaluator, cls, node, key)
+        if found is None:
+            return None
+        return self.dependences(found) if found in ast.walk(node) else NONE
+
+    def element(self, iterable: ast.expr, path: tuple[int, ...] = ()) -> Dependences:
+        """Return what an element of a loop over `iterable`, unpacked by `path`, depends on."""
+        iterable = unwrapped(iterable)
+        contents = self.contents
+        if contents.is_mapping(iterable):
+            return NONE
+        match iterable:
+            case ast.Call(func=ast.Attribute(attr="keys"), args=[]):
+                return NONE
+            case ast.Call(func=ast.Attribute(attr="items"), args=[]) if path[:1] == (0,):
+                return NONE
+            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+                if path[:1] == (0,):
+                    return NONE
+                return self.element(inner, path[1:])
+            case ast.Call(func=ast.Name(id="zip"), args=parts) if path:
+                if 0 <= path[0] < len(parts):
+                    return self.element(parts[path[0]], path[1:])
+            case ast.Call(func=ast.Name(id="map"), args=[ast.Lambda(body=body), *parts]) if (
+                not path
+            ):
+                found = self.dependences(body)
+                if any(d.parameter == UNSEEN for d in found):  # its own parameters
+                    found |= NONE.union(*(self.element(part) for part in parts))
+                return found
+            case ast.Call() if path[:1] == (0,):
+                values = self.evaluator.values(self.module, iterable.func)
+                if any(isinstance(v, External) and v.name in _KEYS_AND_LEAVES for v in values):
+                    return NONE
+            case ast.Tuple() | ast.List() | ast.Set():
+                found = NONE
+                for part in iterable.elts:
+                    found |= self._unpacked(part, path)
+                return found
+            case ast.Name():
+                return self._element_of_name(iterable, path)
+        return self.dependences(iterable)
+
+    def _element_of_name(self, node: ast.Name, path: tuple[int, ...]) -> Dependences:
+        found = self._stored_in(node)
+        for binding in self.module.reaching(node):
+            if binding.kind == "parameter" and self.contents.is_mapping_binding(binding):
+                continue
+            if binding.kind == "assign" and binding.value and not binding.path:
+                if self.contains(binding.scope.node) and not isinstance(binding.value, ast.Name):
+                    found |= self.element(binding.value, path)
+                    continue
+            found |= self._of_binding(binding)
+        return found
+
+    def _unpacked(self, node: ast.expr, path: tuple[int, ...]) -> Dependences:
+        if isinstance(node, ast.Starred):
+            return self.element(node.value, path)
+        if path and path[0] >= 0:
+            return self.dependences(node, path[0])
+        return self.dependences(node)
+
+    def argument(
+        self,
+        function: FunctionNode,
+        call: tuple[Sequence[ast.expr], Sequence[ast.keyword]],
+        skip: int,
+        name: str,
+        key: Key | None = None,
+    ) -> Dependences:
+        """Return what an argument of a call, or an item of it, depends on.
+
+        Args:
+            function: the function that is called.
+            call: the arguments.
+            skip: how many leading parameters are bound already.
+            name: the parameter.
+            key: the item.
+        """
+        args, keywords = call
+        bound = bind_call(function, args, keywords, skip)
+        if name in bound.by_name:
+            return self.dependences(bound.by_name[name], key)
+        signature = function.args
+        spread = [k.value for k in keywords if k.arg is None]
+        if signature.kwarg is not None and name == signature.kwarg.arg:
+            if isinstance(key, str) and (given := [k for k in bound.double_star if k.arg == key]):
+                return self.dependences(given[0].value)
+            named = [k.value for k in bound.double_star if key is None]
+            return self._union((*named, *spread), key)
+        first = next((i for i, arg in enumerate(args) if isinstance(arg, ast.Starred)), len(args))
+        names = [p.arg for p in positional_parameters(function)][skip:]
+        if signature.vararg is not None and name == signature.vararg.arg:
+            if not isinstance(key, int):
+                return self._union((*bound.star, *args[first:]), None)
+            if key < len(bound.star):
+                return self.dependences(bound.star[key])
+            return self._from_star(args[first:], len(names) + key - first)
+        found = self._union(spread, name)
+        if name in names and names.index(name) >= first and first < len(args):
+            found |= self._from_star(args[first:], names.index(name) - first)
+        return found
+
+    def _from_star(self, rest: Sequence[ast.expr], place: int) -> Dependences:
+        """Return what the argument at a place of `rest`, which starts with `*args`, depends on."""
+        match rest:
+            case [ast.Starred(value=spread)] if place >= 0:
+                return self.dependences(spread, place)
+        return self._union(rest, None)
+
+    # -- the function
+
+    def callees(self, node: ast.expr) -> Callees:
+        """Return what calling an expression may run."""
+        if node not in self._callees:
+            found = self._overrides.callees(self.module, node, self.receiver)
+            self._callees[node] = found
+        return self._callees[node]
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What the code shows of its values."""
+        return contents_of(self.evaluator, self.module, self.node)
+
+    def contains(self, node: ast.AST) -> bool:
+        """Return whether a node is the function or is inside it."""
+        return node is self.node or any(a is self.node for a in self.module.ancestors(node))
+
+    @cached_property
+    def inner_calls(self) -> dict[FunctionNode, list[ast.Call]]:
+        """The calls in this function, by the function that they call."""
+        found: dict[FunctionNode, list[ast.Call]] = {}
+        for call in ast.walk(self.node):
+            if isinstance(call, ast.Call):
+                for value in self.callees(call.func).values:
+                    function = underlying(value)
+                    if isinstance(function, Function):
+                        found.setdefault(function.node, []).append(call)
+        return found
+
+    @cached_property
+    def _passed_on(self) -> set[FunctionNode]:
+        found: set[FunctionNode] = set()
+        for node in ast.walk(self.node):
+            if isinstance(node, ast.Name | ast.Attribute | ast.Lambda):
+                parent = self.module.parent(node)
+                if isinstance(parent, ast.Call) and parent.func is node:
+                    continue
+                if isinstance(node, ast.Lambda):
+                    is_named = isinstance(parent, ast.Assign | ast.AnnAssign)
+                    found |= set() if is_named else {node}
+                elif isinstance(node.ctx, ast.Load):
+                    values = self.evaluator.values(self.module, node)
+                    found |= {v.node for v in values if isinstance(v, Function)}
+        return found
+
+    def is_passed_on(self, function: FunctionNode) -> bool:
+        """Return whether a nested function is used otherwise than in calls of it."""
+        return function in self._passed_on
+
+    @cached_property
+    def _compiled(self) -> set[FunctionNode]:
+        found: set[Value] = set()
+        for node in ast.walk(self.node):
+            made: Values = NOTHING
+            if isinstance(node, ast.Call):
+                made = self.evaluator.values(self.module, node)
+                for place in body_positions(self.evaluator, self.module, node):
+                    for body in node.args[place : place + 1]:
+                        found |= self.evaluator.values(self.module, body)
+            elif isinstance(node, ast.FunctionDef) and node is not self.node:
+                made = self.evaluator.definition(self.module, node)
+            found |= {v.func for v in made if isinstance(v, Wrapped) and v.how in COMPILERS}
+        return {value.node for value in found if isinstance(value, Function)}
+
+    def is_compiled(self, node: ast.AST) -> bool:
+        """Return whether a node is in a nested function that is traced anyway."""
+        for around in self.module.ancestors(node):
+            if around is self.node:
+                return False
+            if isinstance(around, FunctionNode) and around in self._compiled:
+                return True
+        return False
+
+    def runs_at_compile_time(self, node: ast.AST) -> bool:
+        """Return whether a node is inside `with jax.ensure_compile_time_eval():`."""
+        for around in self.module.ancestors(node):
+            if isinstance(around, ast.With):
+                for item in around.items:
+                    context = item.context_expr
+                    if isinstance(context, ast.Call):
+                        callees = self.evaluator.values(self.module, context.func)
+                        if External("jax.ensure_compile_time_eval") in callees:
+                            return True
+            if around is self.node:
+                break
+        return False
+
+    def is_number(self, node: ast.expr) -> bool:
+        """Return whether an expression consists of parameters and numbers alone."""
+        match node:
+            case ast.Constant(value=int() | float()):
+                return True
+            case ast.UnaryOp(operand=operand):
+                return self.is_number(operand)
+            case ast.BinOp(left=left, right=right):
+                return self.is_number(left) and self.is_number(right)
+            case ast.Name():
+                bindings = self.module.reaching(node)
+                return bool(bindings) and all(
+                    b.kind == "parameter" and b.scope is self.scope for b in bindings
+                )
+        return False
 
 
 def _kinds(found: Dependences) -> frozenset[tuple[str, Key | None, bool, bool]]:

@@ -19,7 +19,7 @@ from ..values.declarations import annotation_kind
 from ..values.evaluator import Evaluator
 from ..values.static_fields import is_declared_static
 from ..values.values import Bound, Class, External, Instance, Parameter, Value
-from .function_analysis import FunctionAnalysis
+from .dependence_analysis import DependenceAnalysis
 
 _CONTAINER_METHODS = frozenset(
     (*dir(dict), *dir(list), *dir(tuple), *dir(set), "_replace", "_asdict", "replace", "unfreeze")
@@ -36,7 +36,7 @@ _WITH_FUNCTIONS = frozenset(
 )
 
 
-def called_object(analysis: FunctionAnalysis, call: ast.Call) -> ast.expr | None:
+def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | None:
     """Return the argument, or the part of one, that a call uses as an object."""
     func = held = call.func
     if isinstance(func, ast.Attribute):
@@ -76,12 +76,12 @@ def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]
                 yield held, args[1:] if attr in ("pop", "setdefault") else args
 
 
-def is_part(analysis: FunctionAnalysis, node: ast.expr) -> bool:
+def is_part(analysis: DependenceAnalysis, node: ast.expr) -> bool:
     """Return whether an expression is an argument, or an item, attribute or element of one."""
     return _is_part(analysis, node, set())
 
 
-def _is_part(analysis: FunctionAnalysis, node: ast.expr, seen: set[Binding]) -> bool:
+def _is_part(analysis: DependenceAnalysis, node: ast.expr, seen: set[Binding]) -> bool:
     match node:
         case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.NamedExpr(value=inner):
             return _is_part(analysis, inner, seen)
@@ -98,7 +98,7 @@ def _is_part(analysis: FunctionAnalysis, node: ast.expr, seen: set[Binding]) -> 
     return False
 
 
-def _gives_part(analysis: FunctionAnalysis, binding: Binding, seen: set[Binding]) -> bool:
+def _gives_part(analysis: DependenceAnalysis, binding: Binding, seen: set[Binding]) -> bool:
     if binding.kind == "parameter":
         return analysis.contains(binding.scope.node)
     if binding.value is None or not analysis.contains(binding.scope.node):
