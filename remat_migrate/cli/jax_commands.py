@@ -218,7 +218,6 @@ def plan_command(
             pareto=pareto,
             offload=offload,
             open_source=writing.open_source if is_applied else None,
-            find_switches=writing.find_switches,
             workers=cluster,
         )
     write_plan(found, output_format, output_file or sys.stdout)

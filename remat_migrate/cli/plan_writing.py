@@ -11,7 +11,6 @@ from typing import TextIO
 
 from ..analysis import Project
 from ..analysis.loading import load_project
-from ..analysis.placement.switches import Switch, find_switches
 from ..engine.fix_rounds import FileChange
 from ..engine.journal import write_changes
 from ..engine.run import Run, prepare
@@ -28,7 +27,6 @@ from ..report.terminal.plans import (
     exceeded_line,
     patch_line,
     rewritten_lines,
-    setting_lines,
     unwritable_lines,
     written_lines,
 )
@@ -70,7 +68,6 @@ class Writing:
         self._patches = patches
         self._source: Source | None = None
         self._installed: list[Path] = []
-        self._switches: Sequence[Switch] | None = None
 
     @cached_property
     def _run(self) -> Run:
@@ -95,16 +92,6 @@ class Writing:
         self._source = Source(self._opened, self._target, self._options.argnums, sites, values)
         return self._source
 
-    def find_switches(self, stages: Collection[Path]) -> Sequence[Switch]:
-        """Return the model's own switches, given the files of its stages."""
-        if self._switches is None:
-            run = self._run
-            files = [path for path in stages if path.is_file()]
-            others = self._target.files_run().difference(stages)
-            project = load_project(run.settings, files, context=sorted(others))
-            self._switches = find_switches(project, files)
-        return self._switches
-
     def _opened(self, texts: Mapping[Path, SourceFile]) -> Project:
         run = self._run
         targets = [*run.targets.python, *self._installed]
@@ -120,11 +107,6 @@ class Writing:
         if not plan.is_met:
             say("No files changed: the budget cannot be met.")
             return FINDINGS
-        if plan.best.settings:
-            for line in setting_lines(plan.best, screen_of(sys.stderr)):
-                say(line)
-            say("No files changed: the model's own settings place these checkpoints.")
-            return CLEAN
         obstacles = self._source.apply(plan.best.stages).obstacles
         if obstacles:
             for line in unwritable_lines(obstacles, screen_of(sys.stderr)):
@@ -133,8 +115,6 @@ class Writing:
         failures: list[_Failure | VerificationError] = []
         with scratch_folder() as scratch:
             for number, placement in enumerate((plan.best, *plan.others)):
-                if placement.settings:
-                    continue
                 new = self._source.apply(placement.stages)
                 if new.obstacles:
                     continue

@@ -13,7 +13,7 @@ from ..measure.target import Target
 from ..measure.workers import Workers
 from .budget import Budget
 from .plan import BatchPlan, Plan
-from .planning import FindSwitches, OpenSource, planned
+from .planning import OpenSource, planned
 
 # The search ends when the next size to try is closer than this share.
 _CLOSE = 64
@@ -31,7 +31,6 @@ def plan_largest_batch(
     pareto: bool = False,
     offload: bool = False,
     open_source: OpenSource | None = None,
-    find_switches: FindSwitches | None = None,
     workers: Workers | None = None,
 ) -> Plan:
     """Return the plan for the largest batch that fits, with the front of batch and recomputation.
@@ -47,7 +46,6 @@ def plan_largest_batch(
         pareto: as for `plan`, like the other arguments.
         offload: whether policies may offload values to host memory.
         open_source: opens the source.
-        find_switches: finds the model's own switches.
         workers: trace and compile placements at the same time, where that is faster.
 
     Raises:
@@ -79,7 +77,6 @@ def plan_largest_batch(
                     pareto=pareto,
                     offload=offload,
                     open_source=open_source,
-                    find_switches=find_switches,
                     workers=workers,
                 )
             return found[batch]

@@ -39,9 +39,8 @@ def compiled_candidates(
     def add(one: Placement) -> None:
         found.setdefault(one.runs, replace(one, compiled=gradient.compiled(one.runs)))
 
-    switches = [one for one in tried if one.settings]
     obvious = _not_dominated_first(list(_front_first(_named(tried), aim, len(tried))))
-    first = (*_front_first(tried, aim, _SOLVED), *switches, *obvious[:_OBVIOUS])
+    first = (*_front_first(tried, aim, _SOLVED), *obvious[:_OBVIOUS])
     gradient.compile_ahead(one.runs for one in first)
     for one in first:
         if gradient.can_compile(1):

@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..analysis.placement.switches import Holder
 from ..measure.devices import Device
 from ..measure.worker.records import PLAIN, Chain, NamedValue, Need
 from .chain import GROUP, Arc, Place, Run
-
-# Settings of the model, with their values.
-Settings = tuple[tuple[Holder, object], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,6 @@ class Placement:
         runs: the start, stop, kind and policy of each checkpoint on a run of equations.
         name: the name of an obvious placement, or the empty string.
         compiled: bytes of the compiled program besides its inputs, None if it was not compiled.
-        settings: the settings of the model to change instead, with their values.
     """
 
     stages: tuple[StageDecision, ...]
@@ -80,25 +75,11 @@ class Placement:
     runs: tuple[Run, ...]
     name: str = ""
     compiled: int | None = None
-    settings: Settings = ()
 
     @property
     def peak(self) -> int:
         """The peak of the compiled program, or else of the trace."""
         return self.measured.peak_bytes if self.compiled is None else self.compiled
-
-
-@dataclass(frozen=True, slots=True)
-class Unset:
-    """A switch of the model that cannot be set while the target is traced.
-
-    Attributes:
-        settings: the settings of the model, with their values.
-        reason: the error.
-    """
-
-    settings: Settings
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +129,6 @@ class Plan:
         devices: the number of devices that the arguments are sharded over.
         device: the device to fit on, if requested.
         seconds: the estimated time of the placement on it, if its rates are known.
-        switches: the placements by settings of the model, and one that places the same as each.
-        unset: the settings that the target fails with.
         batch: the largest batch that fits, if requested; if none does, the smallest that was tried.
         batches: the front of batch size and operations, the smallest batch first.
     """
@@ -177,8 +156,6 @@ class Plan:
     devices: int = 1
     device: Device | None = None
     seconds: float | None = None
-    switches: tuple[tuple[Placement, Placement | None], ...] = ()
-    unset: tuple[Unset, ...] = ()
     batch: int | None = None
     batches: tuple[BatchPlan, ...] = ()
 
@@ -193,11 +170,6 @@ class Plan:
         if self.best.compiled is None:
             return self.budget_bytes
         return self.best.measured.peak_bytes
-
-
-def shown_settings(settings: Settings) -> str:
-    """Return settings as a user would write them."""
-    return ", ".join(holder.set_to(value) for holder, value in settings)
 
 
 def decisions(chain: Chain, path: Sequence[Arc]) -> tuple[StageDecision, ...]:

@@ -84,15 +84,6 @@ class Gradient:
         """The number of placements that were traced."""
         return len(self._traced) - 1
 
-    def settings_read(self, settings: Sequence[Mapping[str, object]]) -> Sequence[int]:
-        """Return the settings that the target reads, if they change nothing but checkpoints.
-
-        Raises:
-            VerificationError: the target fails with them.
-        """
-        found: Sequence[int] = self._asked("settings_read", settings=settings)["read"]
-        return found
-
     def traced(self, runs: tuple[Run, ...]) -> Need:
         """Return the cost with checkpoints on runs of equations."""
         if runs not in self._traced:

@@ -22,12 +22,10 @@ from ..measure.workers import Workers
 from .budget import Budget
 from .chain import Arc, Place, Run, chain_from
 from .compiling import compiled_candidates
-from .plan import Obstacle, Placement, Plan, Unset
+from .plan import Obstacle, Placement, Plan
 from .planner import EQUAL, Gradient, Helpers, Planner
-from .switching import same_placement, switched_placements
 
 if TYPE_CHECKING:
-    from ..analysis.placement.switches import Switch
     from .applying import Source
 
 # Promised FLOPs and peaks are exact to these shares.
@@ -41,7 +39,6 @@ _MERGED = 0.95
 # Placements to fall back on, if writing the best one turns out to be wrong.
 _OTHERS = 3
 
-FindSwitches = Callable[[Collection[Path]], Sequence["Switch"]]
 OpenSource = Callable[[Sequence[tuple[Path, int]], Collection[Path], Mapping[str, Place]], "Source"]
 
 
@@ -54,7 +51,6 @@ def plan(
     pareto: bool = False,
     offload: bool = False,
     open_source: OpenSource | None = None,
-    find_switches: FindSwitches | None = None,
     workers: Workers | None = None,
 ) -> Plan:
     """Return the cheapest placement of checkpoints within a budget.
@@ -69,7 +65,6 @@ def plan(
         offload: whether policies may offload values to host memory.
         open_source: opens the source, given the files and lines of its current checkpoints, and
             the files of all stages. The placement is then one that can be written into it.
-        find_switches: finds the model's own switches, given the files of all stages.
         workers: trace and compile placements at the same time, where that is faster.
 
     Raises:
@@ -83,7 +78,6 @@ def plan(
             pareto=pareto,
             offload=offload,
             open_source=open_source,
-            find_switches=find_switches,
             workers=workers,
         )
 
@@ -96,7 +90,6 @@ def planned(
     pareto: bool = False,
     offload: bool = False,
     open_source: OpenSource | None = None,
-    find_switches: FindSwitches | None = None,
     workers: Workers | None = None,
 ) -> Plan:
     """Return the cheapest placement for a measured target, see `plan`."""
@@ -133,10 +126,6 @@ def planned(
 
     places = [link.place for chain in chains for link in chain.links if link.heavy]
     files = {Path(path) for path, _, _ in places}
-    switched: list[Placement] = []
-    unset: tuple[Unset, ...] = ()
-    if find_switches is not None:
-        switched, unset = switched_placements(gradient, find_switches(files), now)
 
     def candidates_of(
         planners: Sequence[Planner], *others: Placement
@@ -144,8 +133,8 @@ def planned(
         """Return the traced placements, with `others`, and the compiled ones among them."""
         tried = _solved(planners, aim)
         every = pareto or bool(compiles)
-        tried += _obvious(gradient, planners, tried, aim, switched, every=every)
-        tried += (*switched, *others)
+        tried += _obvious(gradient, planners, tried, aim, every=every)
+        tried += others
         if not compiles:
             return tried, ()
         return tried, compiled_candidates(
@@ -165,11 +154,11 @@ def planned(
     others: tuple[Placement, ...] = ()
     if open_source is not None:
         source = open_source(sites, files, {one.name: one.place for one in values})
-        obstacles = _obstacles(source, best)
+        obstacles = source.apply(best.stages).obstacles
         if obstacles:
             ideal = best
             planners = [Planner(chain, gradient, source) for chain in chains]
-            writable = [one for one in tried if not _obstacles(source, one)]
+            writable = [one for one in tried if not source.apply(one.stages).obstacles]
             tried, candidates = candidates_of(planners, *writable)
             best, is_met = _best_writable(candidates or tried, limit, source) or (best, is_met)
             if best is ideal or (is_met and _is_as_good(best, ideal)):
@@ -203,12 +192,6 @@ def planned(
         devices=found.devices,
         device=found.device,
         seconds=_seconds(session, best, found.device),
-        switches=tuple(
-            (next((one for one in candidates if one.runs == each.runs), each), same)
-            for each in switched
-            for same in [same_placement(each, tried)]
-        ),
-        unset=unset,
     )
 
 
@@ -220,11 +203,6 @@ def _seconds(session: Session, placement: Placement, device: Device | None) -> f
     return device.seconds(work, session.measurement.devices)
 
 
-def _obstacles(source: Source, one: Placement) -> tuple[Obstacle, ...]:
-    """Return why a placement cannot be written; settings are left to the user."""
-    return () if one.settings else source.apply(one.stages).obstacles
-
-
 def _best_writable(
     tried: Sequence[Placement], limit: int, source: Source
 ) -> tuple[Placement, bool] | None:
@@ -232,7 +210,7 @@ def _best_writable(
     left = list(tried)
     while left:
         best, is_met = best_of(left, limit)
-        if not _obstacles(source, best):
+        if not source.apply(best.stages).obstacles:
             return best, is_met
         left = [one for one in left if one.runs != best.runs]
     return None
@@ -281,24 +259,16 @@ def _obvious(
     planners: Sequence[Planner],
     tried: Sequence[Placement],
     limit: int,
-    switched: Sequence[Placement],
     *,
     every: bool,
 ) -> list[Placement]:
-    """Return the obvious placements: every one, or those that may be better than those tried, or
-    may be what the model's own switches place.
-    """
+    """Return the obvious placements: every one, or those that may be better than those tried."""
     best, is_met = best_of(tried, limit)
 
     def is_wanted(need: Need) -> bool:
         if every or not is_met:
             return True
-        if need.peak_bytes <= _NEAR * limit and need.flops <= _EXACT * best.measured.flops:
-            return True
-        return any(
-            need.flops <= _EXACT * one.measured.flops and one.measured.flops <= _EXACT * need.flops
-            for one in switched
-        )
+        return need.peak_bytes <= _NEAR * limit and need.flops <= _EXACT * best.measured.flops
 
     paths = [(each, *one) for each in planners for one in each.obvious(is_wanted)]
     return _traced(gradient, paths)
@@ -325,8 +295,7 @@ def _helpers(session: Session, workers: Workers) -> Helpers:
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
     """Return the cheapest placement within the budget, or else the lowest, and which it is.
 
-    Of about equally cheap placements, this is the one with the lowest peak, or a setting of the
-    model that does as well. The peak is that of the
+    Of about equally cheap placements, this is the one with the lowest peak. The peak is that of the
     compiled program where there is one.
     """
     within = [one for one in tried if one.peak <= limit]
@@ -335,8 +304,7 @@ def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
     best = min(
         cheap or tried, key=lambda one: (one.peak, one.measured.flops, not one.name, len(one.runs))
     )
-    as_good = [one for one in cheap if one.settings and one.peak <= _EXACT * best.peak]
-    return (as_good[0] if as_good else best), bool(within)
+    return best, bool(within)
 
 
 def _front(placements: Sequence[Placement]) -> tuple[Placement, ...]:

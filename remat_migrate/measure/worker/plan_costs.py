@@ -7,7 +7,6 @@ an argument is live from the backward pass of the last stage that reads it until
 
 from __future__ import annotations
 
-import json
 import operator
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
 
@@ -22,7 +21,7 @@ from .instruments.liveness import host_bytes, size
 from .instruments.roofline import work
 from .internals import internals
 from .named_values import names_in
-from .records import BODY, PLAIN, SWITCHED, Chain, Choice, Link, Need, Work
+from .records import BODY, PLAIN, Chain, Choice, Link, Need, Work
 from .stage_combinations import PlacedStage, combinations
 from .stage_costs import (
     DOTS_POLICIES,
@@ -36,7 +35,6 @@ from .stage_costs import (
 )
 from .stages import Flat, evaluating
 from .training.gradients import gradient
-from .training.switches import switched
 
 # As the first of `DOTS_POLICIES`, in host memory.
 _OFFLOADING = 'offload_dot_with_no_batch_dims("device", "pinned_host")'
@@ -94,8 +92,6 @@ def _gradient(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) ->
     wrapped, bodies = {}, {}
     loops = set(flat.scans())
     for (start, stop), kind in runs.items():
-        if kind.kind == SWITCHED:
-            return switched(entry, json.loads(kind.policy or ""))
         if kind.kind == BODY:
             bodies.update({n: kind.options for n in loops if start <= n < stop})
         elif kind.kind != PLAIN:

@@ -149,8 +149,6 @@ class Residual(NamedTuple):
 
 # Kinds of checkpoints on a stage: none, one on the stage, or one on the body of its loop.
 PLAIN, WRAPPED, BODY = "plain", "wrapped", "body"
-# In place of checkpoints on stages: the settings of the model that are changed, as JSON.
-SWITCHED = "switched"
 
 
 class Need(NamedTuple):

@@ -251,14 +251,6 @@ def _trace(request: Reply) -> Reply:
     return {"need": plan_costs.trace(_Session.entry, _Session.flat, _runs(request))}
 
 
-def _settings_read(request: Reply) -> Reply:
-    """Return which settings of its model the target reads, if they only change checkpoints."""
-    from .training.switches import settings_read
-
-    settings, expected = request["settings"], _Session.measured.forward_flops
-    return {"read": settings_read(_Session.entry, settings, expected)}
-
-
 def _compile_runs(request: Reply) -> Reply:
     """Compile the gradient computation with checkpoints on runs of equations."""
     from . import plan_costs
@@ -324,7 +316,6 @@ _ANSWERS = {
     "chains": _chains,
     "stages": _stages,
     "trace": _trace,
-    "settings_read": _settings_read,
     "compile_runs": _compile_runs,
     "work": _work,
     "residuals": _residuals,

@@ -118,10 +118,6 @@ def render_plan(plan: Plan, screen: Screen) -> str:
             ],
         },
         "compiled": [_placement(one, screen.folder) for one in plan.candidates],
-        "switches": [
-            {**_placement(one, screen.folder), "places": same and same.name}
-            for one, same in plan.switches
-        ],
         "pareto": [_placement(one, screen.folder) for one in plan.pareto],
         "values": [
             {**one._asdict(), "path": display_path(one.path, screen.folder)} for one in plan.values
@@ -165,15 +161,6 @@ def _placement(placement: Placement, folder: Path) -> dict[str, object]:
         "measured": _need(placement.measured),
         "compiled_peak_bytes": placement.compiled,
         "name": placement.name or None,
-        "settings": [
-            {
-                "path": display_path(holder.path, folder),
-                "line": holder.line,
-                "setting": holder.set_to(value),
-                "value": value,
-            }
-            for holder, value in placement.settings
-        ],
     }
 
 

@@ -46,11 +46,10 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         compiled = f", {len(plan.candidates)} of them compiled" if plan.candidates else ""
         tried = f"{pluralize(plan.tried, 'placement')} traced, all obvious ones included"
         yield f"({tried}{compiled}{name})"
-    elif not plan.best.settings and all(s.decision == "plain" for s in plan.best.stages):
+    elif all(s.decision == "plain" for s in plan.best.stages):
         yield screen.paint("No checkpoint is needed.", "green", "bold")
     for stage in plan.best.stages:
         yield f"{screen.path(stage.path)}:{stage.line}  {_decision(stage)}"
-    yield from setting_lines(plan.best, screen)
     for value in plan.values:
         place = f"{screen.path(value.path)}:{value.line}"
         yield f"{place}  {_value(value)}"
@@ -61,8 +60,7 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
             " at 25 GB/s"
         )
     yield from _fallback_lines(plan, screen)
-    yield from _switch_lines(plan, screen)
-    if plan.checkpoints and not plan.best.settings:
+    if plan.checkpoints:
         yield ""
         yield "The plan replaces the current checkpoints, which are removed."
     if plan.bare_compiled is not None:
@@ -86,30 +84,6 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         yield "Pareto-optimal placements in memory and operations:"
         for one in plan.pareto:
             yield f"  {_need(one.measured, plan)}  {_named(one)}"
-
-
-def setting_lines(placement: Placement, screen: Screen) -> Iterator[str]:
-    """Yield the settings of the model to change."""
-    for holder, value in placement.settings:
-        yield f"{screen.path(holder.path)}:{holder.line}  set {printable(holder.set_to(value))}"
-
-
-def _switch_lines(plan: Plan, screen: Screen) -> Iterator[str]:
-    """Yield the model's own switches that are not the plan, or what they place."""
-    shown = [pair for pair in plan.switches if pair[1] or pair[0].runs != plan.best.runs]
-    if shown or plan.unset:
-        yield ""
-        yield "The model has its own switch:"
-    for one, same in shown:
-        holder = one.settings[0][0]
-        place = f"{screen.path(holder.path)}:{holder.line}"
-        places = f"; it places what `{printable(same.name)}` places" if same else ""
-        yield f"  {_need(one.measured, plan)}  {printable(one.name)} ({place}){places}"
-    for unset in plan.unset:
-        holder, value = unset.settings[0]
-        place = f"{screen.path(holder.path)}:{holder.line}"
-        text = f"{holder.set_to(value)} ({place}) was not tried: {unset.reason}"
-        yield f"  {printable(text)}"
 
 
 def _fallback_lines(plan: Plan, screen: Screen) -> Iterator[str]:
@@ -196,8 +170,6 @@ def _compiled(compiled: int, traced: Need, plan: Plan, name: str) -> str:
 
 def _named(placement: Placement) -> str:
     """Return the name of an obvious placement, and the lines with a checkpoint."""
-    if placement.settings:
-        return printable(placement.name)
     summary = _summary(placement)
     return f"{printable(placement.name)}: {summary}" if placement.name else summary
 
