@@ -13,7 +13,7 @@ from remat_migrate.analysis.names.module import Place
 from remat_migrate.analysis.placement.placement import Placement, placement_of
 from remat_migrate.analysis.placement.stages import in_python_loop
 from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.analysis.values.classes import class_chain
+from remat_migrate.analysis.values.evaluator import class_chain
 from remat_migrate.analysis.values.values import Class, Constant, External
 from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
 

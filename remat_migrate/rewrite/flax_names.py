@@ -16,7 +16,7 @@ from ..analysis.names.scopes import FunctionNode
 from ..analysis.sites.find_sites import sites_in
 from ..analysis.sites.site import Site
 from ..analysis.values.callees import underlying
-from ..analysis.values.classes import class_chain
+from ..analysis.values.evaluator import class_chain
 from ..analysis.values.values import Applied, Class, External, Partial, Value, Wrapped
 from ..codemod.changes import Code, SetArgument
 from .refusal import Refused, check_own

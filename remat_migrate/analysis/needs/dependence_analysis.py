@@ -19,8 +19,8 @@ from ..fixed_point import FixedPoint
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
-from ..values.calls import returned_expressions
 from ..values.contents import Contents, contents_of, unwrapped
+from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
 from ..values.static_fields import field_value
 from ..values.values import (

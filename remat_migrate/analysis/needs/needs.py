@@ -29,7 +29,7 @@ from ..values.callees import (
     targets_of,
     underlying,
 )
-from ..values.calls import returned_expressions
+from ..values.evaluator import returned_expressions
 from ..values.overrides import Overrides
 from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
 from .dependence import CONSTANTS, NONE, UNSEEN, Dependence, Dependences, Key, merged

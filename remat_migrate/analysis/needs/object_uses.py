@@ -13,10 +13,9 @@ from ...libraries.library_arguments import CONCRETE_METHODS
 from ...libraries.library_needs import array_method
 from ..names.scopes import Binding
 from ..values.callees import is_pytree
-from ..values.classes import class_chain
 from ..values.contents import unwrapped
 from ..values.declarations import annotation_kind
-from ..values.evaluator import Evaluator
+from ..values.evaluator import Evaluator, class_chain
 from ..values.static_fields import is_declared_static
 from ..values.values import Bound, Class, External, Instance, Parameter, Value
 from .dependence_analysis import DependenceAnalysis

@@ -13,7 +13,7 @@ from ..names.scopes import FunctionNode
 from ..project import Project
 from ..sites.find_sites import sites_of
 from ..sites.site import Option, Site
-from ..values.calls import returned_expressions
+from ..values.evaluator import returned_expressions
 from ..values.values import External, Function, Values
 from .known_policies import (
     NAMESPACES,

@@ -30,11 +30,10 @@ from ..values.bind import (
     with_partials,
 )
 from ..values.callees import applied_module, layers, partial_calls, targets_of, underlying
-from ..values.calls import returned
-from ..values.classes import class_attribute, class_chain, is_decorated
+from ..values.classes import is_decorated
 from ..values.containers import elements
 from ..values.declarations import gradient_places
-from ..values.evaluator import Evaluator
+from ..values.evaluator import Evaluator, class_attribute, class_chain, returned
 from ..values.haiku_transforms import APPLY, is_transformed
 from ..values.values import (
     Applied,

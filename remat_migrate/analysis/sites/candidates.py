@@ -13,7 +13,8 @@ from ..names.module import Module, Place
 from ..names.scopes import FunctionNode
 from ..project import Project
 from ..values.callees import targets_of, underlying
-from ..values.classes import class_annotations, class_chain
+from ..values.classes import class_annotations
+from ..values.evaluator import class_chain
 from ..values.values import Class, Constant, Function, Instance, Parameter, Value
 from .calls import passed_for
 

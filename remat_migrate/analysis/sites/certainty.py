@@ -14,8 +14,8 @@ from ..fixed_point import FixedPoint
 from ..names.module import Module, Place
 from ..project import Project
 from ..values.application import api_of
-from ..values.calls import returned_expressions
 from ..values.containers import elements, looked_up
+from ..values.evaluator import returned_expressions
 from ..values.values import Constant, Container, Function, Parameter, Value
 from .calls import passed_for
 from .subclasses import overrides_of

@@ -20,9 +20,9 @@ from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framewo
 from ..names.module import Module, Place
 from ..project import Project
 from ..values.callees import underlying
-from ..values.classes import class_annotations, class_chain, self_assignments
+from ..values.classes import class_annotations, self_assignments
 from ..values.containers import elements
-from ..values.evaluator import Evaluator
+from ..values.evaluator import Evaluator, class_chain
 from ..values.haiku_transforms import APPLY
 from ..values.values import (
     Applied,

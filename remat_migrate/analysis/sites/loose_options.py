@@ -16,7 +16,7 @@ from ..names.scopes import Definition, FunctionNode
 from ..project import Project
 from ..values.application import api_of, argument_calls
 from ..values.callees import layers
-from ..values.classes import class_chain
+from ..values.evaluator import class_chain
 from ..values.values import Class, Function, Instance, Value
 from .find_sites import sites_in, sites_of
 from .site import Site, own_call

@@ -11,8 +11,8 @@ from ..names.module import Module, Place
 from ..names.scopes import FunctionNode, parameters
 from ..project import Project
 from ..values.bind import bind_call, default_of, first_parameter
-from ..values.classes import class_annotations, class_attribute, self_assignments
-from ..values.evaluator import Evaluator
+from ..values.classes import class_annotations, self_assignments
+from ..values.evaluator import Evaluator, class_attribute
 from ..values.values import (
     Bound,
     Class,

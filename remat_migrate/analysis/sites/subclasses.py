@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..names.module import Module
 from ..project import Project
-from ..values.classes import class_chain
+from ..values.evaluator import class_chain
 from ..values.overrides import Overrides
 from ..values.values import Class
 

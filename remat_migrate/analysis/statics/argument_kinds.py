@@ -14,9 +14,9 @@ from ..project import Project
 from ..sites.calls import Call, uses_of
 from ..values.bind import default_of, positional_parameters
 from ..values.callees import body_positions, targets_of
-from ..values.calls import returned_expressions
-from ..values.classes import class_annotations, class_chain, self_assignments
+from ..values.classes import class_annotations, self_assignments
 from ..values.declarations import Kind, annotation_kind, default_kind, gradient_places, join
+from ..values.evaluator import class_chain, returned_expressions
 from ..values.values import (
     Bound,
     Class,

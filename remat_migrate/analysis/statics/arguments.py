@@ -23,11 +23,11 @@ from ..project import Project
 from ..sites.calls import Call, Uses
 from ..values.bind import Arguments, default_of, positional_parameters
 from ..values.callees import Target, is_frozen
-from ..values.classes import class_chain, is_decorated
+from ..values.classes import is_decorated
 from ..values.containers import items
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
-from ..values.parameter_values import annotated_values
+from ..values.evaluator import annotated_values, class_chain
 from ..values.static_fields import field_value, is_static_field
 from ..values.values import (
     NOTHING,

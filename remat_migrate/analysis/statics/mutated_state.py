@@ -25,8 +25,7 @@ from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import bind_call, first_parameter
 from ..values.callees import Target, is_pytree, layers, receiver_of, targets_of, underlying
-from ..values.calls import returned_expressions
-from ..values.classes import class_chain
+from ..values.evaluator import class_chain, returned_expressions
 from ..values.values import (
     Class,
     Container,

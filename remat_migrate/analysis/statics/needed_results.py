@@ -14,8 +14,9 @@ from ..needs.dependence import CONSTANTS, UNSEEN
 from ..needs.need import Need
 from ..project import Project
 from ..values.callees import Target, is_pytree
-from ..values.classes import class_annotations, class_chain
+from ..values.classes import class_annotations
 from ..values.declarations import annotation_kind
+from ..values.evaluator import class_chain
 from ..values.values import Class
 
 

@@ -15,7 +15,8 @@ from ..project import Project
 from ..sites.calls import Uses
 from ..sites.site import Site
 from ..values.callees import Target, applied_module, layers
-from ..values.classes import class_annotations, class_chain
+from ..values.classes import class_annotations
+from ..values.evaluator import class_chain
 from ..values.values import Applied, Bound, Class, External, Instance, Parameter, Value, Wrapped
 from .argument_kinds import kinds_of
 from .arguments import Argument, BoundCalls, is_python_value

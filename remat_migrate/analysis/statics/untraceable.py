@@ -13,8 +13,7 @@ from ..project import Project
 from ..sites.calls import Uses
 from ..values.bind import positional_parameters
 from ..values.callees import is_pytree
-from ..values.calls import returned_expressions
-from ..values.classes import class_chain
+from ..values.evaluator import class_chain, returned_expressions
 from ..values.static_fields import is_declared_static
 from ..values.values import (
     Bound,

@@ -17,7 +17,7 @@ from ..needs.need import Need
 from ..project import Project
 from ..values.bind import default_of, positional_parameters
 from ..values.callees import underlying
-from ..values.calls import returned_expressions
+from ..values.evaluator import returned_expressions
 from ..values.values import External, Function, ModuleValue
 from .argument_kinds import kinds_of
 from .arguments import Argument

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from ...libraries.apis import TRACED_BODIES
 from ..names.module import Module, once
 from .bind import with_partials
-from .classes import class_annotations, class_chain
-from .evaluator import Evaluator
+from .classes import class_annotations
+from .evaluator import Evaluator, annotated_values, class_chain
 from .haiku_transforms import APPLY, leading_arguments
-from .parameter_values import annotated_values
 from .values import (
     Applied,
     Bound,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
-from .evaluation import Evaluation
+from .evaluator import Evaluator
 from .values import External
 
 # Methods of strings that neither containers nor arrays have.
@@ -32,7 +32,7 @@ _TREE_LEAVES = frozenset(
 Stored = tuple[ast.Name, str | int | None, ast.expr]
 
 
-def contents_of(evaluator: Evaluation, module: Module, function: FunctionNode) -> Contents:
+def contents_of(evaluator: Evaluator, module: Module, function: FunctionNode) -> Contents:
     """Return what a function's code reveals about its values."""
     found = evaluator.contents.get(function)
     if not isinstance(found, Contents):
@@ -43,7 +43,7 @@ def contents_of(evaluator: Evaluation, module: Module, function: FunctionNode) -
 class Contents:
     """What one function's code reveals about its values, including nested functions."""
 
-    def __init__(self, evaluator: Evaluation, module: Module, function: FunctionNode) -> None:
+    def __init__(self, evaluator: Evaluator, module: Module, function: FunctionNode) -> None:
         self.evaluator = evaluator
         self.module = module
         self._mappings: set[Binding | str] = set()

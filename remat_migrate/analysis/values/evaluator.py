@@ -1,24 +1,38 @@
-"""What an expression denotes: names are followed through imports, assignments, calls, and
-classes.
+"""The interpreter: what an expression denotes.
+
+Names are followed through imports, assignments, calls, and classes. An expression may be a call,
+whose result is what another expression denotes, and so on, in cycles, too: `Evaluator.ask` answers
+such questions.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 
-from ...libraries.apis import KNOWN_PACKAGES, SAME_CALL, TRANSPARENT, ApiTable, public_name
+from ...errors import BoundReached
+from ...libraries.apis import (
+    KNOWN_PACKAGES,
+    PARTS_OF_OBJECT,
+    SAME_CALL,
+    SAME_OBJECT,
+    TRANSPARENT,
+    ApiTable,
+    public_name,
+)
+from ...libraries.transforms import TransformTable
 from ..fixed_point import FixedPoint
 from ..names.module import Module, Place
-from ..names.scopes import Binding, FunctionNode
-from .application import api_of
-from .calls import apply_decorator, called, returned_expressions
-from .classes import bases_in_order, class_attribute
+from ..names.scopes import Binding, FunctionNode, parameters
+from .application import api_of, subject_of
+from .bind import bind_call, default_of, first_parameter
+from .classes import class_annotations, is_decorated, self_assignments
 from .containers import any_item, elements, items, keys, literal_index, looked_up
-from .evaluation import Evaluation, Question
-from .haiku_transforms import unpacked
-from .parameter_values import parameter_values
+from .haiku_transforms import APPLY, transformed, unpacked
 from .values import (
     NOTHING,
     Applied,
@@ -30,22 +44,61 @@ from .values import (
     Function,
     Instance,
     ModuleValue,
+    Parameter,
+    Partial,
+    Result,
     Value,
     Values,
     Wrapped,
+    around,
     union,
 )
 
+# What a function returns, the resolution order of a class, the definition behind an external name,
+# what a module imports everything from, a name of a module, and what a `def` or an expression
+# denotes.
+Question = (
+    Function
+    | Class
+    | External
+    | Module
+    | tuple[Module, str | ast.FunctionDef | ast.AsyncFunctionDef | ast.expr]
+)
+Substitution = Mapping[tuple[FunctionNode, str], Values]
 # What has more values, or a name that more statements bind, is not known.
 _MAX_VALUES = 64
 _MAX_BINDINGS = 256
+# Resolution orders of longer and longer chains take quadratic time and memory.
+_MOST_BASES = 200
 
 
-class Evaluator(Evaluation):
-    """Evaluates expressions of a project's modules to sets of symbolic values."""
+class Evaluator:
+    """Evaluates expressions of a project's modules to sets of symbolic values.
+
+    Attributes:
+        apis: the checkpoint family.
+        transforms: the functions that differentiate and that loop.
+        find_module: returns the project's module for a dotted name in an importing module.
+        find_installed: returns an installed module by its dotted name, see `installed_definition`.
+        subclasses: the subclasses of each class.
+        passed: the Apis that are passed for parameters of the project's functions.
+        aliases: other names that files of the project give to Apis, for others to import.
+        reads, held: the reads of names, and what containers hold, by origin, see `sites.calls`.
+        names, contents: answers cached for `api_names` and `contents`.
+    """
 
     def __init__(self, apis: ApiTable, find_module: Callable[[str, Module], Module | None]) -> None:
-        super().__init__(apis, find_module)
+        self.apis = apis
+        self.transforms = TransformTable()
+        self.find_module = find_module
+        self.find_installed: Callable[[str], Module | None] = lambda name: None
+        self.subclasses: dict[ast.ClassDef, list[Class]] = {}
+        self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
+        self.aliases: set[str] = set()
+        self.reads: dict[tuple[Module, str], dict[ast.AST | None, dict[ast.Name, int]]] = {}
+        self.held: dict[Container, dict[ast.AST | None, set[Value]]] = {}
+        self.names: dict[object, frozenset[str]] = {}
+        self.contents: dict[FunctionNode, object] = {}
         self._answers = FixedPoint[Question, Collection[Value]](self._answer, NOTHING)
         # What has too many values while a cycle is open has too many in the end.
         self._too_many: set[Question] = set()
@@ -414,3 +467,416 @@ class Evaluator(Evaluation):
         found = [self.values(module, expr) for expr in looked_up(node)]
         found += [called(self, callee, module, node) for callee in self.values(module, node.func)]
         return union(found)
+
+
+# -- parameters
+
+
+def parameter_values(
+    ev: Evaluator, module: Module, function: FunctionNode, node: ast.arg
+) -> Values:
+    """Return what is known about the value of a parameter."""
+    found: set[Value] = {Parameter(module, function, node.arg)}
+    found |= ev.passed.get((function, node.arg), set())
+    cls = module.enclosing_class(function)
+    first = first_parameter(function)
+    if cls is not None and node is first and not isinstance(function, ast.Lambda):
+        names = {d.id for d in function.decorator_list if isinstance(d, ast.Name)}
+        if "classmethod" in names or function.name in ("__new__", "__init_subclass__"):
+            return frozenset((Class(module, cls, exact=False),))
+        if "staticmethod" not in names:
+            return frozenset((Instance(Class(module, cls, exact=False)),))
+    if node.annotation is not None:
+        found |= annotated_values(ev, module, node.annotation)
+    default = default_of(function, node)
+    if default is not None:
+        found |= ev.values(module, default)
+    return frozenset(found)
+
+
+def annotated_values(ev: Evaluator, module: Module, annotation: ast.expr) -> Values:
+    """Return instances of the project's classes, or of layers, that an annotation names."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        name = annotation.value
+        return _instances(ev.member(module, name)) if name.isidentifier() else NOTHING
+    if isinstance(annotation, ast.BinOp):
+        return annotated_values(ev, module, annotation.left) | annotated_values(
+            ev, module, annotation.right
+        )
+    if isinstance(annotation, ast.Subscript):
+        base = ev.values(module, annotation.value)
+        if any(isinstance(v, External) and v.name.endswith("Optional") for v in base):
+            return annotated_values(ev, module, annotation.slice)
+        return NOTHING
+    return _instances(ev.values(module, annotation))
+
+
+def _instances(values: Values) -> Values:
+    """Return instances of some classes, or of their subclasses."""
+    layers = {v for v in values if isinstance(v, External) and v.name.startswith("equinox.nn.")}
+    classes = {replace(v, exact=False) for v in values if isinstance(v, Class)}
+    return frozenset(map(Instance, layers | classes))
+
+
+# -- classes
+
+
+def class_chain(ev: Evaluator, cls: Class) -> Sequence[Value]:
+    """Return a class and its bases in method resolution order (C3); external bases as External.
+
+    Raises:
+        BoundReached: it has too many bases.
+    """
+    exact = replace(cls, exact=True)
+    return (exact, *ev.ask(exact))
+
+
+def bases_in_order(ev: Evaluator, cls: Class) -> tuple[Value, ...]:
+    """Return the bases of a class in method resolution order, as `class_chain` does."""
+    bases = _bases(ev, cls)
+    orders = [class_chain(ev, b) if isinstance(b, Class) else (b,) for b in bases]
+    order = tuple(v for v in _merged([*orders, bases]) if v != cls)
+    if len(order) > _MOST_BASES:
+        raise BoundReached(f"a class inherits from more than {_MOST_BASES} others")
+    return order
+
+
+def _bases(ev: Evaluator, cls: Class) -> list[Value]:
+    """Return the bases of a class; for a base that is checkpointed or otherwise lifted, the class
+    itself.
+    """
+    found: dict[Value, None] = {}
+    for base in cls.node.bases:
+        inner = base.value if isinstance(base, ast.Subscript) else base
+        # More than one only if a name has several bindings.
+        for value in sorted(map(_lifted, ev.values(cls.module, inner)), key=_class_place):
+            if isinstance(value, Class):
+                found[replace(value, exact=True)] = None
+            elif isinstance(value, External):
+                found.update(dict.fromkeys(ev.installed_definition(value) or (value,)))
+    return list(found)
+
+
+def _lifted(value: Value) -> Value:
+    while isinstance(value, Applied | Wrapped):
+        if (inner := value.target if isinstance(value, Applied) else value.func) is None:
+            break
+        value = inner
+    return value
+
+
+def _class_place(value: Value) -> tuple[str, int]:
+    if isinstance(value, Class):
+        return str(value.module.source.path), value.node.lineno
+    return getattr(value, "name", ""), 0
+
+
+def _merged(orders: Sequence[Sequence[Value]]) -> Iterator[Value]:
+    """Merge the orders of some bases by C3; if they contradict one another, return the first."""
+    # How many orders have a class behind their first; those behind `at` are left.
+    behind = Counter(v for order in orders for v in order[1:])
+    left, at = [order for order in orders if order], [0] * len(orders)
+    done: set[Value] = set()
+    while left:
+        heads = [order[i] for order, i in zip(left, at, strict=False)]
+        first = next((head for head in heads if not behind[head]), heads[0])
+        yield first
+        done.add(first)
+        rest: list[tuple[Sequence[Value], int]] = []
+        for order, i in zip(left, at, strict=False):
+            while i < len(order) and order[i] in done:
+                i += 1
+                if i < len(order):
+                    behind[order[i]] -= 1
+            if i < len(order):
+                rest.append((order, i))
+        left, at = [order for order, _ in rest], [i for _, i in rest]
+
+
+def class_attribute(ev: Evaluator, cls: Class, name: str, receiver: Instance | None) -> Values:
+    """Return what an attribute of a class, or of its instance `receiver`, denotes."""
+    return attribute_in(ev, class_chain(ev, cls), cls, name, receiver)
+
+
+def attribute_in(
+    ev: Evaluator, chain: Iterable[Value], cls: Class, name: str, receiver: Instance | None
+) -> Values:
+    """Return the same, looked up in `chain`: the resolution order of `cls` or the rest of it."""
+    found: set[Value] = set()
+    for owner in chain:
+        if not isinstance(owner, Class):
+            continue
+        scope = owner.module.scope_of(owner.node)
+        flow = owner.module.flow(scope)
+        for binding in flow.exit.get(name, ()):
+            if is_decorated(binding.node, "property", "cached_property"):
+                if receiver is not None and isinstance(binding.node, ast.FunctionDef):
+                    found |= returned(ev, Function(owner.module, binding.node))
+                continue
+            bound_to: Value | None = receiver
+            if is_decorated(binding.node, "classmethod"):
+                bound_to = cls
+            elif is_decorated(binding.node, "staticmethod") or _is_kept_function(binding):
+                bound_to = None
+            for value in ev.binding(owner.module, binding):
+                is_method = isinstance(value, Function | Applied | Wrapped)
+                found.add(Bound(value, bound_to) if is_method and bound_to else value)
+        if receiver is not None:
+            for holder in (owner, *ev.subclasses.get(owner.node, ())):
+                for expr in self_assignments(holder.node).get(name, ()):
+                    found |= ev.values(holder.module, expr)
+            annotation = class_annotations(owner.node).get(name)
+            if annotation is not None:
+                found |= annotated_values(ev, owner.module, annotation)
+        if found:
+            return frozenset(found)
+    if receiver is not None and name in APPLY:
+        # For a Flax module, `model.apply(variables, x)` calls `__call__(x)`.
+        return frozenset((Bound(External(f"flax.linen.Module.{name}"), receiver),))
+    return frozenset()
+
+
+def _is_kept_function(binding: Binding) -> bool:
+    """Return whether a class holds a function that is no method: of a field, or made static."""
+    match binding.value:
+        case ast.Call(func=ast.Name(id="staticmethod")):
+            return True
+    return isinstance(binding.node, ast.AnnAssign)
+
+
+# -- calls
+
+
+@lru_cache(maxsize=4096)
+def _parts_of(node: ast.expr) -> ast.Tuple:
+    """Return a tuple of an object's parts, each of which is called like the object."""
+    return ast.Tuple([node] * 4, ast.Load())
+
+
+def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Values:
+    """Return what calling `callee` with the arguments of `node` returns."""
+    if api_of(ev.apis, callee) is not None:
+        return _applied(ev, callee, module, node)
+    match callee:
+        case External("functools.partial"):
+            if not node.args:
+                return NOTHING
+            inner = ev.values(module, node.args[0])
+            return around(node, inner, lambda f: Partial(f, module, node))
+        case External("builtins.getattr"):
+            return _getattr(ev, module, node)
+        case External("importlib.import_module"):
+            match node.args:
+                case [ast.Constant(value=str(name))] if not name.startswith("."):
+                    return ev.dotted(name, module)
+            return NOTHING
+        case External("builtins.list" | "builtins.tuple" | "builtins.reversed"):
+            return ev.values(module, node.args[0]) if node.args else NOTHING
+        case External("builtins.super") if not node.args:
+            return _super(ev, module, node)
+        case External("builtins.staticmethod" | "types.MappingProxyType") if node.args:
+            return ev.values(module, node.args[0])
+        case External("builtins.dict" | "types.SimpleNamespace"):
+            return frozenset((Container(module, node),))
+        case External(name) if name in SAME_CALL:
+            if not node.args:
+                return frozenset((Partial(callee, module, node, by_functools=False),))
+            inner = ev.values(module, node.args[0])
+            return around(node, inner, lambda f: Wrapped(name, f, module, node))
+        case External(name) if node.args and (
+            pair := transformed(name, module, node, ev.values(module, node.args[0]))
+        ):
+            return pair
+        case Result(name) if name in TRANSPARENT and node.args:
+            return ev.values(module, node.args[0])  # `jax.named_scope("block")(f)`
+        case External(name) if name in PARTS_OF_OBJECT and node.args:
+            return frozenset((Container(module, _parts_of(node.args[0])),))
+        case External(name) if name in SAME_OBJECT and (
+            same := [v for arg in node.args for v in ev.values(module, arg) if _is_object(v)]
+        ):
+            return frozenset(same)
+        case External(name):
+            if name.rpartition(".")[2][:1].isupper():
+                return frozenset((Instance(callee),))
+            return frozenset((Result(name),))
+        case Class() | Applied() | Wrapped() if _is_class(callee):
+            # A wrapped Flax class makes instances whose calls are wrapped.
+            return frozenset((Instance(callee),))
+        case Applied(target=Parameter() | None) if _may_be_class(ev, callee):
+            return frozenset((Instance(callee),)) if _is_called(module, node) else NOTHING
+        case Partial(func=inner, call=given):
+            return _called_partial(ev, inner, given, module, node)
+        case Wrapped(how="jax.jit" | "?", func=inner):
+            return called(ev, inner, module, node)
+        case Function():
+            return _returned_to(ev, callee, module, node, skip=0)
+        case Bound(func=Function() as function):
+            return _returned_to(ev, function, module, node, skip=1)
+    return NOTHING
+
+
+def _is_object(value: Value) -> bool:
+    return isinstance(value, Instance | Parameter)
+
+
+def _is_class(value: Value | None) -> bool:
+    """Return whether a value is a class, wrapped or not."""
+    match value:
+        case Class() | Applied(target=External()):
+            return True
+        case Applied(target=inner) | Wrapped(func=inner):
+            return _is_class(inner)
+    return False
+
+
+def _may_be_class(ev: Evaluator, applied: Applied) -> bool:
+    """Return whether an application takes classes: `nn.remat(get_block(name))`."""
+    node = applied.node
+    values = ev.values(applied.module, node.func if isinstance(node, ast.Call) else node)
+    apis = [api_of(ev.apis, value) for value in values]
+    return any(api is not None and api.wraps_classes for api in apis)
+
+
+def _is_called(module: Module, node: ast.Call) -> bool:
+    """Return whether the result of a call is called: `block(8)(x)`, possibly through a name."""
+    parent = module.parent(node)
+    if isinstance(parent, ast.Call):
+        return parent.func is node
+    if not isinstance(parent, ast.Assign):
+        return False
+    targets = {ast.unparse(target) for target in parent.targets}
+    return any(
+        isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Name | ast.Attribute)
+        and ast.unparse(n.func) in targets
+        for n in ast.walk(module.enclosing_function(node) or module.tree)
+    )
+
+
+def _getattr(ev: Evaluator, module: Module, node: ast.Call) -> Values:
+    match node.args:
+        case [base, ast.Constant(value=str(name)), *_]:
+            return union(ev.attribute(value, name) for value in ev.values(module, base))
+    return NOTHING
+
+
+def _applied(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Values:
+    subject = subject_of(ev.apis, callee, module, node)
+    if subject is None:
+        return frozenset((Partial(callee, module, node, by_functools=False),))
+    targets = ev.values(*subject)
+    if not targets:
+        return NOTHING if ev.is_guess else frozenset((Applied(module, node, None),))
+    return around(node, targets, lambda target: Applied(module, node, target))
+
+
+def _called_partial(
+    ev: Evaluator, inner: Value, given: ast.Call, module: Module, node: ast.Call
+) -> Values:
+    if isinstance(inner, External) and inner.name in SAME_CALL and node.args:
+        return called(ev, inner, module, node)
+    if isinstance(inner, Function):
+        merged = ast.Call(
+            given.func, [*given.args[1:], *node.args], [*given.keywords, *node.keywords]
+        )
+        return _returned_to(ev, inner, module, merged, skip=0)
+    return called(ev, inner, module, node)
+
+
+def _returned_to(
+    ev: Evaluator, function: Function, module: Module, node: ast.Call, *, skip: int
+) -> Values:
+    found = returned(ev, function)
+    if not any(_mentions(value, function.node) for value in found):
+        return found
+    bound = bind_call(function.node, node.args, node.keywords, skip)
+    swap = {(function.node, name): ev.values(module, expr) for name, expr in bound.by_name.items()}
+    return substitute(ev, found, swap)
+
+
+def returned(ev: Evaluator, function: Function) -> Values:
+    """Return what a function may return, in terms of its parameters."""
+    return frozenset(ev.ask(function))
+
+
+def substitute(ev: Evaluator, values: Values, swap: Substitution) -> Values:
+    """Return `values` with parameters replaced by arguments."""
+    found: set[Value] = set()
+    for value in values:
+        match value:
+            case Parameter(function=function, name=name):
+                found |= swap.get((function, name), frozenset((value,)))
+            case Applied(target=target) if target is not None:
+                inner = substitute(ev, frozenset((target,)), swap)
+                found |= around(value.node, inner, partial(_with_target, value)) or {value}
+            case Wrapped(func=func, node=node) | Partial(func=func, call=node):
+                inner = substitute(ev, frozenset((func,)), swap)
+                found |= around(node, inner, partial(_with_function, value))
+            case _:
+                found.add(value)
+    return frozenset(found)
+
+
+def _with_target(applied: Applied, target: Value) -> Applied:
+    return replace(applied, target=target)
+
+
+def _with_function(value: Wrapped | Partial, function: Value) -> Wrapped | Partial:
+    return replace(value, func=function)
+
+
+def apply_decorator(
+    ev: Evaluator, callee: Value, module: Module, node: ast.expr, argument: Value
+) -> Values:
+    """Return the result of calling `callee` with one value, as a decorator does."""
+    if api_of(ev.apis, callee) is not None:
+        return frozenset((Applied(module, node, argument),))
+    match callee:
+        case External(name) | Partial(func=External(name)):
+            if name in TRANSPARENT:
+                return frozenset((argument,))
+            if pair := transformed(name, module, node, frozenset((argument,))):
+                return pair
+            how = name if name in SAME_CALL else "?"
+            return frozenset((Wrapped(how, argument, module, node),))
+        case Function(node=function):
+            first = next(iter(parameters(function)), None)
+            found = returned(ev, callee)
+            if first is not None and any(_mentions(v, function) for v in found):
+                return substitute(ev, found, {(function, first.arg): frozenset((argument,))})
+    return frozenset((Wrapped("?", argument, module, node),))
+
+
+def _mentions(value: Value | None, function: FunctionNode) -> bool:
+    match value:
+        case Parameter(function=owner):
+            return owner is function
+        case Applied(target=inner):
+            return _mentions(inner, function)
+        case Wrapped(func=inner) | Partial(func=inner):
+            return _mentions(inner, function)
+    return False
+
+
+def returned_expressions(node: FunctionNode) -> Iterator[ast.expr]:
+    """Yield the expressions that a function returns, without those of nested functions."""
+    if isinstance(node, ast.Lambda):
+        yield node.body
+        return
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, FunctionNode | ast.ClassDef):
+            continue
+        if isinstance(inner, ast.Return) and inner.value is not None:
+            yield inner.value
+        # Expressions contain no statements, except in lambdas.
+        stack += [child for child in ast.iter_child_nodes(inner) if not isinstance(child, ast.expr)]
+
+
+def _super(ev: Evaluator, module: Module, node: ast.Call) -> Values:
+    function = module.enclosing_function(node)
+    cls = module.enclosing_class(function) if function is not None else None
+    bases = cls.bases if cls is not None else ()
+    values = union(ev.values(module, base) for base in bases)
+    return frozenset(Instance(v) for v in values if isinstance(v, Class | External))

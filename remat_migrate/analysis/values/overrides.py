@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from ..names.module import Module
 from .bind import first_parameter
 from .callees import class_of, underlying
-from .classes import attribute_in, class_chain, is_decorated
-from .evaluator import Evaluator
+from .classes import is_decorated
+from .evaluator import Evaluator, attribute_in, class_chain
 from .values import (
     NOTHING,
     Applied,

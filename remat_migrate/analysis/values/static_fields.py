@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from .bind import bind_call
 from .callees import is_pytree
-from .classes import class_chain, self_assignments
-from .evaluator import Evaluator
+from .classes import self_assignments
+from .evaluator import Evaluator, class_chain
 from .values import Class, External
 
 # `equinox.field(static=True)`, `flax.struct.field(pytree_node=False)`, and the metadata of a

@@ -14,8 +14,8 @@ from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.bind import default_of, positional_parameters
 from ...analysis.values.callees import Target, targets_of, underlying
-from ...analysis.values.calls import returned_expressions
 from ...analysis.values.declarations import Kind, annotation_kind, default_kind
+from ...analysis.values.evaluator import returned_expressions
 from ...analysis.values.values import External, Function, Instance, Value, Wrapped
 from ...libraries.library_arguments import (
     OF_ANYTHING,

@@ -9,7 +9,7 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.callees import Target, called_values, layers, targets_of, underlying
-from ...analysis.values.classes import class_chain
+from ...analysis.values.evaluator import class_chain
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
 from ..flax_names import is_flax_class
 from ..refusal import Refused

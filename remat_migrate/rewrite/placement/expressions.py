@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
 from ...analysis.values.callees import called_values, targets_of, underlying
-from ...analysis.values.classes import class_chain
+from ...analysis.values.evaluator import class_chain
 from ...analysis.values.values import Class, External, Value
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.traced_arguments import Arrays

@@ -13,7 +13,7 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.values.callees import targets_of
-from ...analysis.values.calls import returned_expressions
+from ...analysis.values.evaluator import returned_expressions
 from ...analysis.values.values import External, Function
 from ...libraries.callbacks import CALLBACKS
 from ..refusal import Refused
