@@ -96,52 +96,6 @@ class Flow:
 
     def _statement(self, node: ast.stmt, state: State) -> State | None:
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                self._definition(node, state)
-            case ast.ClassDef():
-                for part in (*node.decorator_list, *node.bases):
-                    self._expr(part, state)
-                for keyword in node.keywords:
-                    self._expr(keyword.value, state)
-                self.snapshots[node] = dict(state)
-                self._bind(state, Binding(node.name, "class", node, self.scope))
-            case ast.Return() | ast.Raise():
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self._expr(child, state)
-                if isinstance(node, ast.Return):
-                    self._join_into(self.exit, state)
-                return None
-            case ast.Assign():
-                self._expr(node.value, state)
-                for target in node.targets:
-                    self._assign(target, node.value, "assign", node, state)
-            case ast.AnnAssign():
-                self._expr(node.annotation, state)
-                if node.value is not None:
-                    self._expr(node.value, state)
-                    self._assign(node.target, node.value, "assign", node, state)
-            case ast.AugAssign():
-                self._expr(node.value, state)
-                if isinstance(node.target, ast.Name):
-                    self._use(node.target, state)
-                    # `blocks += [...]` keeps what was in the list.
-                    earlier = state.get(node.target.id, frozenset())
-                    self._assign(node.target, node.value, "augment", node, state)
-                    state[node.target.id] |= earlier
-                else:
-                    self._assign(node.target, node.value, "augment", node, state)
-            case ast.Import() | ast.ImportFrom():
-                for alias in node.names:
-                    name = alias.asname or alias.name.partition(".")[0]
-                    binding = Binding(name, "import", alias, self.scope, statement=node)
-                    if alias.asname is None and "." in alias.name and name in state:
-                        # `import jax`, then `import jax.numpy`: both bind `jax`, and both remain.
-                        imported = state[name]
-                        self._bind(state, binding)
-                        state[name] |= imported
-                    else:
-                        self._bind(state, binding)
             case ast.If():
                 return self._if(node, state)
             case ast.For() | ast.AsyncFor():
@@ -159,11 +113,47 @@ class Flow:
                 return self._try(node, state)
             case ast.Match():
                 return self._match(node, state)
+            case ast.Return():
+                self._expressions(node, state)
+                self._join_into(self.exit, state)
+                return None
+            case ast.Raise():
+                self._expressions(node, state)
+                return None
             case ast.Break() | ast.Continue():
                 if self._loops:
                     breaks, continues = self._loops[-1]
                     (breaks if isinstance(node, ast.Break) else continues).append(dict(state))
                 return None
+        self._simple_statement(node, state)
+        return state
+
+    def _simple_statement(self, node: ast.stmt, state: State) -> None:
+        """Visit a statement after which the next one runs."""
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._definition(node, state)
+            case ast.ClassDef():
+                for part in (*node.decorator_list, *node.bases):
+                    self._expr(part, state)
+                for keyword in node.keywords:
+                    self._expr(keyword.value, state)
+                self.snapshots[node] = dict(state)
+                self._bind(state, Binding(node.name, "class", node, self.scope))
+            case ast.Assign():
+                self._expr(node.value, state)
+                for target in node.targets:
+                    self._assign(target, node.value, "assign", node, state)
+            case ast.AnnAssign():
+                self._expr(node.annotation, state)
+                if node.value is not None:
+                    self._expr(node.value, state)
+                    self._assign(node.target, node.value, "assign", node, state)
+            case ast.AugAssign():
+                self._augment(node, state)
+            case ast.Import() | ast.ImportFrom():
+                for alias in node.names:
+                    self._import(node, alias, state)
             case ast.Delete():
                 for target in node.targets:
                     self._expr(target, state)
@@ -171,10 +161,31 @@ class Flow:
                         self._changed.append(target.id)
                         state[target.id] = frozenset()
             case _:
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.expr):
-                        self._expr(child, state)
-        return state
+                self._expressions(node, state)
+
+    def _expressions(self, node: ast.stmt, state: State) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._expr(child, state)
+
+    def _augment(self, node: ast.AugAssign, state: State) -> None:
+        self._expr(node.value, state)
+        if not isinstance(node.target, ast.Name):
+            self._assign(node.target, node.value, "augment", node, state)
+            return
+        self._use(node.target, state)
+        # `blocks += [...]` keeps what was in the list.
+        earlier = state.get(node.target.id, frozenset())
+        self._assign(node.target, node.value, "augment", node, state)
+        state[node.target.id] |= earlier
+
+    def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias, state: State) -> None:
+        name = alias.asname or alias.name.partition(".")[0]
+        # `import jax`, then `import jax.numpy`: both bind `jax`, and both remain.
+        is_submodule = alias.asname is None and "." in alias.name
+        earlier = state.get(name, frozenset()) if is_submodule else frozenset()
+        self._bind(state, Binding(name, "import", alias, self.scope, statement=node))
+        state[name] |= earlier
 
     def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> None:
         outer = [*node.decorator_list, *node.args.defaults]

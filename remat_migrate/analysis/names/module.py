@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
@@ -120,6 +120,10 @@ class Module:
                         stack.append((child, inner))
                         if inner is not scope:
                             self._bodies[child] = inner
+        self._note_writers(root, declaring)
+
+    def _note_writers(self, root: Scope, declaring: Iterable[Scope]) -> None:
+        """Note the scopes that assign a name of another one: `global` and `nonlocal`."""
         for scope in declaring:
             for name in scope.global_names:
                 self._writers.setdefault((root, name), []).append(scope)

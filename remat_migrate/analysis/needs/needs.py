@@ -11,6 +11,7 @@ import ast
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from ...libraries import library_arguments
 from ...libraries.library_arguments import is_array_attribute
@@ -134,9 +135,6 @@ class _Analysis(DependenceAnalysis):
             for node in ast.walk(part):
                 yield from self._needs_at(node)
 
-    def _truth_need(self, node: ast.expr, reason: str) -> Iterator[Need]:
-        yield from self._need(node, reason, found=self._truth(node))
-
     def _truth(self, node: ast.expr) -> Dependences:
         """Return what the truth of an expression depends on, not counting items of containers."""
         match node:
@@ -157,40 +155,20 @@ class _Analysis(DependenceAnalysis):
     def _needs_at(self, node: ast.AST) -> Iterator[Need]:
         yield from self._change_needs(node)
         yield from self._order_needs(node)
+        for tested, reason in _conditions(node):
+            yield from self._need(tested, reason, found=self._truth(tested))
         match node:
-            case ast.If() | ast.IfExp():
-                yield from self._truth_need(node.test, BRANCH)
-            case ast.While():
-                yield from self._truth_need(node.test, LOOP)
-            case ast.Assert():
-                yield from self._truth_need(node.test, ASSERTION)
             case ast.Match():
-                patterns = [case.pattern for case in node.cases]
-                if any(map(_compares, patterns)):
-                    yield from self._need(node.subject, MATCH)
-                if any(map(self._tests_type, patterns)):
-                    for need in self._need(node.subject, "a match on its type", certain=False):
-                        yield replace(need, type_test=True)
+                yield from self._match_needs(node)
             case ast.Try():
                 yield from self._attribute_tests(node)
-            case ast.match_case(guard=ast.expr() as guard):
-                yield from self._truth_need(guard, BRANCH)
-            case ast.BoolOp():
-                for value in node.values[:-1]:
-                    yield from self._truth_need(value, AND_OR)
-            case ast.UnaryOp(op=ast.Not()):
-                yield from self._truth_need(node.operand, NOT)
-            case ast.comprehension():
-                for test in node.ifs:
-                    yield from self._truth_need(test, BRANCH)
             case ast.Compare():
                 yield from self._compare_needs(node)
             case ast.BinOp() | ast.UnaryOp():
                 yield from self._arithmetic_needs(node)
-            case ast.Assign(targets=targets, value=value) if any(
-                isinstance(t, ast.Subscript | ast.Attribute) for t in targets
-            ):
-                yield from self._need(value, "it is stored in an object", certain=False)
+            case ast.Assign(targets=targets, value=value):
+                if any(isinstance(t, ast.Subscript | ast.Attribute) for t in targets):
+                    yield from self._need(value, "it is stored in an object", certain=False)
             case ast.Set():
                 yield from self._needs_of(node.elts, "an element of a set")
             case ast.Slice():
@@ -206,6 +184,14 @@ class _Analysis(DependenceAnalysis):
                         yield replace(need, certain=certain)
             case ast.Call():
                 yield from self._call_needs(node)
+
+    def _match_needs(self, node: ast.Match) -> Iterator[Need]:
+        patterns = [case.pattern for case in node.cases]
+        if any(map(_compares, patterns)):
+            yield from self._need(node.subject, MATCH)
+        if any(map(self._tests_type, patterns)):
+            for need in self._need(node.subject, "a match on its type", certain=False):
+                yield replace(need, type_test=True)
 
     def _change_needs(self, node: ast.AST) -> Iterator[Need]:
         """Yield the needs of arguments that the code changes in place."""
@@ -327,10 +313,9 @@ class _Analysis(DependenceAnalysis):
     def _call_needs(self, node: ast.Call) -> Iterator[Need]:
         callees = self.callees(node.func)
         values = callees.values
-        known = False
-        held = called_object(self, node)
-        if held is not None:
-            yield from self._object_need(held)
+        called = called_object(self, node)
+        if called is not None:
+            yield from self._object_need(called)
         arguments = [*node.args, *(k.value for k in node.keywords)]
         if callees.abstract or callees.others:
             reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
@@ -338,47 +323,47 @@ class _Analysis(DependenceAnalysis):
                 yield from self._opaque_needs(arguments, reason)
             else:
                 yield from self._needs_of(arguments, reason, certain=False)
+        known = callees.abstract
         for value in sorted(values, key=_place):
-            inner = underlying(value)
-            if isinstance(inner, Instance | Function):
-                for target in targets_of(self.evaluator, value):
-                    known = True
-                    yield from self._function_needs(target, value, node)
-            if (applied := applied_module(value)) is not None:
-                known = True
-                yield from self._module_needs(*applied, node)
+            found = self._callee_needs(value, node)
+            known = known or found is not None
+            yield from found or ()
             for passed, option, certain in static_passed(self.evaluator, value, node):
                 yield from self._need(passed, option, certain)
-            match inner:
-                case External("functools.partial"):
-                    known = True
-                    if node.args and is_part(self, node.args[0]):
-                        yield from self._object_need(node.args[0])
-                    yield from self._partial_needs(node)
-                case External(name):
-                    known = True
-                    yield from self._external_needs(name, node)
-                case Instance(cls=External(name)) if name in library_arguments.INSTANCES:
-                    known = True
-                    yield from self._instance_needs(name, node)
-                case Instance(cls=External(name)) if name.startswith(
-                    library_arguments.LAYER_MODULES
-                ):
-                    known = True
-                    yield from self._keyword_needs(node)
-                case Class():
-                    known = True
-                    yield from self._needs_of(arguments, "passed to a constructor", certain=False)
-        if known or callees.abstract:
-            return
+        if not known:
+            yield from self._unknown_callee_needs(node, is_object=called is not None)
+
+    def _callee_needs(self, value: Value, node: ast.Call) -> Iterator[Need] | None:
+        """Return the needs of what a call calls; None if nothing is known about it."""
+        if (applied := applied_module(value)) is not None:
+            return self._module_needs(*applied, node)
+        match underlying(value):
+            case Instance() | Function() if any(targets_of(self.evaluator, value)):
+                targets = targets_of(self.evaluator, value)
+                return chain.from_iterable(self._function_needs(t, value, node) for t in targets)
+            case External("functools.partial"):
+                return self._partial_needs(node)
+            case External(name):
+                return self._external_needs(name, node)
+            case Instance(cls=External(name)) if name in library_arguments.INSTANCES:
+                return self._instance_needs(name, node)
+            case Instance(cls=External(name)) if name.startswith(library_arguments.LAYER_MODULES):
+                return self._keyword_needs(node)
+            case Class():
+                arguments = [*node.args, *(k.value for k in node.keywords)]
+                return self._needs_of(arguments, "passed to a constructor", certain=False)
+        return None
+
+    def _unknown_callee_needs(self, node: ast.Call, *, is_object: bool) -> Iterator[Need]:
+        """Yield the needs of a call of something that cannot be resolved."""
         if isinstance(node.func, ast.Attribute):
-            attr = node.func.attr
+            attr, values = node.func.attr, self.callees(node.func).values
             if self.contents.is_container(node.func.value):
                 # The analysis follows what is put into it.
-                yield from self._container_needs(node.func.attr, node)
+                yield from self._container_needs(attr, node)
                 return
             method = array_method(node.func)
-            if method is None and not values and held is None:
+            if method is None and not values and not is_object:
                 reason = f"`.{attr}()` of it"
                 yield from self._need(node.func.value, reason, certain=False)
             if attr in library_arguments.CONCRETE_METHODS:
@@ -386,6 +371,7 @@ class _Analysis(DependenceAnalysis):
             if method is not None and not values:
                 yield from self._library_needs(method, f".{attr}()", node)
                 return
+        arguments = [*node.args, *(k.value for k in node.keywords)]
         yield from self._opaque_needs(arguments, "passed to code that cannot be resolved")
 
     def _container_needs(self, method: str, node: ast.Call) -> Iterator[Need]:
@@ -408,6 +394,8 @@ class _Analysis(DependenceAnalysis):
 
     def _partial_needs(self, node: ast.Call) -> Iterator[Need]:
         """Yield the needs of a function that `functools.partial` passes some of its arguments."""
+        if node.args and is_part(self, node.args[0]):
+            yield from self._object_need(node.args[0])
         for value in self.evaluator.values(self.module, node):
             inner = underlying(value)
             if isinstance(value, Partial) and isinstance(inner, Function):
@@ -526,22 +514,7 @@ class _Analysis(DependenceAnalysis):
         last = name.rpartition(".")[2]
         arguments = [*node.args, *(k.value for k in node.keywords)]
         if name.startswith("builtins."):
-            if last in _ON_ELEMENTS and len(node.args) == 1:
-                found = self.operator(node, self._compared(node))
-                yield from self._need(node.args[0], f"`{last}()`", found=found)
-            elif last in _ON_ELEMENTS:
-                for arg in arguments:
-                    found = self.operator(node, self.dependences(arg))
-                    yield from self._need(arg, f"`{last}()`", found=found)
-            elif last in library_arguments.CONCRETE_BUILTINS:
-                yield from self._needs_of(arguments, f"`{last}()`")
-            elif last in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
-                yield from self._need(node.args[1], f"`{last}()`")
-                for need in self._need(node.args[0], f"`{last}()`", certain=False):
-                    yield replace(need, type_test=self._is_type_test(last, node))
-            elif last in library_arguments.IDENTIFYING_BUILTINS:
-                for need in self._needs_of(arguments, f"`{last}()`", certain=False):
-                    yield replace(need, type_test=self._is_type_test(last, node))
+            yield from self._builtin_needs(last, node, arguments)
         elif name in library_arguments.STATIC_RESULTS or name in library_arguments.IDENTITIES:
             return
         elif library_arguments.accepts_tracers(name):
@@ -560,6 +533,26 @@ class _Analysis(DependenceAnalysis):
             yield from self._needs_of(arguments, f"`{name}`", certain=False)
         elif not name.startswith(("functools.", "typing.", "contextlib.")):
             yield from self._opaque_needs(arguments, f"`{name}`, which cannot be resolved")
+
+    def _builtin_needs(
+        self, name: str, node: ast.Call, arguments: list[ast.expr]
+    ) -> Iterator[Need]:
+        reason = f"`{name}()`"
+        if name in _ON_ELEMENTS:
+            for arg in arguments:
+                compared = self._compared(node) if len(node.args) == 1 else self.dependences(arg)
+                yield from self._need(arg, reason, found=self.operator(node, compared))
+                if len(node.args) == 1:
+                    break
+        elif name in library_arguments.CONCRETE_BUILTINS:
+            yield from self._needs_of(arguments, reason)
+        elif name in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
+            yield from self._need(node.args[1], reason)
+            for need in self._need(node.args[0], reason, certain=False):
+                yield replace(need, type_test=self._is_type_test(name, node))
+        elif name in library_arguments.IDENTIFYING_BUILTINS:
+            for need in self._needs_of(arguments, reason, certain=False):
+                yield replace(need, type_test=self._is_type_test(name, node))
 
     def _library_needs(
         self, function: LibraryFunction, name: str, node: ast.Call
@@ -616,6 +609,23 @@ class _Analysis(DependenceAnalysis):
         parts = [types, *(v.node for v in values if isinstance(v, Container))]
         names = {getattr(n, "id", getattr(n, "attr", "")) for p in parts for n in ast.walk(p)}
         return bool(names & library_arguments.NUMBER_TYPES)
+
+
+def _conditions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the expressions whose truth a node needs, each with the reason."""
+    match node:
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.match_case(guard=ast.expr() as test):
+            yield test, BRANCH
+        case ast.While(test=test):
+            yield test, LOOP
+        case ast.Assert(test=test):
+            yield test, ASSERTION
+        case ast.BoolOp(values=[*values, _]):
+            yield from ((value, AND_OR) for value in values)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield operand, NOT
+        case ast.comprehension(ifs=tests):
+            yield from ((test, BRANCH) for test in tests)
 
 
 def _compares(pattern: ast.pattern) -> bool:

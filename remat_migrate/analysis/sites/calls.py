@@ -67,7 +67,18 @@ _HARMLESS_FUNCTIONS = frozenset(
 # Modules that hand a value on to the next, each by another name; beyond, its uses are not known.
 _MOST_STEPS = 30
 _LOOKING_UP = ("getattr", "globals", "vars", "__dict__", "eval", "import_module")
-_HARMLESS_ATTRIBUTES = frozenset({"__name__", "__doc__", "__wrapped__", "__qualname__"})
+_HARMLESS_ATTRIBUTES = APPLY | {
+    *("__name__", "__doc__", "__wrapped__", "__qualname__", "__call__"),
+    *("append", "insert", "bind"),
+}
+_UNFOLLOWED = "it is used in a way that cannot be followed"
+_ESCAPING_USES: dict[type, str] = {
+    ast.Starred: "it is spread into a call",
+    ast.BinOp: _UNFOLLOWED,
+    ast.Match: _UNFOLLOWED,
+    ast.Yield: "it is yielded",
+    ast.YieldFrom: "it is yielded",
+}
 _EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 _CALLED = "__call__"
 # A value with more is looked at in each search.
@@ -995,6 +1006,8 @@ class _Search:
     def _classify(self, module: Module, node: ast.expr) -> None:
         """Note whether a value escapes where it is used, or which parameter receives it."""
         parent = module.parent(node)
+        if (reason := _ESCAPING_USES.get(type(parent))) is not None:
+            self._escape(module, node, reason)
         match parent:
             case ast.keyword(arg=name):
                 if isinstance(holder := module.parent(parent), ast.Call):
@@ -1002,40 +1015,17 @@ class _Search:
             case ast.Call():
                 if parent.func is not node:
                     self._argument(module, node, parent, None)
-            case ast.Starred():
-                self._escape(module, node, "it is spread into a call")
-            case ast.BinOp() | ast.Match():
-                self._escape(module, node, "it is used in a way that cannot be followed")
             case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
                 self._contained(module, parent)
             case ast.Assign():
                 for target in parent.targets:
-                    if isinstance(target, ast.Subscript):
-                        self._escape(module, node, "it is stored in a container")
-                    elif isinstance(target, ast.Attribute):
-                        owners = self.evaluator.values(module, target.value)
-                        self._attributes.add(target.attr)
-                        if not any(isinstance(v, Instance) for v in owners):
-                            self._escape(module, node, "it is stored on another object")
-            case ast.Attribute() if self._is_instance(module, node):
-                pass  # a field or method of the module itself
+                    self._assigned(module, node, target)
             case ast.Attribute():
-                known = parent.attr in _HARMLESS_ATTRIBUTES or parent.attr in APPLY
-                if not known and parent.attr not in ("append", "insert", "bind", "__call__"):
-                    if not self.evaluator.values(module, parent):
-                        self._escape(module, node, f"`.{parent.attr}` of it is used")
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
-                node in parent.decorator_list
-            ):
-                if self.target.site is None:
-                    self.uses.decorated.append((module, node, parent))
-                    self._escape(module, node, f"it decorates `{parent.name}`")
+                self._attribute_read(module, node, parent)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                self._in_definition(module, node, parent)
             case ast.AnnAssign() if module.scope_at(parent).is_class:
                 self._escape(module, node, "a field holds it by default")
-            case ast.ClassDef() if node in parent.bases:
-                self._escape(module, node, f"`{parent.name}` inherits from it")
-            case ast.Yield() | ast.YieldFrom():
-                self._escape(module, node, "it is yielded")
             case ast.Return():
                 self._returned(module, node)
             case ast.Lambda() if not isinstance(node, ast.Call) or self._matches(module, node):
@@ -1043,11 +1033,33 @@ class _Search:
                 if not uses.calls or uses.escapes:
                     self._escape(module, node, "a lambda returns it")
 
+    def _assigned(self, module: Module, node: ast.expr, target: ast.expr) -> None:
+        if isinstance(target, ast.Subscript):
+            self._escape(module, node, "it is stored in a container")
+        elif isinstance(target, ast.Attribute):
+            owners = self.evaluator.values(module, target.value)
+            self._attributes.add(target.attr)
+            if not any(isinstance(v, Instance) for v in owners):
+                self._escape(module, node, "it is stored on another object")
+
+    def _attribute_read(self, module: Module, node: ast.expr, read: ast.Attribute) -> None:
+        if self._is_instance(module, node):
+            return  # a field or method of the module itself
+        if read.attr not in _HARMLESS_ATTRIBUTES and not self.evaluator.values(module, read):
+            self._escape(module, node, f"`.{read.attr}` of it is used")
+
+    def _in_definition(self, module: Module, node: ast.expr, parent: Definition) -> None:
+        if node in parent.decorator_list and self.target.site is None:
+            self.uses.decorated.append((module, node, parent))
+            self._escape(module, node, f"it decorates `{parent.name}`")
+        if isinstance(parent, ast.ClassDef) and node in parent.bases:
+            self._escape(module, node, f"`{parent.name}` inherits from it")
+
     def _contained(self, module: Module, container: ast.expr) -> None:
         """Note an escape where a new container that holds it is used at once."""
         match module.argument_holder(container):
             case ast.BinOp() | ast.Match() | ast.Lambda():
-                self._escape(module, container, "it is used in a way that cannot be followed")
+                self._escape(module, container, _UNFOLLOWED)
             case ast.Call(func=func) if func is not container:
                 for callee in self.evaluator.values(module, func):
                     if isinstance(callee, External) and callee.name not in _HARMLESS_FUNCTIONS:

@@ -8,7 +8,7 @@ Another function may not accept the options of an Api, or may use those that it 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..fixed_point import FixedPoint
 from ..names.module import Module, Place
@@ -19,6 +19,9 @@ from ..values.evaluator import returned_expressions
 from ..values.values import Constant, Container, Function, Parameter, Value
 from .calls import passed_for
 from .subclasses import overrides_of
+
+# Of which nothing is known.
+_UNKNOWN = ast.Yield()
 
 
 class Certainty:
@@ -36,39 +39,45 @@ class Certainty:
         return self._is_passed(asked) if isinstance(asked, Parameter) else self._is_api(*asked)
 
     def _is_api(self, module: Module, node: ast.expr) -> bool:
-        values = self._project.values(module, node)
-        if Constant(None) in values:
-            values -= {Constant(None)}  # `remat` is None where it is not called
-        parts: list[tuple[Module, ast.expr]] = []
+        if isinstance(node, ast.Attribute):
+            values = overrides_of(self._project).callees(module, node).values
+        else:
+            values = self._project.values(module, node)
+            if Constant(None) in values:
+                values -= {Constant(None)}  # `remat` is None where it is not called
+        return self._are_apis(values) and all(
+            isinstance(part, ast.Constant) or self.is_api(owner, part)
+            for owner, part in self._parts(module, node)
+        )
+
+    def _parts(self, module: Module, node: ast.expr) -> Iterator[Place]:
+        """Yield the expressions of which an expression is one: each must denote an Api.
+
+        One of them is unknown if a name gets something else, in another way than by an assignment.
+        """
         match node:
             case ast.IfExp(body=one, orelse=other):
-                parts = [(module, one), (module, other)]
+                yield from ((module, one), (module, other))
             case ast.BoolOp(op=ast.Or(), values=operands):
-                parts = [(module, operand) for operand in operands]
+                yield from ((module, operand) for operand in operands)
             case ast.Name():
                 for binding in module.reaching(node):
                     if binding.kind == "assign" and binding.value is not None and not binding.path:
-                        parts.append((module, binding.value))
+                        yield module, binding.value
                     elif not self._are_apis(self._project.evaluator.binding(module, binding)):
-                        return False
+                        yield module, _UNKNOWN
             case ast.Call() if self._project.evaluator.is_partial(module, node):
-                parts = [(module, arg) for arg in node.args[:1]]
+                yield from ((module, arg) for arg in node.args[:1])
             case ast.Call(func=func):
-                parts = [(module, part) for part in looked_up(node)]
+                yield from ((module, part) for part in looked_up(node))
                 for value in self._project.values(module, func):
                     if isinstance(value, Function):
-                        returned = returned_expressions(value.node)
-                        parts += [(value.module, part) for part in returned]
+                        for part in returned_expressions(value.node):
+                            yield value.module, part
             case ast.Subscript(value=table):
                 for value in self._project.values(module, table):
                     if isinstance(value, Container):
-                        parts += elements(value)
-            case ast.Attribute():
-                values = overrides_of(self._project).callees(module, node).values
-        literals = (ast.Constant,)
-        return self._are_apis(values) and all(
-            isinstance(part, literals) or self.is_api(owner, part) for owner, part in parts
-        )
+                        yield from elements(value)
 
     def _are_apis(self, values: Iterable[Value]) -> bool:
         """Return whether there are values, and each is an Api or a parameter that is always one."""

@@ -63,20 +63,14 @@ class Contents:
             case ast.Subscript(value=base, slice=ast.Name() as key) if self._is_key_of(key, base):
                 self._mark_mapping(base)
             case ast.Call(func=ast.Attribute(value=base, attr=attr)):
-                if attr in _VIEWS and not node.args:
+                if _shows_mapping(attr, node.args):
                     self._mark_mapping(base)
-                elif attr in ("get", "pop", "setdefault") and node.args:
-                    if isinstance(node.args[0], ast.Constant | ast.JoinedStr):
-                        if not isinstance(getattr(node.args[0], "value", ""), int):
-                            self._mark_mapping(base)
                 elif attr in _TEXT_METHODS and isinstance(base, ast.Name):
                     self._texts |= self.module.reaching(base)
                 self._see_stores(node, base, attr)
             case ast.Compare(left=ast.Name() as left, comparators=[other]):
-                if _is_string(other) or (
-                    isinstance(other, ast.Tuple | ast.List | ast.Set)
-                    and any(_is_string(part) for part in other.elts)
-                ):
+                parts = other.elts if isinstance(other, ast.Tuple | ast.List | ast.Set) else [other]
+                if any(map(_is_string, parts)):
                     self._texts |= self.module.reaching(left)
             case ast.Dict():
                 for name, value in zip(node.keys, node.values, strict=True):
@@ -275,6 +269,18 @@ class Contents:
         if isinstance(values, ast.Tuple | ast.List | ast.Set):
             return bool(values.elts) and all(self.is_text(part) for part in values.elts)
         return self.is_mapping(values)
+
+
+def _shows_mapping(method: str, arguments: list[ast.expr]) -> bool:
+    """Return whether a call of a method shows that its object is a dictionary."""
+    match method, arguments:
+        case (("keys" | "items" | "values"), []):
+            return True
+        case (("get" | "pop" | "setdefault"), [ast.Constant(value=value), *_]):
+            return not isinstance(value, int)
+        case (("get" | "pop" | "setdefault"), [ast.JoinedStr(), *_]):
+            return True
+    return False
 
 
 def unwrapped(iterable: ast.expr) -> ast.expr:

@@ -653,52 +653,25 @@ def _parts_of(node: ast.expr) -> ast.Tuple:
     return ast.Tuple([node] * 4, ast.Load())
 
 
+# Functions that return their first argument, or a container of the same values.
+_RETURN_FIRST = frozenset(
+    {
+        "builtins.list", "builtins.tuple", "builtins.reversed", "builtins.staticmethod",
+        "types.MappingProxyType",
+    }
+)  # fmt: skip
+
+
 def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Values:
     """Return what calling `callee` with the arguments of `node` returns."""
     if api_of(ev.apis, callee) is not None:
         return _applied(ev, callee, module, node)
     match callee:
-        case External("functools.partial"):
-            if not node.args:
-                return NOTHING
-            inner = ev.values(module, node.args[0])
-            return around(node, inner, lambda f: Partial(f, module, node))
-        case External("builtins.getattr"):
-            return _getattr(ev, module, node)
-        case External("importlib.import_module"):
-            match node.args:
-                case [ast.Constant(value=str(name))] if not name.startswith("."):
-                    return ev.dotted(name, module)
-            return NOTHING
-        case External("builtins.list" | "builtins.tuple" | "builtins.reversed"):
-            return ev.values(module, node.args[0]) if node.args else NOTHING
-        case External("builtins.super") if not node.args:
-            return _super(ev, module, node)
-        case External("builtins.staticmethod" | "types.MappingProxyType") if node.args:
-            return ev.values(module, node.args[0])
-        case External("builtins.dict" | "types.SimpleNamespace"):
-            return frozenset((Container(module, node),))
-        case External(name) if name in SAME_CALL:
-            if not node.args:
-                return frozenset((Partial(callee, module, node, by_functools=False),))
-            inner = ev.values(module, node.args[0])
-            return around(node, inner, lambda f: Wrapped(name, f, module, node))
-        case External(name) if node.args and (
-            pair := transformed(name, module, node, ev.values(module, node.args[0]))
-        ):
-            return pair
+        case External(name):
+            found = _called_builtin(ev, name, module, node)
+            return _called_external(ev, callee, module, node) if found is None else found
         case Result(name) if name in TRANSPARENT and node.args:
             return ev.values(module, node.args[0])  # `jax.named_scope("block")(f)`
-        case External(name) if name in PARTS_OF_OBJECT and node.args:
-            return frozenset((Container(module, _parts_of(node.args[0])),))
-        case External(name) if name in SAME_OBJECT and (
-            same := [v for arg in node.args for v in ev.values(module, arg) if _is_object(v)]
-        ):
-            return frozenset(same)
-        case External(name):
-            if name.rpartition(".")[2][:1].isupper():
-                return frozenset((Instance(callee),))
-            return frozenset((Result(name),))
         case Class() | Applied() | Wrapped() if _is_class(callee):
             # A wrapped Flax class makes instances whose calls are wrapped.
             return frozenset((Instance(callee),))
@@ -713,6 +686,48 @@ def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Valu
         case Bound(func=Function() as function):
             return _returned_to(ev, function, module, node, skip=1)
     return NOTHING
+
+
+def _called_builtin(ev: Evaluator, name: str, module: Module, node: ast.Call) -> Values | None:
+    """Return what a function of Python returns; None for others."""
+    match name:
+        case "functools.partial":
+            inner = ev.values(module, node.args[0]) if node.args else NOTHING
+            return around(node, inner, lambda f: Partial(f, module, node))
+        case "builtins.getattr":
+            return _getattr(ev, module, node)
+        case "importlib.import_module":
+            match node.args:
+                case [ast.Constant(value=str(dotted))] if not dotted.startswith("."):
+                    return ev.dotted(dotted, module)
+            return NOTHING
+        case "builtins.super" if not node.args:
+            return _super(ev, module, node)
+        case "builtins.dict" | "types.SimpleNamespace":
+            return frozenset((Container(module, node),))
+    if name in _RETURN_FIRST:
+        return ev.values(module, node.args[0]) if node.args else NOTHING
+    return None
+
+
+def _called_external(ev: Evaluator, callee: External, module: Module, node: ast.Call) -> Values:
+    """Return what a function or class of a library returns."""
+    name = callee.name
+    first = ev.values(module, node.args[0]) if node.args else NOTHING
+    if name in SAME_CALL:
+        if not node.args:
+            return frozenset((Partial(callee, module, node, by_functools=False),))
+        return around(node, first, lambda f: Wrapped(name, f, module, node))
+    if pair := transformed(name, module, node, first):
+        return pair
+    if name in PARTS_OF_OBJECT and node.args:
+        return frozenset((Container(module, _parts_of(node.args[0])),))
+    if name in SAME_OBJECT:
+        objects = [v for arg in node.args for v in ev.values(module, arg) if _is_object(v)]
+        if objects:
+            return frozenset(objects)
+    is_class = name.rpartition(".")[2][:1].isupper()
+    return frozenset((Instance(callee) if is_class else Result(name),))
 
 
 def _is_object(value: Value) -> bool:
