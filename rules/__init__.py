@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 
-from remat_migrate.rule import Rule
+from remat_migrate.api import Rule
 
 
 def _rules() -> Iterator[type[Rule]]:

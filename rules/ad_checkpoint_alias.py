@@ -8,10 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
-from remat_migrate.rule import Example, Finding, Fix, Rule
-from remat_migrate.suppressions import suppressed_at
+from remat_migrate.api import Example, Finding, Fix, Module, Project, Rule
+from remat_migrate.api.code import EXPECTED, expects_failure, suppressed_at
 
 from .shared.ad_checkpoint_uses import Use, find_uses, is_caught, sites_with_name
 

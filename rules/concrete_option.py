@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
-from remat_migrate.analysis.sites.concrete_options import ConcreteUse, concrete_uses
-from remat_migrate.libraries.apis import APIS
-from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Severity
+from remat_migrate.api import Example, Finding, Fix, Module, Project, Related, Rule, Severity
+from remat_migrate.api.code import EXPECTED, expects_failure
+from remat_migrate.api.sites import APIS, ConcreteUse, concrete_uses
 
 from .shared.fixes import migration_fix
 
@@ -146,7 +144,7 @@ class ConcreteOption(Rule):
 
 def concrete_fix(use: ConcreteUse, project: Project) -> tuple[Fix, tuple[Related, ...], str]:
     """Return the fix of one `concrete`, the locations that explain it, and what it breaks."""
-    from remat_migrate.rewrite.concrete import drop, migrate
+    from remat_migrate.api.rewrites import drop, migrate
 
     reason = use.reason
     if expects_failure(use.module, use.option.value, *_ERRORS):

@@ -7,15 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.names.expected_failures import in_test
-from remat_migrate.analysis.names.module import Place
-from remat_migrate.analysis.placement.placement import Placement, placement_of
-from remat_migrate.analysis.placement.stages import in_python_loop
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.analysis.values.evaluator import class_chain
-from remat_migrate.analysis.values.values import Class, Constant, External
-from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
+from remat_migrate.api import (
+    Confidence,
+    Example,
+    Finding,
+    Module,
+    Project,
+    Related,
+    Rule,
+    Safety,
+    Site,
+    sites_in,
+)
+from remat_migrate.api.code import Class, Constant, External, Place, class_chain, in_test
+from remat_migrate.api.placement import Placement, in_python_loop, placement_of
 
 from .shared.placement_fixes import placement_fix
 
@@ -91,7 +96,7 @@ class CseOutsideLoop(Rule):
             found = outside_loops(site, project)
             if found is None or in_test(module, site.application):
                 continue
-            from remat_migrate.rewrite.placement import set_option
+            from remat_migrate.api.rewrites import set_option
 
             owner, call = found.calls[0]
             advice = "leave `prevent_cse` at its default"

@@ -5,14 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.analysis.sites.site import Site
-from remat_migrate.analysis.values.values import Partial
-from remat_migrate.libraries.apis import APIS
-from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
+from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety, Site
+from remat_migrate.api.changes import Refused
+from remat_migrate.api.code import Partial, expects_failure
+from remat_migrate.api.sites import APIS, sites_in
 
 _MISSING = Fails("TypeError: .*missing 1 required positional argument")
 _FUNCTION = """\
@@ -109,7 +105,7 @@ def factory_call(site: Site) -> ast.Call | None:
 
 
 def _fix(project: Project, site: Site, factory: ast.Call) -> Fix:
-    from remat_migrate.rewrite.factories import supply_subject
+    from remat_migrate.api.rewrites import supply_subject
 
     try:
         changes = supply_subject(project, site, factory)

@@ -5,14 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.analysis.sites.framework_modules import ModuleKind, makers, module_kind
-from remat_migrate.analysis.sites.site import Site
-from remat_migrate.analysis.sites.wrapped_instances import wrapped_instance
-from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
+from remat_migrate.api import (
+    Example,
+    Fails,
+    Finding,
+    Fix,
+    Module,
+    Project,
+    Related,
+    Rule,
+    Safety,
+    Site,
+)
+from remat_migrate.api.changes import Refused
+from remat_migrate.api.code import expects_failure
+from remat_migrate.api.sites import ModuleKind, makers, module_kind, sites_in, wrapped_instance
 
 from .shared.example_uses import FLAX_INIT
 
@@ -131,7 +138,7 @@ class InstanceWrapped(Rule):
 
 def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix, str]:
     """Return the fix, and what a user has to know to apply an unsafe one."""
-    from remat_migrate.rewrite.module_subject import library_values, pass_module
+    from remat_migrate.api.rewrites import library_values, pass_module
 
     assert site.subject is not None
     owner, subject = site.subject
@@ -157,7 +164,7 @@ def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix, str]:
 
 
 def _class_fix(project: Project, site: Site, maker: ast.Call, advice: str) -> tuple[Fix, str]:
-    from remat_migrate.rewrite.module_subject import kept_name, wrap_class
+    from remat_migrate.api.rewrites import kept_name, wrap_class
 
     module = site.module
     kind = module_kind(project, module, maker.func)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.placement.loop_bodies import wraps_scan
-from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.analysis.placement.whole_and_last import (
+from remat_migrate.api import Example, Finding, Module, Project, Rule, Safety, sites_in
+from remat_migrate.api.placement import (
     DifferentiatedPart,
     may_be_head,
     parts_in,
+    placement_of,
     wraps_policy,
+    wraps_scan,
 )
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.rule import Example, Finding, Rule, Safety
 
 from .shared.placement_fixes import differentiated_here, placement_fix
 
@@ -80,7 +78,7 @@ class LastStage(Rule):
                     yield self._finding(project, part)
 
     def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:
-        from remat_migrate.rewrite.placement import remove_site
+        from remat_migrate.api.rewrites import remove_site
 
         site, derivative = part.site, part.derivative
         fix, reason = placement_fix(

@@ -6,12 +6,20 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.names.expected_failures import in_test
-from remat_migrate.analysis.placement.nested_checkpoints import calls_within, checkpoint_within
-from remat_migrate.analysis.placement.whole_and_last import parts_in, wraps_policy
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
+from remat_migrate.api import (
+    Confidence,
+    Example,
+    Finding,
+    Module,
+    Project,
+    Related,
+    Rule,
+    Safety,
+    Site,
+    sites_in,
+)
+from remat_migrate.api.code import in_test
+from remat_migrate.api.placement import calls_within, checkpoint_within, parts_in, wraps_policy
 
 from .shared.placement_fixes import placement_fix
 from .whole_function import CONFIDENCE
@@ -100,7 +108,7 @@ class NestedTwice(Rule):
         confidence: Confidence,
         message: str,
     ) -> Finding:
-        from remat_migrate.rewrite.placement import remove_site
+        from remat_migrate.api.rewrites import remove_site
 
         owner, node = inner
         title = "remove the outer checkpoint"

@@ -10,16 +10,25 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.flag.names import OWN_OPTION, defines_own_option, may_use_flag
-from remat_migrate.analysis.names.scopes import FunctionNode
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.codemod.changes import Remove
-from remat_migrate.rule import Confidence, Example, Finding, Fix, Rule, Safety, Severity
-from remat_migrate.text import Edit, SourceFile, Span
+from remat_migrate.api import (
+    Confidence,
+    Example,
+    Finding,
+    Fix,
+    Module,
+    Project,
+    Rule,
+    Safety,
+    Severity,
+    Site,
+    sites_in,
+)
+from remat_migrate.api.changes import Remove
+from remat_migrate.api.code import Edit, FunctionNode, SourceFile, Span
+from remat_migrate.api.flag import OWN_OPTION, defines_own_option, may_use_flag
 
 if TYPE_CHECKING:
-    from remat_migrate.analysis.flag.uses import FlagUse, Form
+    from remat_migrate.api.flag import FlagUse, Form
 
 # The one release that has the flag.
 ONLY_IN = (0, 3, 16)
@@ -108,7 +117,7 @@ class NewCheckpointFlag(Rule):
         if project.jax_version(module.source.path) <= ONLY_IN or not may_use_flag(module, project):
             return
         # Imported late: few files use the flag.
-        from remat_migrate.analysis.flag.uses import find_flag_uses, is_needed
+        from remat_migrate.api.flag import find_flag_uses, is_needed
 
         needed = partial(is_needed, project, module)
         for use in find_flag_uses(module, project):
@@ -126,8 +135,7 @@ class NewCheckpointFlag(Rule):
         """Report each use in a file that is not Python."""
         if project.jax_version(source.path) <= ONLY_IN:
             return
-        from remat_migrate.analysis.flag.uses import read_reason
-        from remat_migrate.formats import find_uses
+        from remat_migrate.api.flag import find_uses, read_reason
 
         own = OWN_OPTION if project.once(defines_own_option) else ""
         read = project.once(read_reason)

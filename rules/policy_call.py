@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
-from remat_migrate.rule import Example, Fails, Finding, Rule
+from remat_migrate.api import Example, Fails, Finding, Module, Project, Rule
+from remat_migrate.api.code import EXPECTED, expects_failure
 
 from .shared.example_uses import RESIDUALS
 from .shared.policy_faults import faults_in

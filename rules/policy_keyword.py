@@ -5,15 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
-from remat_migrate.analysis.policies.known_policies import POLICY_OPTION, TAKES_POLICY
-from remat_migrate.analysis.policies.typos import is_typo
-from remat_migrate.analysis.sites.find_sites import options_in
-from remat_migrate.analysis.sites.site import Option
-from remat_migrate.analysis.values.values import Partial
-from remat_migrate.codemod.changes import Rename
-from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
+from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety, Site
+from remat_migrate.api.changes import Rename
+from remat_migrate.api.code import EXPECTED, Partial, expects_failure
+from remat_migrate.api.policies import POLICY_OPTION, TAKES_POLICY, is_typo
+from remat_migrate.api.sites import Option, options_in
 
 _CALL = """\
 import jax

@@ -10,17 +10,16 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
-from remat_migrate.analysis.sites.concrete_options import concrete_use
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.analysis.sites.positional_options import (
+from remat_migrate.api import Example, Finding, Fix, Module, Project, Related, Rule, Safety
+from remat_migrate.api.changes import Change, NameArgument, Remove
+from remat_migrate.api.code import EXPECTED, expects_failure
+from remat_migrate.api.sites import (
     PositionalOptions,
+    concrete_use,
     positional_options,
     shared_with_partial,
+    sites_in,
 )
-from remat_migrate.codemod.changes import Change, NameArgument, Remove
-from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety
 
 from .concrete_option import concrete_fix
 

@@ -9,13 +9,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.names.expected_failures import in_test
-from remat_migrate.analysis.placement.loops import LoopUse, checkpoints_around
-from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.analysis.values.values import Parameter
-from remat_migrate.rule import Confidence, Example, Finding, Related, Rule, Safety
+from remat_migrate.api import (
+    Confidence,
+    Example,
+    Finding,
+    Module,
+    Project,
+    Related,
+    Rule,
+    Safety,
+    Site,
+    sites_in,
+)
+from remat_migrate.api.code import Parameter, in_test
+from remat_migrate.api.placement import LoopUse, checkpoints_around, placement_of
 
 from .shared.placement_fixes import placement_fix
 
@@ -97,7 +104,7 @@ class PreventCseInScan(Rule):
     def _finding(
         self, project: Project, members: list[tuple[Site, list[LoopUse]]], confidence: Confidence
     ) -> Finding:
-        from remat_migrate.rewrite.placement import set_option
+        from remat_migrate.api.rewrites import set_option
 
         site, loops = members[0]
         fix, reason = placement_fix(

@@ -6,19 +6,17 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.names.expected_failures import in_test
-from remat_migrate.analysis.policies.known_policies import policy_of
-from remat_migrate.analysis.policies.values import (
+from remat_migrate.api import Example, Finding, Module, Project, Related, Rule, Safety, Site
+from remat_migrate.api.code import External, in_test
+from remat_migrate.api.policies import (
     Origin,
     PolicyPlace,
     origins,
+    policy_of,
     policy_places,
     saves_everything,
 )
-from remat_migrate.analysis.sites.find_sites import sites_with
-from remat_migrate.analysis.values.values import External
-from remat_migrate.rule import Example, Finding, Related, Rule, Safety
+from remat_migrate.api.sites import sites_with
 
 from .shared.example_uses import RESIDUALS
 from .shared.placement_fixes import placement_fix
@@ -111,7 +109,7 @@ class SavesEverything(Rule):
     def _finding(
         self, project: Project, place: PolicyPlace, site: Site, origin: Origin, how: str
     ) -> Finding:
-        from remat_migrate.rewrite.placement import remove_site
+        from remat_migrate.api.rewrites import remove_site
 
         title = "remove the checkpoint"
         fix, reason = None, f"{title}, or pass a policy that does not save everything"

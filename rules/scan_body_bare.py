@@ -9,18 +9,17 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.names.expected_failures import in_test
-from remat_migrate.analysis.placement.loop_bodies import (
+from remat_migrate.api import Example, Finding, Module, Project, Related, Rule, Safety, Site
+from remat_migrate.api.changes import Change
+from remat_migrate.api.code import in_test
+from remat_migrate.api.placement import (
+    LoopUse,
     checkpoint_of_scan,
     has_heavy_body,
     in_checkpoint,
+    parts_in,
+    placement_of,
 )
-from remat_migrate.analysis.placement.loops import LoopUse
-from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.analysis.placement.whole_and_last import parts_in
-from remat_migrate.codemod.changes import Change
-from remat_migrate.rule import Example, Finding, Related, Rule, Safety
 
 from .shared.placement_fixes import placement_fix
 
@@ -151,7 +150,7 @@ class ScanBodyBare(Rule):
         )
 
     def _moved(self, project: Project, loop: LoopUse, site: Site) -> Finding:
-        from remat_migrate.rewrite.placement import remove_site
+        from remat_migrate.api.rewrites import remove_site
 
         fix, reason = placement_fix(
             "move the checkpoint to the body",
@@ -172,7 +171,7 @@ class ScanBodyBare(Rule):
 
 
 def _wrap_body(project: Project, loop: LoopUse) -> Sequence[Change]:
-    from remat_migrate.rewrite.placement import wrap_body
+    from remat_migrate.api.rewrites import wrap_body
 
     assert isinstance(loop.node, ast.Call)
     assert loop.use.subject is not None

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.analysis.statics.self_offset import SelfOffset as Offset
-from remat_migrate.analysis.statics.self_offset import self_offset
-from remat_migrate.analysis.statics.static_options import read_indices, sees_all_calls
-from remat_migrate.codemod.changes import Code, Replace
-from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety
+from remat_migrate.api import (
+    Example,
+    Finding,
+    Fix,
+    Module,
+    Project,
+    Related,
+    Rule,
+    Safety,
+    sites_in,
+)
+from remat_migrate.api.changes import Code, Replace
+from remat_migrate.api.code import expects_failure
+from remat_migrate.api.statics import SelfOffset as Offset
+from remat_migrate.api.statics import read_indices, sees_all_calls, self_offset
 
 from .shared.example_uses import FLAX_INIT, TRACED
 from .shared.fixes import positional_fix
@@ -158,7 +165,7 @@ def _deliberate(found: Offset) -> bool:
 
 
 def _fix(found: Offset, project: Project) -> Fix:
-    from remat_migrate.rewrite.options import indices_text
+    from remat_migrate.api.rewrites import indices_text
 
     static = found.static
     option, site = static.option, static.site

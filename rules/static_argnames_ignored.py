@@ -6,15 +6,22 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
-from remat_migrate.analysis.sites.concrete_options import ConcreteUse
-from remat_migrate.analysis.sites.find_sites import options_in
-from remat_migrate.analysis.sites.site import Option, Site
-from remat_migrate.analysis.statics.static_names import named_statics
-from remat_migrate.libraries.apis import Api
-from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety, Severity
+from remat_migrate.api import (
+    Example,
+    Fails,
+    Finding,
+    Fix,
+    Module,
+    Project,
+    Rule,
+    Safety,
+    Severity,
+    Site,
+)
+from remat_migrate.api.code import expects_failure
+from remat_migrate.api.policies import uses_next_implementation
+from remat_migrate.api.sites import Api, ConcreteUse, Option, options_in
+from remat_migrate.api.statics import named_statics
 
 from .shared.example_uses import DOUBLED, GRADIENT
 from .shared.fixes import migration_fix
@@ -80,7 +87,7 @@ class StaticArgnamesIgnored(Rule):
     def _found(
         self, option: Option, sites: list[Site], project: Project, message: str, severity: Severity
     ) -> Finding:
-        from remat_migrate.rewrite.concrete import migrate
+        from remat_migrate.api.rewrites import migrate
 
         location = option.module.location(option.keyword or option.value)
         applied = tuple(site for site in sites if site.application is not None)

@@ -7,26 +7,33 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
-from remat_migrate.analysis.sites.calls import uses_of
-from remat_migrate.analysis.sites.find_sites import sites_of
-from remat_migrate.analysis.sites.site import Option, Site
-from remat_migrate.analysis.statics.misplaced_arguments import misplaced
-from remat_migrate.analysis.statics.positions import lost_indices
-from remat_migrate.analysis.statics.static_options import (
+from remat_migrate.api import (
+    Example,
+    Fails,
+    Finding,
+    Fix,
+    Module,
+    Project,
+    Related,
+    Rule,
+    Safety,
+    Site,
+)
+from remat_migrate.api.changes import Code, Replace
+from remat_migrate.api.code import expects_failure, positional_parameters
+from remat_migrate.api.policies import uses_next_implementation
+from remat_migrate.api.sites import Option, sites_of, uses_of
+from remat_migrate.api.statics import (
     Indices,
     StaticParameter,
     deliberate,
     known_target,
+    lost_indices,
+    misplaced,
     read_indices,
     sees_all_calls,
     static_site,
 )
-from remat_migrate.analysis.values.bind import positional_parameters
-from remat_migrate.codemod.changes import Code, Replace
-from remat_migrate.rule import Example, Fails, Finding, Fix, Related, Rule, Safety
 
 from .shared.example_uses import DOUBLED, GRADIENT
 from .shared.fixes import positional_fix

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from remat_migrate.analysis import Project
-from remat_migrate.analysis.policies.jax_remat3 import uses_next_implementation
-from remat_migrate.analysis.statics.misplaced_arguments import Misplaced, misplaced_calls
-from remat_migrate.analysis.statics.static_options import deliberate
-from remat_migrate.rule import Example, Fails, Finding, Rule, Safety, Severity
+from remat_migrate.api import Example, Fails, Finding, Project, Rule, Safety, Severity
+from remat_migrate.api.policies import uses_next_implementation
+from remat_migrate.api.statics import Misplaced, deliberate, misplaced_calls
 
 from .shared.example_uses import DOUBLED, GRADIENT, TRACED
 from .shared.fixes import named_static_here, positional_fix

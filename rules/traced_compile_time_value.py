@@ -6,16 +6,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from remat_migrate.analysis import Project, Site
-from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.needs.need import Need
-from remat_migrate.analysis.sites.calls import uses_of
-from remat_migrate.analysis.sites.find_sites import sites_of
-from remat_migrate.analysis.statics.required_arguments import result_obstacle
-from remat_migrate.analysis.statics.static_options import deliberate
-from remat_migrate.analysis.statics.traced_needs import traced_results
-from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Example, Finding, Fix, Related, Rule, Safety
+from remat_migrate.api import Example, Finding, Fix, Project, Related, Rule, Safety, Site
+from remat_migrate.api.changes import Refused
+from remat_migrate.api.code import expects_failure
+from remat_migrate.api.sites import sites_of, uses_of
+from remat_migrate.api.statics import Need, deliberate, result_obstacle, traced_results
 
 from .shared.example_uses import DOUBLED, GRADIENT, TRACED
 
@@ -87,7 +82,7 @@ class TracedCompileTimeValue(Rule):
             yield self._found(found, project)
 
     def _found(self, found: _Found, project: Project) -> Finding:
-        from remat_migrate.rewrite.compile_time import hoist
+        from remat_migrate.api.rewrites import hoist
 
         need = found.need
         try:

@@ -6,13 +6,20 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.analysis.sites.site import Site
-from remat_migrate.analysis.sites.wrapped_instances import wrapped_instance
-from remat_migrate.analysis.statics.self_offset import self_offset
-from remat_migrate.analysis.statics.traced_needs import TracedNeed, traced_needs
-from remat_migrate.rule import Confidence, Example, Finding, Fix, Related, Rule, Safety
+from remat_migrate.api import (
+    Confidence,
+    Example,
+    Finding,
+    Fix,
+    Module,
+    Project,
+    Related,
+    Rule,
+    Safety,
+    Site,
+)
+from remat_migrate.api.sites import sites_in, wrapped_instance
+from remat_migrate.api.statics import TracedNeed, self_offset, traced_needs
 
 from .shared.example_uses import DOUBLED, GRADIENT, TRACED
 from .shared.fixes import migration_fix
@@ -128,7 +135,7 @@ class TracedControlFlow(Rule):
                 yield self._found(site, found, project)
 
     def _found(self, site: Site, found: list[TracedNeed], project: Project) -> Finding:
-        from remat_migrate.rewrite.making_static import make_static
+        from remat_migrate.api.rewrites import make_static
 
         names = dict.fromkeys(f.need.parameter for f in found)
         text = " and ".join(f"`{name}`" for name in names)

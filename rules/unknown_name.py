@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.policies.checkpoint_names import (
+from remat_migrate.api import Example, Finding, Fix, Module, Project, Rule, Safety
+from remat_migrate.api.changes import Rename
+from remat_migrate.api.policies import (
     Listed,
     foreign_packages,
+    intended_name,
     listed_names,
     names_of,
 )
-from remat_migrate.analysis.policies.typos import intended_name
-from remat_migrate.codemod.changes import Rename
-from remat_migrate.rule import Example, Finding, Fix, Rule, Safety
 
 from .shared.example_uses import RESIDUALS
 

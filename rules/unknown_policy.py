@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import EXPECTED, expects_failure
-from remat_migrate.analysis.policies.known_policies import (
+from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety
+from remat_migrate.api.changes import Rename
+from remat_migrate.api.code import EXPECTED, expects_failure
+from remat_migrate.api.policies import (
     NAMESPACE,
     POLICIES,
     Policy,
+    PolicyName,
     Version,
     available,
+    closest_name,
+    is_added,
+    policy_names_read,
 )
-from remat_migrate.analysis.policies.references import PolicyName, is_added, policy_names_read
-from remat_migrate.analysis.policies.typos import closest_name
-from remat_migrate.codemod.changes import Rename
-from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
 
 _READ = "import jax\n\npolicy = %s\nf = jax.checkpoint(jax.numpy.sin, policy=policy)\n"
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Project
-from remat_migrate.errors import SourceError
-from remat_migrate.rule import Example, Finding, Rule
-from remat_migrate.text import SourceFile, Span
-from remat_migrate.text.source_file import read_bytes
+from remat_migrate.api import Example, Finding, Project, Rule
+from remat_migrate.api.code import SourceError, SourceFile, Span, read_bytes
 
 
 class UnreadableFile(Rule):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from remat_migrate.codemod.changes import SetComment
-from remat_migrate.rule import Example, Finding, Fix, Safety
-from remat_migrate.suppressions import Directive, SuppressionRule, Unused
-from remat_migrate.text import SourceFile
+from remat_migrate.api import Example, Finding, Fix, Safety
+from remat_migrate.api.changes import SetComment
+from remat_migrate.api.code import Directive, SourceFile, SuppressionRule, Unused
 
 
 class UnusedSuppression(SuppressionRule):

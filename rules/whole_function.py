@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.placement.loop_bodies import wraps_scan
-from remat_migrate.analysis.placement.nested_checkpoints import calls_within
-from remat_migrate.analysis.placement.placement import placement_of
-from remat_migrate.analysis.placement.whole_and_last import (
+from remat_migrate.api import Confidence, Example, Finding, Module, Project, Rule, Safety, sites_in
+from remat_migrate.api.placement import (
     Certainty,
     DifferentiatedPart,
+    calls_within,
     parts_in,
+    placement_of,
     wraps_policy,
+    wraps_scan,
 )
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.rule import Confidence, Example, Finding, Rule, Safety
 
 from .shared.placement_fixes import differentiated_here, stages_fix
 

@@ -6,15 +6,11 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.names.expected_failures import expects_failure
-from remat_migrate.analysis.sites.find_sites import sites_in
-from remat_migrate.analysis.sites.references import is_used_elsewhere
-from remat_migrate.analysis.statics.wrong_wrappers import Fault, wrong_wrapper
-from remat_migrate.analysis.statics.wrong_wrappers import WrongWrapper as Wrong
-from remat_migrate.codemod.changes import Change, Code, Remove, Replace
-from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Example, Fails, Finding, Fix, Rule, Safety
+from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety, sites_in
+from remat_migrate.api.changes import Change, Code, Refused, Remove, Replace
+from remat_migrate.api.code import expects_failure, is_used_elsewhere
+from remat_migrate.api.statics import Fault, wrong_wrapper
+from remat_migrate.api.statics import WrongWrapper as Wrong
 
 _FLAX = """\
 import flax.linen as nn
@@ -194,14 +190,14 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
     Raises:
         Refused: no rewrite is known to keep the behavior.
     """
-    from remat_migrate.rewrite.imports import written
-    from remat_migrate.rewrite.module_subject import (
+    from remat_migrate.api.rewrites import (
+        check_editable,
         kept_name,
         library_values,
         pass_module,
         wrap_class,
+        written,
     )
-    from remat_migrate.rewrite.refusal import check_editable
 
     site, api = found.site, _APIS.get(found.fault)
     module, application = site.module, site.application

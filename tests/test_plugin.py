@@ -14,9 +14,8 @@ from support import write_files
 RULE = '''
 """ACME001: our models must not keep the compiler from merging in checkpoints."""
 
-from remat_migrate.analysis import sites_in
-from remat_migrate.codemod.changes import Code, Replace
-from remat_migrate.rule import Example, Fix, Rule, Safety
+from remat_migrate.api import Example, Fix, Rule, Safety, sites_in
+from remat_migrate.api.changes import Code, Replace
 
 
 class PreventCse(Rule):

@@ -14,21 +14,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.sites.references import import_of, is_used_elsewhere, reference_to
-from remat_migrate.codemod.changes import (
+from remat_migrate.api import Fix, Module, Project, Safety
+from remat_migrate.api.changes import (
     Change,
     Code,
     Insert,
     KeepSuite,
     MoveNames,
+    Reduction,
     Rename,
     Rewrite,
+    is_pure,
+    plan_removals,
 )
-from remat_migrate.codemod.tree.reductions import Reduction, is_pure
-from remat_migrate.codemod.tree.removal import plan_removals
-from remat_migrate.rule import Fix, Safety
-from remat_migrate.text.tokens import layout_of
+from remat_migrate.api.code import import_of, is_used_elsewhere, layout_of, reference_to
 
 from .ad_checkpoint_uses import JAX, PACKAGE, REMOVED, Use
 
@@ -263,7 +262,7 @@ class Fixer:
 
 
 def _without_package(node: Any, writing: object) -> Any:
-    from remat_migrate.codemod.expressions import without_middle
+    from remat_migrate.api.nodes import without_middle
 
     return without_middle(node)
 

@@ -7,14 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.policies.string_values import Texts
-from remat_migrate.analysis.sites.find_sites import sites_of
-from remat_migrate.analysis.sites.positional_options import PositionalOptions, positional_options
-from remat_migrate.analysis.sites.references import import_of, is_used_elsewhere
-from remat_migrate.analysis.values.values import Constant, External
-from remat_migrate.rule import Fix
-from remat_migrate.text import Span
+from remat_migrate.api import Fix, Module, Project, Site
+from remat_migrate.api.code import Constant, External, Span, import_of, is_used_elsewhere
+from remat_migrate.api.policies import Texts
+from remat_migrate.api.sites import PositionalOptions, positional_options, sites_of
 
 from ..positional_option import keyword_fix
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remat_migrate.rule import Fails
+from remat_migrate.api import Fails
 
 TRACED = Fails("TracerBoolConversionError|ConcretizationTypeError")
 

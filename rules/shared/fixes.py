@@ -6,15 +6,14 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from remat_migrate.analysis import Project
-from remat_migrate.analysis.sites.calls import Call
-from remat_migrate.analysis.statics.static_options import StaticSite
-from remat_migrate.analysis.values.bind import Arguments
-from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Fix, Related, Safety
+from remat_migrate.api import Fix, Project, Related, Safety
+from remat_migrate.api.changes import Refused
+from remat_migrate.api.code import Arguments
+from remat_migrate.api.sites import Call
+from remat_migrate.api.statics import StaticSite
 
 if TYPE_CHECKING:
-    from remat_migrate.rewrite.concrete import Migration
+    from remat_migrate.api.rewrites import Migration
 
 
 def migration_fix(migrate: Callable[[], Migration]) -> tuple[Fix, tuple[Related, ...], str]:
@@ -43,7 +42,7 @@ def positional_fix(
     last: int,
 ) -> Fix:
     """Return the fix that makes calls pass their static arguments by position."""
-    from remat_migrate.rewrite.arguments.calls import positional_changes
+    from remat_migrate.api.rewrites import positional_changes
 
     if not static.site.certain:
         return Fix.manual(f"it is not a checkpoint on every path; where it is, {title}")

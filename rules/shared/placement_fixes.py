@@ -5,15 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from remat_migrate.analysis import Project
-from remat_migrate.analysis.names.scopes import parameters
-from remat_migrate.analysis.placement.operations import is_head
-from remat_migrate.analysis.placement.whole_and_last import DifferentiatedPart, operations_after
-from remat_migrate.analysis.values.callees import targets_of
-from remat_migrate.analysis.values.declarations import gradient_places
-from remat_migrate.codemod.changes import Change
-from remat_migrate.rewrite import Refused
-from remat_migrate.rule import Fix, Related, Safety
+from remat_migrate.api import Fix, Project, Related, Safety
+from remat_migrate.api.changes import Change, Refused
+from remat_migrate.api.code import gradient_places, parameters, targets_of
+from remat_migrate.api.placement import DifferentiatedPart, is_head, operations_after
 
 
 def placement_fix(
@@ -40,7 +35,7 @@ def differentiated_here(part: DifferentiatedPart) -> Related:
 
 def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple[Fix | None, str]:
     """Return the fix that moves a checkpoint from a whole function to its stages."""
-    from remat_migrate.rewrite.placement import move_to_stages
+    from remat_migrate.api.rewrites import move_to_stages
 
     found = part.found
     if found.part == "bulk" and is_head(operations_after(project, found)):

@@ -6,12 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.policies.known_policies import NamesParameter, Policy
-from remat_migrate.analysis.policies.values import given_to, origins
-from remat_migrate.analysis.values.values import External
-from remat_migrate.codemod.changes import Code, NameArgument, Replace, Spread
-from remat_migrate.rule import Fix, Safety
+from remat_migrate.api import Fix, Module, Project, Safety
+from remat_migrate.api.changes import Code, NameArgument, Replace, Spread
+from remat_migrate.api.code import External
+from remat_migrate.api.policies import NamesParameter, Policy, given_to, origins
 
 _UNHASHABLE = {"list", "set", "dict", "sorted"}
 _BUILTINS = {"list", "set", "dict", "sorted", "tuple", "frozenset"}

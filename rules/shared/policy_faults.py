@@ -5,17 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.policies.known_policies import (
+from remat_migrate.api import Fix, Module, Project, Safety
+from remat_migrate.api.changes import Code, Keep, Replace
+from remat_migrate.api.policies import (
     ANSWER_IS_CHECKED_SINCE,
     BOTH_SAY_YES_OR_NO_SINCE,
     NAMESPACE,
     POLICIES,
     POLICY_OPTION,
-    Policy,
-)
-from remat_migrate.analysis.policies.values import (
     Origin,
+    Policy,
     PolicyPlace,
     answer_of_function,
     function_of,
@@ -24,8 +23,6 @@ from remat_migrate.analysis.policies.values import (
     policy_calls,
     policy_places,
 )
-from remat_migrate.codemod.changes import Code, Keep, Replace
-from remat_migrate.rule import Fix, Safety
 
 from .policy_arguments import Fault, argument_faults
 
@@ -136,7 +133,7 @@ def _not_called(node: ast.expr, policy: Policy) -> Fault:
 
 
 def _string(project: Project, place: PolicyPlace, node: ast.Constant, text: str) -> Fault:
-    from remat_migrate.rewrite.imports import written
+    from remat_migrate.api.rewrites import written
 
     message = f"a string is not a policy; {_RAISES}"
     policy = POLICIES.get(text)

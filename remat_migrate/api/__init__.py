@@ -1,0 +1,14 @@
+"""What rules are written with; docs/how-to/write-a-rule.md shows how.
+
+These names are what every rule needs. Further questions and changes are in the modules of this
+package, each about one subject: `sites`, `statics`, `placement`, `policies`, `flag`, `code`,
+`changes`, `rewrites`, and `nodes`. Import the last two where a fix is computed, because that is rare.
+"""
+
+from ..analysis.names.module import Module
+from ..analysis.project import Project
+from ..analysis.sites.calls import uses_of
+from ..analysis.sites.find_sites import sites_in
+from ..analysis.sites.site import Site
+from ..analysis.statics.static_arguments import find_statics
+from ..rule import Confidence, Example, Fails, Finding, Fix, Related, Rule, Safety, Severity

@@ -1,0 +1,21 @@
+"""What is differentiated, what runs in loops, and where checkpoints stand in it."""
+
+from ..analysis.placement.loop_bodies import (
+    checkpoint_of_scan,
+    has_heavy_body,
+    in_checkpoint,
+    wraps_scan,
+)
+from ..analysis.placement.loops import LoopUse, checkpoints_around
+from ..analysis.placement.nested_checkpoints import calls_within, checkpoint_within
+from ..analysis.placement.operations import is_head
+from ..analysis.placement.placement import Placement, placement_of
+from ..analysis.placement.stages import in_python_loop
+from ..analysis.placement.whole_and_last import (
+    Certainty,
+    DifferentiatedPart,
+    may_be_head,
+    operations_after,
+    parts_in,
+    wraps_policy,
+)

@@ -1,0 +1,32 @@
+"""Checkpoint policies, and the names of values that they list."""
+
+from ..analysis.policies.checkpoint_names import Listed, foreign_packages, listed_names, names_of
+from ..analysis.policies.jax_remat3 import uses_next_implementation
+from ..analysis.policies.known_policies import (
+    ANSWER_IS_CHECKED_SINCE,
+    BOTH_SAY_YES_OR_NO_SINCE,
+    NAMESPACE,
+    POLICIES,
+    POLICY_OPTION,
+    TAKES_POLICY,
+    NamesParameter,
+    Policy,
+    Version,
+    available,
+    policy_of,
+)
+from ..analysis.policies.references import PolicyName, is_added, policy_names_read
+from ..analysis.policies.string_values import Texts
+from ..analysis.policies.typos import closest_name, intended_name, is_typo
+from ..analysis.policies.values import (
+    Origin,
+    PolicyPlace,
+    answer_of_function,
+    function_of,
+    given_to,
+    named,
+    origins,
+    policy_calls,
+    policy_places,
+    saves_everything,
+)
