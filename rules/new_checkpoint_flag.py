@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.flag.names import OWN_OPTION, defines_own_option, may_use_flag
 from remat_migrate.analysis.names.scopes import FunctionNode
 from remat_migrate.analysis.sites.site import sites_in
 from remat_migrate.codemod.changes import Remove
@@ -19,7 +18,7 @@ from remat_migrate.rule import Confidence, Example, Finding, Fix, Rule, Safety, 
 from remat_migrate.text import Edit, SourceFile, Span
 
 if TYPE_CHECKING:
-    from remat_migrate.analysis.flag.uses import FlagUse, Form
+    from remat_migrate.analysis.flag import FlagUse, Form
 
 # The one release that has the flag.
 ONLY_IN = (0, 3, 16)
@@ -35,7 +34,8 @@ _MESSAGES: Mapping[Form, tuple[Severity, str]] = {
     "option": ("error", f"`--jax_new_checkpoint` {_REMOVED} and is now rejected"),
     "name": ("warning", _FLAG),
 }
-_TEXT_FORMS: Mapping[str, Form] = {"variable": "environment", "read": "environment-read"}
+# A file without one of these has nothing to do with the flag.
+_NAMES = ("jax_new_checkpoint", "JAX_NEW_CHECKPOINT")
 
 
 class NewCheckpointFlag(Rule):
@@ -105,12 +105,13 @@ class NewCheckpointFlag(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each use in a Python module."""
-        if project.jax_version(module.source.path) <= ONLY_IN or not may_use_flag(module, project):
+        if not any(name in module.source.text for name in _NAMES):
             return
-        # Imported late: few files use the flag.
-        from remat_migrate.analysis.flag.uses import find_flag_uses, is_needed
+        if project.jax_version(module.source.path) <= ONLY_IN:
+            return
+        from remat_migrate.analysis.flag import find_flag_uses, is_import_needed
 
-        needed = partial(is_needed, project, module)
+        needed = partial(is_import_needed, project, module)
         for use in find_flag_uses(module, project):
             changes = (Remove(module, use.remove, needed),) if use.remove else ()
             yield self._found(
@@ -124,20 +125,18 @@ class NewCheckpointFlag(Rule):
 
     def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
         """Report each use in a file that is not Python."""
+        if not any(name in source.text for name in _NAMES):
+            return
         if project.jax_version(source.path) <= ONLY_IN:
             return
-        from remat_migrate.analysis.flag.uses import read_reason
-        from remat_migrate.formats import find_uses
+        from remat_migrate.analysis.flag import find_text_uses, reasons_to_keep
 
-        own = OWN_OPTION if project.once(defines_own_option) else ""
-        read = project.once(read_reason)
-        path = source.path
-        for use in find_uses(path.name, source.text, keep_variable=read, keep_option=own):
-            changes = tuple(Edit(path, start, end, "") for start, end in use.cuts)
-            form: Form = "option" if use.form == "option" else _TEXT_FORMS[use.form]
+        for use in find_text_uses(source, project.once(reasons_to_keep)):
+            changes = (Edit(source.path, *use.cut, ""),) if use.cut else ()
             confidence: Confidence = "low" if use.reason else "high"
-            span = Span(use.start, use.end)
-            yield self._found(source, span, form, changes, use.reason, confidence=confidence)
+            yield self._found(
+                source, use.span, use.form, changes, use.reason, confidence=confidence
+            )
 
     def _found(
         self,
