@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from remat_migrate.analysis import Module, Project, Site
-from remat_migrate.analysis.policies.string_values import Texts
+from remat_migrate.analysis.policies.values import strings_of
 from remat_migrate.analysis.sites.positional_options import PositionalOptions, positional_options
 from remat_migrate.analysis.sites.references import import_of, is_used_elsewhere
 from remat_migrate.analysis.sites.site import sites_of
@@ -116,7 +116,7 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
                 func=ast.Name(id="getattr"),
                 args=[package, ast.Name() | ast.JoinedStr() as asked, *_],
             ) if PACKAGE in project.values(module, package):
-                name = project.once(Texts).of(module, asked).only
+                name = strings_of(project, module, asked).only
                 if name in REMOVED:
                     reason = "its name is computed; look it up in `jax`"
                     yield Use(name, node, module.span(node), package=package, reason=reason)
