@@ -460,7 +460,7 @@ _SETTINGS = {
     "docker": rf"(?:ENV|ARG)[ \t]+{VARIABLE}(?:(?:=|[ \t]+){_VALUE})?",
     "make": rf"{_PLAIN}|export[ \t]+{VARIABLE}",
     "yaml": (
-        rf"[\"']?{VARIABLE}[\"']?:[ \t]+{_VALUE}|(?:-[ \t]+)?export[ \t]+{_ASSIGNMENT}"
+        rf"[\"']?{VARIABLE}[\"']?:[ \t]+(?=[^\s#]){_VALUE}|(?:-[ \t]+)?export[ \t]+{_ASSIGNMENT}"
         rf"|-[ \t]+(?P<quote>[\"']?){_WORD}(?P=quote)"
     ),
     **dict.fromkeys(("env", "ini", "toml"), _PLAIN),
@@ -489,7 +489,10 @@ _PROGRAM = re.compile(r"\bpython|\.(?:py|sh)\b")
 _OPTION_BEFORE = re.compile(r"(?:^|[\s\"'\[])--?[A-Za-z][\w-]*[\"']?[\s,\\]*[\"']?$")
 _VALUE_NEXT = re.compile(rf"[\s,\\\"'-]*(?:{_IS_VALUE.pattern})\b", re.IGNORECASE)
 
-_READS = re.compile(rf"(?:\$\{{?|\benv(?:\.|\[['\"])){VARIABLE}|\$\({VARIABLE}[):]")
+_READS = re.compile(
+    rf"(?:\$\{{?|\benv(?:\.|\[['\"])|(?:\bifn?def|\bprintenv|-v)[ \t]+){VARIABLE}"
+    rf"|\$\({VARIABLE}[):]"
+)
 _COMMENT = re.compile(r"(?:^|\s)(?:#|//)|^\s*;")
 _ECHO = re.compile(r"(?:^|[;&|:]|\bthen|\bdo|RUN)[\s@]*(?:echo|printf)\b(?!.*(?:>(?!&)|\|))")
 _PROSE = re.compile(
@@ -552,7 +555,7 @@ def _text_uses(text: str, kind: str) -> Iterator[TextUse]:
             continue  # a mention in the value of the last is part of it
         if (kind in _COMMANDS and _ECHO.search(line)) or (kind in _LISTS and _PROSE.match(line)):
             continue
-        if _READS.search(text, max(low, start - 5), end + 1):
+        if _READS.search(text, max(low, start - 10), end + 1):
             reason = "uses of the value are not analyzed"
             yield TextUse(Span(start, end), "environment-read", reason=reason)
             continue
@@ -593,6 +596,8 @@ def _word_reason(role: str, setting: re.Match[str], kind: str, form: Form) -> st
     if role == "word" and kind != "yaml":
         before = re.split(r"(?<!\\)(?<!\\\r)\n", before)[-1]
     line = before.rpartition("\n")[2]
+    if role == "word" and (line.count('"') % 2 or line.count("'") % 2):
+        return _MORE
     if kind in ("yaml", "docker") and role == "item" and not _BRACKET.fullmatch(line):
         return _MORE
     if kind == "yaml" and role == "word" and form == "option" and not _PROGRAM.search(line):
@@ -617,7 +622,7 @@ def _whole_line(
         for i in (number - 1, number, number + 1)
     )
     is_command = kind == "make" and line.startswith("\t")
-    goes_on = kind == "ini" and not line[0].isspace() and below[:1].isspace()
+    goes_on = kind in ("ini", "yaml") and _indent(below) > _indent(line)
     if _CONTINUED.search(above) or is_command or goes_on:
         return cut, _MORE
     if kind not in ("shell", "yaml"):
@@ -638,6 +643,9 @@ def _whole_line(
 
 def _is_beside(other: str, line: str) -> bool:
     """Return whether another line is in the same block of a script or of YAML."""
-    indents = {len(text) - len(text.lstrip()) for text in (other, line)}
     are_items = {text.lstrip().startswith("-") for text in (other, line)}
-    return len(indents) == len(are_items) == 1
+    return _indent(other) == _indent(line) and len(are_items) == 1
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

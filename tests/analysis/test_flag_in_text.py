@@ -176,6 +176,10 @@ LEFT = [
     ("ci.yml", "values:\n  env:\n    V: 0\n", "block may be empty"),
     ("ci.yml", "about: pass --a --opt=0 to go back\n", MORE),
     ("tox.ini", "addopts = -v --opt=0\n", MORE),
+    ("ci.yml", "inputs:\n  A: 1\n  V: \n    default: 0\n", MORE),
+    ("ci.yml", "inputs:\n  A: 1\n  V: !x\n    default: 0\n", MORE),
+    ("run.sh", 'python a.py\nif [[ "$*" == *" --opt=0 "* ]]; then ls; fi\n', MORE),
+    ("Makefile", "V ?= 0\nifdef V\nendif\n", "line 2 reads"),
     ("pyproject.toml", 'x = """\nV = 0\n"""\n', MORE),
     ("ci.yml", "env:\n  V: 0\nif: env.V == '0'\n", "line 3 reads"),
 ]
