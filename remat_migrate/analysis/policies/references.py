@@ -109,18 +109,17 @@ def _is_compared(module: Module, node: ast.Call, asked: ast.expr) -> bool:
     if isinstance(asked, ast.Constant):
         return False
     shown = ast.dump(asked)
-    within = module.enclosing_function(node) or module.tree
-    for part in ast.walk(within):
+    for part in ast.walk(module.enclosing_function(node) or module.tree):
         match part:
-            case ast.Compare(left=left, comparators=others):
-                sides = [left, *others]
-            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
-                sides = [test]
-            case ast.Match(subject=subject):
-                sides = [subject]
+            case ast.Compare() as tested:
+                pass
+            case ast.If(test=tested) | ast.IfExp(test=tested) | ast.While(test=tested):
+                pass
+            case ast.Match(subject=tested):
+                pass
             case _:
                 continue
-        if any(ast.dump(inner) == shown for side in sides for inner in ast.walk(side)):
+        if any(ast.dump(inner) == shown for inner in ast.walk(tested)):
             return True
     return False
 
