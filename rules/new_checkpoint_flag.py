@@ -21,11 +21,10 @@ from remat_migrate.api import (
     Safety,
     Severity,
     Site,
-    sites_in,
 )
 from remat_migrate.api.changes import Remove
 from remat_migrate.api.code import Edit, FunctionNode, SourceFile, Span
-from remat_migrate.api.flag import OWN_OPTION, defines_own_option, may_use_flag
+from remat_migrate.api.sites import sites_in
 
 if TYPE_CHECKING:
     from remat_migrate.api.flag import FlagUse, Form
@@ -44,7 +43,8 @@ _MESSAGES: Mapping[Form, tuple[Severity, str]] = {
     "option": ("error", f"`--jax_new_checkpoint` {_REMOVED} and is now rejected"),
     "name": ("warning", _FLAG),
 }
-_TEXT_FORMS: Mapping[str, Form] = {"variable": "environment", "read": "environment-read"}
+# A file without one of these has nothing to do with the flag.
+_NAMES = ("jax_new_checkpoint", "JAX_NEW_CHECKPOINT")
 
 
 class NewCheckpointFlag(Rule):
@@ -114,12 +114,13 @@ class NewCheckpointFlag(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each use in a Python module."""
-        if project.jax_version(module.source.path) <= ONLY_IN or not may_use_flag(module, project):
+        if not any(name in module.source.text for name in _NAMES):
             return
-        # Imported late: few files use the flag.
-        from remat_migrate.api.flag import find_flag_uses, is_needed
+        if project.jax_version(module.source.path) <= ONLY_IN:
+            return
+        from remat_migrate.api.flag import find_flag_uses, is_import_needed
 
-        needed = partial(is_needed, project, module)
+        needed = partial(is_import_needed, project, module)
         for use in find_flag_uses(module, project):
             changes = (Remove(module, use.remove, needed),) if use.remove else ()
             yield self._found(
@@ -133,19 +134,18 @@ class NewCheckpointFlag(Rule):
 
     def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
         """Report each use in a file that is not Python."""
+        if not any(name in source.text for name in _NAMES):
+            return
         if project.jax_version(source.path) <= ONLY_IN:
             return
-        from remat_migrate.api.flag import find_uses, read_reason
+        from remat_migrate.api.flag import find_text_uses, reasons_to_keep
 
-        own = OWN_OPTION if project.once(defines_own_option) else ""
-        read = project.once(read_reason)
-        path = source.path
-        for use in find_uses(path.name, source.text, keep_variable=read, keep_option=own):
-            changes = tuple(Edit(path, start, end, "") for start, end in use.cuts)
-            form: Form = "option" if use.form == "option" else _TEXT_FORMS[use.form]
+        for use in find_text_uses(source, project.once(reasons_to_keep)):
+            changes = (Edit(source.path, *use.cut, ""),) if use.cut else ()
             confidence: Confidence = "low" if use.reason else "high"
-            span = Span(use.start, use.end)
-            yield self._found(source, span, form, changes, use.reason, confidence=confidence)
+            yield self._found(
+                source, use.span, use.form, changes, use.reason, confidence=confidence
+            )
 
     def _found(
         self,

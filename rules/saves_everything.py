@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.api import Example, Finding, Module, Project, Related, Rule, Safety, Site
-from remat_migrate.api.code import External, in_test
+from remat_migrate.api.code import in_test
 from remat_migrate.api.policies import (
+    POLICY_OPTION,
     Origin,
-    PolicyPlace,
-    origins,
-    policy_of,
+    named,
     policy_places,
     saves_everything,
+    sole_origin,
 )
 from remat_migrate.api.sites import sites_with
 
@@ -99,33 +99,32 @@ class SavesEverything(Rule):
         for place in policy_places(project, module):
             if place.site is None or in_test(module, place.node):
                 continue  # a combined policy is reported as a whole
-            found = origins(project, module, place.node)
-            if len(found) != 1 or not found[0].only:
-                continue
-            how = saves_everything(project, found[0], version)
-            if how is not None:
-                yield self._finding(project, place, place.site, found[0], how)
+            origin = sole_origin(module, place.node)
+            how = saves_everything(project, module, origin, version) if origin else None
+            if origin is not None and how is not None:
+                yield self._finding(project, module, place.site, origin, how)
 
     def _finding(
-        self, project: Project, place: PolicyPlace, site: Site, origin: Origin, how: str
+        self, project: Project, module: Module, site: Site, origin: Origin, how: str
     ) -> Finding:
         from remat_migrate.api.rewrites import remove_site
 
         title = "remove the checkpoint"
         fix, reason = None, f"{title}, or pass a policy that does not save everything"
-        if _excludes_names(project, origin):
+        option = site.arguments[POLICY_OPTION]
+        if _excludes_names(project, module, origin):
             reason = (
                 "JAX ignores these names since 0.10.2; use `save_only_these_names` or"
                 " `save_any_names_but_these`, or remove the checkpoint"
             )
-        elif _is_only(project, site, place):
+        elif [o for o in sites_with(project, option) if o.application is not None] == [site]:
             make = partial(remove_site, project, site)
             fix, reason = placement_fix(title, False, reason, make)
         related: tuple[Related, ...] = ()
-        if origin.node is not place.node and isinstance(origin.node, ast.expr):
-            related = (Related(*origin.module.location(origin.node), "this saves everything"),)
+        if origin is not option.value and isinstance(origin, ast.expr):
+            related = (Related(*module.location(origin), "this saves everything"),)
         return self.finding(
-            *place.module.location(place.node),
+            *module.location(option.value),
             f"{how} saves everything, so the checkpoint recomputes nothing and saves no memory",
             related=related,
             fix=fix,
@@ -133,20 +132,9 @@ class SavesEverything(Rule):
         )
 
 
-def _excludes_names(project: Project, origin: Origin) -> bool:
+def _excludes_names(project: Project, module: Module, origin: Origin) -> bool:
     """Return whether the policy is made by a factory that takes names to exclude."""
-    for node in ast.walk(origin.node):
-        if isinstance(node, ast.Call):
-            for value in project.values(origin.module, node.func):
-                policy = policy_of(value.name) if isinstance(value, External) else None
-                if policy is not None and any(n.role == "excluded" for n in policy.names):
-                    return True
-    return False
-
-
-def _is_only(project: Project, site: Site, place: PolicyPlace) -> bool:
-    """Return whether only one site uses the option."""
-    if place.option is None:
-        return False
-    sharing = [o for o in sites_with(project, place.option) if o.application is not None]
-    return sharing == [site]
+    policies = (
+        named(project, module, node.func) for node in ast.walk(origin) if isinstance(node, ast.Call)
+    )
+    return any(names.role == "excluded" for p in policies if p is not None for names in p.names)

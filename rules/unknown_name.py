@@ -81,10 +81,10 @@ class UnknownName(Rule):
         """Report each listed name that is never defined."""
         for listed in listed_names(project, module):
             names = project.once(names_of)
-            if names.gives(listed.name):
+            if listed.name in names.known:
                 continue
-            typo_of = intended_name(listed.name, names.defined.exact)
-            incomplete = names.defined.open or bool(project.once(foreign_packages))
+            typo_of = intended_name(listed.name, names.known)
+            incomplete = names.is_open or bool(project.once(foreign_packages))
             if typo_of is None and incomplete:
                 continue
             effect = "saved" if listed.role == "excluded" else "not saved"
@@ -94,13 +94,13 @@ class UnknownName(Rule):
                 f"no `checkpoint_name` defines `{listed.name}`, so its value is silently"
                 f" {effect}{hint}",
                 confidence="low" if incomplete else "high" if typo_of is not None else "medium",
-                fix=_fix(listed, typo_of, incomplete) if typo_of is not None else None,
-                reason=_known(sorted(names.defined.exact)) if typo_of is None else "",
+                fix=_fix(module, listed, typo_of, incomplete) if typo_of is not None else None,
+                reason=_known(sorted(names.known)) if typo_of is None else "",
             )
 
 
-def _fix(listed: Listed, name: str, incomplete: bool) -> Fix:
-    module, literal = listed.module, listed.literal
+def _fix(module: Module, listed: Listed, name: str, incomplete: bool) -> Fix:
+    literal = listed.literal
     title = f"write `{name}`"
     segment = module.segment(literal) if literal is not None else ""
     if literal is None or incomplete or segment[1:-1] != listed.name or not module.is_own:

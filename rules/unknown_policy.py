@@ -74,19 +74,19 @@ class UnknownPolicy(Rule):
                 continue
             if is_added(project, read.name):
                 continue
-            tested = expects_failure(read.module, read.node)
+            tested = expects_failure(module, read.node)
             hint = _hint(read, version)
             if hint.name is None and not read.sure:
                 continue  # the default of a field may mean that there is no policy: "none"
             effect = ""
             if read.default is not None:
-                effect = f"; it silently becomes `{read.module.segment(read.default)}`"
+                effect = f"; it silently becomes `{module.segment(read.default)}`"
             yield self.finding(
                 *module.location(read.place),
                 f"{_problem(read, known, version)}{effect}{_suggestion(read, hint)}",
                 severity="error" if read.default is None else "warning",
                 confidence="low" if tested else "high" if read.sure else "medium",
-                fix=None if tested else _fix(read, hint),
+                fix=None if tested else _fix(module, read, hint),
                 reason=EXPECTED if tested else hint.reason,
             )
 
@@ -99,14 +99,14 @@ class Hint:
     reason: str = ""
 
 
-def _fix(read: PolicyName, hint: Hint) -> Fix | None:
+def _fix(module: Module, read: PolicyName, hint: Hint) -> Fix | None:
     if hint.name is None:
         return None
     title = f"use `{hint.name}`"
     if hint.reason or read.written is None:
         return Fix.manual(title)
     safety = Safety.SAFE if read.default is None else Safety.UNSAFE
-    return Fix(title, safety, (Rename(*read.written, hint.name),))
+    return Fix(title, safety, (Rename(module, read.written, hint.name),))
 
 
 def _problem(read: PolicyName, known: Policy | None, version: Version) -> str:

@@ -30,7 +30,6 @@ LAYERS = (
     "libraries",
     "prefilter",
     "codemod",
-    "formats",
     "analysis",
     "rule",
     "suppressions",

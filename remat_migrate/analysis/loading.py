@@ -55,7 +55,6 @@ _LIBRARIES = ("jax", "flax", "haiku", "equinox", "optax")
 _IMPORTS_LIBRARY = re.compile(
     rb"^[ \t]*(?:import|from)[ \t]+(?:%s)\b" % "|".join(_LIBRARIES).encode(), re.M
 )
-_FLAGS = frozenset(flag.decode() for flag in FLAGS)
 
 
 # A file that is not Python can set a flag or suppress a finding only with one of these.
@@ -353,11 +352,6 @@ class _Selection:
         evaluator = self.evaluator
         names = interesting_names(module, evaluator) - self.project.apis.last_names
         mentions = find_mentions(module)
-        for node in mentions.assigned:  # `FLAG = "jax_new_checkpoint"`
-            match node:
-                case ast.Assign([ast.Name(id=name)], ast.Constant(value=str(text))):
-                    if text in _FLAGS and name in module.scope_of(module.tree).bound:
-                        yield name
         for name in sorted(names & module.scope_of(module.tree).bound):
             values = evaluator.member(module, name)
             if any(map(evaluator.holds_api, values)):

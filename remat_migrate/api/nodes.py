@@ -1,3 +1,3 @@
-"""Functions of LibCST nodes, for `Rewrite`. Import it where a node is rewritten: it loads LibCST."""
+"""Functions of LibCST nodes. Import it where a node is rewritten: it loads LibCST."""
 
 from ..codemod.expressions import without_middle

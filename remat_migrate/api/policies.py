@@ -9,24 +9,22 @@ from ..analysis.policies.known_policies import (
     POLICIES,
     POLICY_OPTION,
     TAKES_POLICY,
-    NamesParameter,
     Policy,
     Version,
     available,
-    policy_of,
 )
 from ..analysis.policies.references import PolicyName, is_added, policy_names_read
-from ..analysis.policies.string_values import Texts
 from ..analysis.policies.typos import closest_name, intended_name, is_typo
 from ..analysis.policies.values import (
     Origin,
     PolicyPlace,
-    answer_of_function,
+    always_returns,
     function_of,
     given_to,
     named,
-    origins,
     policy_calls,
     policy_places,
     saves_everything,
+    sole_origin,
+    strings_of,
 )

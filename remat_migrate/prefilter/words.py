@@ -20,11 +20,6 @@ FLAGS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
 # The option that was removed.
 CONCRETE = b"concrete"
 
-# A name for the flag: `FLAG = "jax_new_checkpoint"`
-FLAG_NAME = re.compile(
-    rb"^[ \t]*(\w+)[ \t]*=[ \t]*['\"](?:%s)['\"]" % b"|".join(FLAGS), re.MULTILINE
-)
-
 # A comment that suppresses findings.
 SUPPRESSION = re.compile(rb"RMT\d|remat-migrate")
 
@@ -90,8 +85,7 @@ def _differentiates(code: bytes) -> bool:
 
 
 def bound_aliases(data: bytes) -> Iterator[bytes]:
-    """Yield the names that a Python file may bind to a checkpoint or to the flag."""
-    yield from (found[1] for found in FLAG_NAME.finditer(data))
+    """Yield the names that a Python file may bind to a checkpoint."""
     for mention in _MENTION.finditer(data):
         if mention[1]:
             yield mention[1]

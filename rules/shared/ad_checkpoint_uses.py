@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from remat_migrate.api import Fix, Module, Project, Site
 from remat_migrate.api.code import Constant, External, Span, import_of, is_used_elsewhere
-from remat_migrate.api.policies import Texts
+from remat_migrate.api.policies import strings_of
 from remat_migrate.api.sites import PositionalOptions, positional_options, sites_of
 
 from ..positional_option import keyword_fix
@@ -112,7 +112,7 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
                 func=ast.Name(id="getattr"),
                 args=[package, ast.Name() | ast.JoinedStr() as asked, *_],
             ) if PACKAGE in project.values(module, package):
-                name = project.once(Texts).of(module, asked).only
+                name = strings_of(project, module, asked).only
                 if name in REMOVED:
                     reason = "its name is computed; look it up in `jax`"
                     yield Use(name, node, module.span(node), package=package, reason=reason)

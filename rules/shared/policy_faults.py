@@ -1,12 +1,16 @@
-"""Expressions that are passed as a policy but are not one, for RMT404."""
+"""Expressions that are passed as a policy but are not one, and invalid calls of factories, for
+RMT404.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from remat_migrate.api import Fix, Module, Project, Safety
-from remat_migrate.api.changes import Code, Keep, Replace
+from remat_migrate.api.changes import Code, Keep, NameArgument, Replace, Spread
+from remat_migrate.api.code import External
 from remat_migrate.api.policies import (
     ANSWER_IS_CHECKED_SINCE,
     BOTH_SAY_YES_OR_NO_SINCE,
@@ -16,18 +20,39 @@ from remat_migrate.api.policies import (
     Origin,
     Policy,
     PolicyPlace,
-    answer_of_function,
+    Version,
+    always_returns,
     function_of,
+    given_to,
     named,
-    origins,
     policy_calls,
     policy_places,
+    sole_origin,
 )
-
-from .policy_arguments import Fault, argument_faults
 
 _RAISES = "differentiating raises `TypeError`"
 _PASS_POLICY = Fix.manual(f"pass an attribute of `{NAMESPACE}`")
+_UNPACK = "pass the names as separate arguments"
+_UNHASHABLE = frozenset({"list", "set", "dict"})
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fault:
+    """An expression that is not a policy, or does not make one.
+
+    Attributes:
+        node: what to report.
+        message: what is wrong, and what happens because of it.
+        fix: the fix, or the advice what to write instead.
+        is_silent: whether nothing raises.
+        reason: why there is no automatic fix.
+    """
+
+    node: ast.expr
+    message: str
+    fix: Fix | None = None
+    is_silent: bool = False
+    reason: str = ""
 
 
 def faults_in(project: Project, module: Module) -> Iterator[Fault]:
@@ -39,14 +64,21 @@ def faults_in(project: Project, module: Module) -> Iterator[Fault]:
             yield fault
 
 
+# -- calls of policies and factories
+
+
 def _faults_of_calls(project: Project, module: Module) -> Iterator[Fault]:
+    version = project.jax_version(module.source.path)
     for call, policy in policy_calls(project, module):
-        if not policy.is_in(project.jax_version(module.source.path)):
+        if not policy.is_in(version):
             continue
-        if policy.is_made:
-            yield from argument_faults(project, module, call, policy)
-        elif not call.args and not call.keywords:
-            yield _called(module, call, policy)
+        if not policy.is_made:
+            if not call.args and not call.keywords:
+                yield _called(module, call, policy)
+        elif wrong := _wrong_arguments(module, call, policy):
+            yield wrong
+        elif policy.answer(version) is None:  # else it ignores the names
+            yield from _wrong_names(project, module, call, policy)
 
 
 def _called(module: Module, call: ast.Call, policy: Policy) -> Fault:
@@ -62,17 +94,120 @@ def _called(module: Module, call: ast.Call, policy: Policy) -> Fault:
     return Fault(call, f"`{policy.name}()` {problem}", fix, is_silent=policy.constant is False)
 
 
+def _wrong_arguments(module: Module, call: ast.Call, policy: Policy) -> Fault | None:
+    """Return an argument that a factory does not accept, or one that is missing."""
+    keywords = {keyword.arg: keyword for keyword in call.keywords}
+    if None in keywords or any(isinstance(arg, ast.Starred) for arg in call.args):
+        return None
+    star = next((names.name for names in policy.names if names.star), None)
+    accepted = (*policy.parameters, *policy.keyword_only)
+    takes = ", ".join(f"`{n}`" for n in ((f"*{star}", *accepted) if star else accepted))
+    signature = Fix.manual(f"it takes {takes}")
+    for name, keyword in keywords.items():
+        if name not in accepted:
+            fix = signature
+            if name == star and len(keywords) == 1:
+                plain = ast.List | ast.Tuple | ast.Set | ast.Name | ast.Attribute | ast.Call
+                is_plain = isinstance(keyword.value, plain)
+                change = Spread(module, keyword)
+                fix = Fix(_UNPACK, Safety.SAFE, (change,)) if is_plain else Fix.manual(_UNPACK)
+            message = f"`{policy.name}` does not accept `{name}=` and raises `TypeError`"
+            return Fault(keyword.value, message, fix)
+    count = len(policy.parameters)
+    if star is None and len(call.args) > count:
+        message = f"`{policy.name}` takes {count} positional arguments; more raise `TypeError`"
+        excess = accepted[count : len(call.args)]
+        fix = signature
+        if len(call.args) <= len(accepted) and keywords.keys().isdisjoint(excess):
+            changes = map(NameArgument, [module] * len(excess), call.args[count:], excess)
+            fix = Fix("pass them by keyword", Safety.SAFE, tuple(changes))
+        return Fault(call, message, fix)
+    missing = [n for n in accepted[len(call.args) if star is None else 0 :] if n not in keywords]
+    if missing:
+        shown = ", ".join(f"`{name}`" for name in missing)
+        message = f"`{policy.name}` is called without {shown} and raises `TypeError`"
+        return Fault(call, message, signature)
+    return None
+
+
+def _wrong_names(
+    project: Project, module: Module, call: ast.Call, policy: Policy
+) -> Iterator[Fault]:
+    """Yield what is wrong with the names that are passed to a factory."""
+    lists: dict[object, str] = {}  # of each name, the parameter that lists it
+    for names in policy.names:
+        if names.star:
+            yield from _collections(project, module, call, policy)
+        if names.star or (value := given_to(policy, call).get(names.name)) is None:
+            continue
+        match sole_origin(module, value):
+            case ast.Constant(value=str(text)) if len(text) > 1:
+                message = f"`{names.name}` takes a list of names; a string is split into letters"
+                change = Replace(module, value, Code.of("[{name}]", name=value))
+                fix = Fix("put it in a list", Safety.UNSAFE, (change,))
+                yield Fault(value, message, fix, is_silent=True)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+                for name in (p.value for p in parts if isinstance(p, ast.Constant)):
+                    other = lists.setdefault(name, names.name)
+                    if other != names.name:
+                        message = f"`{name!s}` is also in `{other}`, which raises `ValueError`"
+                        yield Fault(value, message, Fix.manual("list it in one of them"))
+
+
+def _collections(
+    project: Project, module: Module, call: ast.Call, policy: Policy
+) -> Iterator[Fault]:
+    """Yield the collections that are passed where a factory takes one name."""
+    for arg in call.args:
+        origin = sole_origin(module, arg)
+        kind = _kind(project, module, origin) if origin is not None else None
+        if kind is None:
+            continue
+        is_hashable = kind not in _UNHASHABLE
+        effect = "silently matches no name" if is_hashable else "raises `TypeError`"
+        message = f"`{policy.name}` takes names as separate arguments; a {kind} {effect}"
+        fix = Fix.manual(_UNPACK)
+        if kind != "dict" and not isinstance(arg, ast.GeneratorExp):
+            safety = Safety.UNSAFE if is_hashable else Safety.SAFE
+            fix = Fix(_UNPACK, safety, (Spread(module, arg),))
+        yield Fault(arg, message, fix, is_silent=is_hashable)
+
+
+def _kind(project: Project, module: Module, node: ast.AST) -> str | None:
+    match node:
+        case ast.List() | ast.ListComp():
+            return "list"
+        case ast.Tuple():
+            return "tuple"
+        case ast.Set() | ast.SetComp():
+            return "set"
+        case ast.Dict() | ast.DictComp():
+            return "dict"
+        case ast.GeneratorExp():
+            return "generator"
+        case ast.Call(func=ast.Name(id="list" | "set" | "dict" | "tuple" | "frozenset" as name)):
+            is_builtin = External(f"builtins.{name}") in project.values(module, node.func)
+            return name if is_builtin else None
+        case ast.Call(func=ast.Name(id="sorted")):
+            is_builtin = External("builtins.sorted") in project.values(module, node.func)
+            return "list" if is_builtin else None
+    return None
+
+
+# -- expressions that are passed as policies
+
+
 def _faults_of_places(project: Project, module: Module) -> Iterator[Fault]:
     for place in policy_places(project, module):
-        for origin in origins(project, module, place.node):
-            fault = _fault_of(project, place, origin) if origin.only else None
-            if fault is not None:
-                yield fault
+        origin = sole_origin(module, place.node)
+        fault = _fault_of(project, module, place, origin) if origin is not None else None
+        if fault is not None:
+            yield fault
 
 
-def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | None:
-    module, node = origin.module, origin.node
-    function = function_of(project, origin)
+def _fault_of(project: Project, module: Module, place: PolicyPlace, node: Origin) -> Fault | None:
+    version = project.jax_version(module.source.path)
+    function = function_of(project, module, node)
     if function is not None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node = place.node
@@ -83,7 +218,7 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
                 " parameters",
                 Fix.manual("also accept `*_, **__`"),
             )
-        return _no_answer(project, module, node) if answer_of_function(function) is None else None
+        return _no_answer(node, version) if always_returns(function, None) else None
     if not isinstance(node, ast.expr):  # a decorated function
         return None
     policy = named(project, module, node)
@@ -91,7 +226,7 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
         return _not_called(node, policy) if policy.is_made else None
     match node:
         case ast.Constant(value=str(text)) if text:
-            return _string(project, place, node, text)
+            return _string(project, module, place, node, text)
         case ast.Constant(value=bool() | int() | float() as value):
             return _number(place, node, bool(value))
         case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
@@ -99,8 +234,7 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
             return Fault(node, f"a collection is not a policy; {_RAISES}", Fix.manual(combine))
         case ast.Call() if place.within:
             made = named(project, module, node.func)
-            fails = project.jax_version(module.source.path) >= BOTH_SAY_YES_OR_NO_SINCE
-            if made is not None and made.offloads and fails:
+            if made is not None and made.offloads and version >= BOTH_SAY_YES_OR_NO_SINCE:
                 return Fault(
                     node,
                     f"`{place.within}` rejects policies that offload since jax 0.4.38 and raises"
@@ -110,8 +244,8 @@ def _fault_of(project: Project, place: PolicyPlace, origin: Origin) -> Fault | N
     return None
 
 
-def _no_answer(project: Project, module: Module, node: ast.expr) -> Fault:
-    if project.jax_version(module.source.path) < ANSWER_IS_CHECKED_SINCE:
+def _no_answer(node: ast.expr, version: Version) -> Fault:
+    if version < ANSWER_IS_CHECKED_SINCE:
         return Fault(
             node, "this policy returns `None`, which silently saves nothing", is_silent=True
         )
@@ -132,22 +266,21 @@ def _not_called(node: ast.expr, policy: Policy) -> Fault:
     )
 
 
-def _string(project: Project, place: PolicyPlace, node: ast.Constant, text: str) -> Fault:
+def _string(
+    project: Project, module: Module, place: PolicyPlace, node: ast.Constant, text: str
+) -> Fault:
     from remat_migrate.api.rewrites import written
 
     message = f"a string is not a policy; {_RAISES}"
     policy = POLICIES.get(text)
-    if (
-        policy is None
-        or policy.is_made
-        or not policy.is_in(project.jax_version(place.module.source.path))
-    ):
+    version = project.jax_version(module.source.path)
+    if policy is None or policy.is_made or not policy.is_in(version):
         return Fault(node, message, _PASS_POLICY)
     title = f"pass `{NAMESPACE}.{text}`"
-    if node is not place.node or not place.module.is_own:
+    if node is not place.node or not module.is_own:
         return Fault(node, message, Fix.manual(title), reason="the string is assigned elsewhere")
-    found = written(project, place.module, f"{NAMESPACE}.{text}", node)
-    change = Replace(place.module, node, Code(found.text))
+    found = written(project, module, f"{NAMESPACE}.{text}", node)
+    change = Replace(module, node, Code(found.text))
     return Fault(node, message, Fix(title, Safety.SAFE, (change, *found.changes)))
 
 

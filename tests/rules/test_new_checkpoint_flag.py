@@ -17,39 +17,22 @@ REMOVED = [
     ('config.update(name="jax_new_checkpoint", val=False)', ""),
     ('c = jax.config\nc.update("jax_new_checkpoint", False)', ""),
     ('update = jax.config.update\nupdate("jax_new_checkpoint", False)', ""),
-    ('N = "jax_new_checkpoint"\njax.config.update(N, False)', ""),
-    ('off = partial(jax.config.update, "jax_new_checkpoint")\noff(False)', ""),
     ("jax.config.jax_new_checkpoint = False", ""),
     ("del jax.config.jax_new_checkpoint", ""),
     ('setattr(jax.config, "jax_new_checkpoint", False)', ""),
-    ('jax.config.values["jax_new_checkpoint"] = False', ""),
     (
         'if y:\n    jax.config.update("jax_new_checkpoint", 0)\nelse:\n    print(1)',
         "if not y:\n    print(1)",
     ),
     ('def f():\n    jax.config.update("jax_new_checkpoint", 0)\nf()', "def f():\n    pass\nf()"),
-    ('try:\n    config.update("jax_new_checkpoint", 0)\nexcept AttributeError:\n    pass', ""),
-    ('with suppress(AttributeError):\n    config.update("jax_new_checkpoint", 0)', ""),
-    ('for n in ("jax_new_checkpoint",):\n    jax.config.update(n, False)', ""),
-    (
-        'for n, v in [("jax_new_checkpoint", 1), ("a", 1)]:\n    config.update(n, v)',
-        'for n, v in [("a", 1)]:\n    config.update(n, v)',
-    ),
-    (
-        'F = {"jax_new_checkpoint": 1, "a": 1}\nfor n, v in F.items():\n    config.update(n, v)',
-        'F = {"a": 1}\nfor n, v in F.items():\n    config.update(n, v)',
-    ),
     (
         "with jtu.with_config(jax_new_checkpoint=False):\n    f()",
         "with jtu.with_config():\n    f()",
     ),
-    ('with patch.object(jax.config, "jax_new_checkpoint", 0):\n    f()', "f()"),
     ('os.environ["JAX_NEW_CHECKPOINT"] = "0"', ""),
     ('os.environ.setdefault("JAX_NEW_CHECKPOINT", "0")', ""),
     ('os.environ.update({"JAX_NEW_CHECKPOINT": "0"})', ""),
     ('os.environ.update(JAX_NEW_CHECKPOINT="1")', ""),
-    ('os.environ.update([("JAX_NEW_CHECKPOINT", "0")])', ""),
-    ('os.environ |= {"JAX_NEW_CHECKPOINT": "0"}', ""),
     ('os.putenv("JAX_NEW_CHECKPOINT", "0")', ""),
     ('os.environ.pop("JAX_NEW_CHECKPOINT", None)', ""),
     (
@@ -85,6 +68,26 @@ def test_code_that_only_sets_the_flag_is_removed(before, after):
 
 
 LEFT = [
+    ('N = "jax_new_checkpoint"\njax.config.update(N, False)', "with what uses this name"),
+    ('off = partial(jax.config.update, "jax_new_checkpoint")\noff(False)', "unclear"),
+    ('jax.config.values["jax_new_checkpoint"] = False', "unclear"),
+    (
+        'try:\n    config.update("jax_new_checkpoint", 0)\nexcept AttributeError:\n    pass',
+        "a `try` around it",
+    ),
+    (
+        'with suppress(AttributeError):\n    config.update("jax_new_checkpoint", 0)',
+        "a `try` around it",
+    ),
+    ('for n in ("jax_new_checkpoint",):\n    jax.config.update(n, False)', "unclear"),
+    ('with patch.object(jax.config, "jax_new_checkpoint", 0):\n    f()', "unclear"),
+    ('os.environ.update([("JAX_NEW_CHECKPOINT", "0")])', "unclear"),
+    ('os.environ |= {"JAX_NEW_CHECKPOINT": "0"}', "unclear"),
+    ('for n, v in [("jax_new_checkpoint", 1), ("a", 1)]:\n    config.update(n, v)', "unclear"),
+    (
+        'F = {"jax_new_checkpoint": 1, "a": 1}\nfor n, v in F.items():\n    config.update(n, v)',
+        "unclear",
+    ),
     ("jax.config.jax_new_checkpoint", "keep the code for the new"),
     ("if jax.config.jax_new_checkpoint:\n    f()", "keep the code for the new"),
     ('x = getattr(jax.config, "jax_new_checkpoint", 0)', "keep the code for the new"),
@@ -95,7 +98,6 @@ LEFT = [
     ('os.environ["JAX_NEW_CHECKPOINT"] = "0"\nos.getenv("JAX_NEW_CHECKPOINT")', "9 reads the var"),
     ('config.update("jax_new_checkpoint", launch())', "side effects"),
     ('undo = lambda: config.update("jax_new_checkpoint", 1)', "another expression"),
-    ('off = partial(config.update, "jax_new_checkpoint")\nf(off)', "with its calls"),
     (
         'try:\n    config.update("jax_new_checkpoint", 0)\n    g()\nexcept OSError:\n    pass',
         "a `try` around it",
@@ -105,14 +107,21 @@ LEFT = [
         "else:\n    OLD = 1",
         "a `try` around it",
     ),
-    ('@parametrize("f,v", [("jax_new_checkpoint", 1)])\ndef test(f, v): ...', "a test runs"),
+    ('@parametrize("f,v", [("jax_new_checkpoint", 1)])\ndef test(f, v): ...', "unclear"),
     ('@parametrize("f", ["--jax_new_checkpoint=0"])\ndef test(f): ...', "a test runs"),
     ('run({"JAX_NEW_CHECKPOINT": "0"})', "unclear"),
     ("f(dict(jax_new_checkpoint=True))", "unclear"),
     ('KEEP = ("JAX_NEW_CHECKPOINT", "XLA_FLAGS")', "unclear"),
     ('def f(config):\n    config.update("jax_new_checkpoint", 0)', "may not be jax.config"),
     ("def f(args):\n    return args.jax_new_checkpoint", "may not be jax.config"),
-    ("a = jax.config.jax_new_checkpoint = 0", "several targets"),
+    ("a = jax.config.jax_new_checkpoint = 0", "another expression or statement"),
+    ('foo.update(config.update("jax_new_checkpoint", 0))', "another expression"),
+    ('FLAG = "JAX_NEW_CHECKPOINT"\nos.environ["JAX_NEW_CHECKPOINT"] = "0"', "8 may read the var"),
+    (
+        'if y:\n    try:\n        if z:\n            config.update("jax_new_checkpoint", 0)\n'
+        "    except AttributeError:\n        f()",
+        "a `try` around it",
+    ),
     ('os.system("JAX_NEW_CHECKPOINT=0 python t.py")', "longer string"),
     ('os.system(f"python {p} --jax_new_checkpoint=0")', "longer string"),
     ('f.write("JAX_NEW_CHECKPOINT=0\\n")', "longer string"),
@@ -158,18 +167,13 @@ os.environ["JAX_NEW_CHECKPOINT"] = "0"
 
 import subprocess
 import sys
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jax import config
 
-FLAG = "jax_new_checkpoint"
-config.update(FLAG, False)
-use_old = partial(config.update, "jax_new_checkpoint")
-use_old(False)
-for name, value in {"jax_new_checkpoint": False, "jax_enable_x64": True}.items():
-    config.update(name, value)
+config.update("jax_new_checkpoint", False)
+config.update("jax_enable_x64", True)
 
 
 def loss(w, x):
@@ -197,8 +201,8 @@ def test_the_fixed_program_runs_with_the_same_result(tmp_path):
     assert [line for line in after.splitlines() if "NEW_CHECKPOINT" in line.upper()] == [
         '"""Trains with the old checkpoint: JAX_NEW_CHECKPOINT=0."""'
     ]
-    plain = PROGRAM.replace("config.update(FLAG, False)", "").replace("use_old(False)", "")
-    plain = plain.replace('"jax_new_checkpoint": False, ', "").replace(", env=env", "")
+    plain = PROGRAM.replace('config.update("jax_new_checkpoint", False)', "")
+    plain = plain.replace(", env=env", "")
     plain = plain.replace('os.environ["JAX_NEW_CHECKPOINT"] = "0"', "")
     plain = plain.replace('"--jax_new_checkpoint=False", ', "")
     assert run(tmp_path, after) == run(tmp_path, plain)
@@ -292,11 +296,11 @@ def test_a_variable_that_the_project_reads_stays_set():
 def test_names_of_other_modules():
     files = {
         "pkg/__init__.py": "",
-        "pkg/names.py": 'OLD = "jax_new_checkpoint"\nOTHER = 1\n',
+        "pkg/names.py": "OLD = False\n",
         "pkg/setup.py": (
             "import os\nimport jax\nfrom jax import config\nfrom pkg import names\n"
-            'config.update(names.OLD, False)\nos.environ["JAX_NEW_CHECKPOINT"] = "0"\n'
-            "f = jax.checkpoint(print)\n"
+            'config.update("jax_new_checkpoint", names.OLD)\n'
+            'os.environ["JAX_NEW_CHECKPOINT"] = "0"\nf = jax.checkpoint(print)\n'
         ),
         "pkg/train.py": "from .setup import config\nprint(config)\n",
     }
@@ -305,6 +309,16 @@ def test_names_of_other_modules():
     assert after["pkg/setup.py"] == (
         "import jax\nfrom jax import config\nfrom pkg import names\nf = jax.checkpoint(print)\n"
     )
+
+
+def test_a_name_for_the_flag_is_reported_where_it_is_defined():
+    files = {
+        "names.py": 'OLD = "jax_new_checkpoint"\n',
+        "setup.py": "import jax\nfrom names import OLD\njax.config.update(OLD, False)\n",
+    }
+    assert fixed(files, select="RMT102") == files
+    [left] = findings(files, select="RMT102")
+    assert left.path.name == "names.py"
 
 
 def test_a_suppressed_use_stays_with_its_imports():

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..names.module import Module
+from ..names.scopes import FunctionNode
 from ..project import Project
+from ..values.bind import default_of
 from ..values.containers import elements
 from ..values.values import Container
-from .known_policies import CHECKPOINT_NAME, NamesRole
-from .string_values import NONE, OPEN, Text, Texts, union
-from .values import aliases_of, denotes_one_of, factory_calls, given_to, origins
+from .known_policies import NamesRole
+from .values import OPEN, Strings, aliases_of, given_to, policy_calls, strings_of, union
 
 _LAST = "checkpoint_name"
 
@@ -41,105 +42,59 @@ _PALLAS_OPS = b"jax.experimental.pallas.ops"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Naming:
-    """A place that names a value.
-
-    Attributes:
-        module: the module.
-        node: the call, or the keyword's value.
-        name: the expression of the name.
-        text: the strings that it may be.
-        sure: whether it certainly is JAX's function.
-    """
-
-    module: Module
-    node: ast.expr
-    name: ast.expr
-    text: Text
-    sure: bool
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class Listed:
     """A name that a policy lists.
 
     Attributes:
-        module: the module.
         node: what to report: the string, or the argument that holds it.
         literal: the string literal; None if it is in another module.
         name: the name.
         role: what the policy does with values of that name.
-        policy: the name of the factory.
     """
 
-    module: Module
     node: ast.expr
     literal: ast.Constant | None
     name: str
     role: NamesRole
-    policy: str
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The names of a project.
-
-    Attributes:
-        namings: the places that name values.
-        defined: the union of the names they may give.
-    """
-
-    namings: tuple[Naming, ...]
-    defined: Text
-
-    def gives(self, name: str) -> bool:
-        """Return whether the project's code may give a value this name."""
-        return self.defined.matches(name)
+def names_of(project: Project) -> Strings:
+    """Return the names that the files of the project give to values."""
+    return union(
+        strings
+        for module in project.mentioning((_LAST, "name_p"))
+        for strings in _names_given(project, module)
+    )
 
 
-def names_of(project: Project) -> Names:
-    """Find the names that the files of the project give."""
-    texts = Texts(project)
-    namings: list[Naming] = []
-    loose = NONE
-    for module in project.mentioning((_LAST, "name_p")):
-        loose |= _collect(project, module, texts, namings)
-    return Names(tuple(namings), union(n.text for n in namings) | loose)
-
-
-def _collect(project: Project, module: Module, texts: Texts, namings: list[Naming]) -> Text:
-    """Add the namings of a module to `namings`; return the names it may give elsewhere."""
+def _names_given(project: Project, module: Module) -> Iterator[Strings]:
     aliases = aliases_of(module, {_LAST})
-    loose = NONE
     for node in module.nodes:
         match node:
             case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in aliases:
-                naming = _naming(project, module, node, texts, 1)
+                yield _name_argument(project, module, node, 1)
             case ast.Call(
                 func=ast.Attribute(
                     attr="bind", value=ast.Name(id="name_p") | ast.Attribute(attr="name_p")
                 )
             ):
-                naming = _naming(project, module, node, texts, 1)
+                yield _name_argument(project, module, node, 1)
             case ast.Call(args=[ast.Name(id=last) | ast.Attribute(attr=last), *_]) if (
                 last in aliases
             ):
                 # `partial(checkpoint_name, name="h")`, `tree_map(checkpoint_name, x, names)`
-                naming = _naming(project, module, node, texts, 2)
+                yield _name_argument(project, module, node, 2)
             case ast.keyword(arg=str(arg), value=value) if _LAST in arg:
-                naming = Naming(module, value, value, texts.of(module, value), False)
-            case ast.arguments():
-                loose |= _defaults(module, node, texts)
-                continue
-            case ast.Name(ctx=ast.Load(), id=last) | ast.Attribute(ctx=ast.Load(), attr=last) if (
-                last in aliases and not _is_called(module, node)
-            ):
-                loose |= OPEN
-                continue
-            case _:
-                continue
-        namings.append(naming)
-    return loose
+                yield strings_of(project, module, value)
+            case ast.arg(arg=arg) if _LAST in arg:
+                # `residual_checkpoint_name="context"`
+                function = module.parent(module.parent(node) or node)
+                assert isinstance(function, FunctionNode)
+                if (default := default_of(function, node)) is not None:
+                    yield strings_of(project, module, default)
+            case ast.Name(ctx=ast.Load(), id=last) | ast.Attribute(ctx=ast.Load(), attr=last):
+                if last in aliases and not _is_called(module, node):
+                    yield OPEN
 
 
 def _is_called(module: Module, node: ast.expr) -> bool:
@@ -150,81 +105,34 @@ def _is_called(module: Module, node: ast.expr) -> bool:
     return isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name)
 
 
-def _naming(
-    project: Project, module: Module, call: ast.Call, texts: Texts, position: int
-) -> Naming:
+def _name_argument(project: Project, module: Module, call: ast.Call, position: int) -> Strings:
     given = next((k.value for k in call.keywords if k.arg == "name"), None)
     if given is None and len(call.args) > position:
         given = call.args[position]
-    sure = denotes_one_of(project, module, call.func, CHECKPOINT_NAME)
-    if given is None or isinstance(given, ast.Starred):
-        return Naming(module, call, call, OPEN, sure)
-    return Naming(module, call, given, texts.of(module, given), sure)
-
-
-def _defaults(module: Module, arguments: ast.arguments, texts: Texts) -> Text:
-    """Return the defaults of parameters such as `residual_checkpoint_name="context"`."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    with_default = positional[len(positional) - len(arguments.defaults) :]
-    pairs = [
-        *zip(with_default, arguments.defaults, strict=True),
-        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-    ]
-    return union(
-        texts.of(module, default)
-        for parameter, default in pairs
-        if default is not None and _LAST in parameter.arg
-    )
-
-
-# -- what policies list
+    return OPEN if given is None else strings_of(project, module, given)
 
 
 def listed_names(project: Project, module: Module) -> Iterator[Listed]:
     """Yield the names that the policies of a module list, if they can be resolved."""
-    texts = Texts(project)
-    for call, policy in factory_calls(project, module):
+    for call, policy in policy_calls(project, module):
         for names in policy.names:
-            if names.star:
-                for arg in call.args:
-                    spread = isinstance(arg, ast.Starred)
-                    inner = arg.value if isinstance(arg, ast.Starred) else arg
-                    parts = _parts(project, module, inner) if spread else [(module, inner)]
-                    yield from _listed(texts, module, arg, parts, names.role, policy.name)
-            elif (value := given_to(policy, call).get(names.name)) is not None:
-                parts = _parts(project, module, value)
-                yield from _listed(texts, module, value, parts, names.role, policy.name)
+            given = call.args if names.star else [given_to(policy, call).get(names.name)]
+            for arg in filter(None, given):
+                spread = arg.value if isinstance(arg, ast.Starred) else arg
+                is_one = names.star and spread is arg
+                for owner, part in [(module, arg)] if is_one else _items(project, module, spread):
+                    name = strings_of(project, owner, part).only
+                    if name is not None:
+                        literal = part if isinstance(part, ast.Constant) else None
+                        literal = literal if owner is module else None
+                        yield Listed(literal or arg, literal, name, names.role)
 
 
-def _parts(project: Project, module: Module, node: ast.expr) -> list[tuple[Module, ast.expr]]:
-    """Return the elements of a literal sequence, except unpacked ones."""
-    found: list[tuple[Module, ast.expr]] = []
-    for origin in origins(project, module, node):
-        if not isinstance(origin.node, ast.expr):
-            continue
-        for value in project.values(origin.module, origin.node):
-            if isinstance(value, Container):
-                found += [p for p in elements(value) if not isinstance(p[1], ast.Subscript)]
-    return found
-
-
-def _listed(
-    texts: Texts,
-    module: Module,
-    arg: ast.expr,
-    parts: list[tuple[Module, ast.expr]],
-    role: NamesRole,
-    policy: str,
-) -> Iterator[Listed]:
-    for owner, part in parts:
-        text = texts.of(owner, part)
-        if text.only is None:
-            continue
-        literal = part if isinstance(part, ast.Constant) and owner is module else None
-        yield Listed(module, literal or arg, literal, text.only, role, policy)
-
-
-# -- what may come from elsewhere
+def _items(project: Project, module: Module, node: ast.expr) -> Iterator[tuple[Module, ast.expr]]:
+    """Yield the items of a literal sequence, except unpacked ones."""
+    for value in project.values(module, node):
+        if isinstance(value, Container):
+            yield from (item for item in elements(value) if not isinstance(item[1], ast.Subscript))
 
 
 def foreign_packages(project: Project) -> frozenset[str]:

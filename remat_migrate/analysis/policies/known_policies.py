@@ -1,13 +1,13 @@
 """The policies of `jax.checkpoint_policies` as data, one entry per name.
 
-Taken from the sources of jax 0.3.0 to 0.12.0; `tests/model/test_policies.py` compares the table
+Taken from the sources of jax 0.3.0 to 0.12.0; `tests/analysis/test_policies.py` compares the table
 with the installed JAX.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from ...libraries.apis import APIS
@@ -44,7 +44,6 @@ class Policy:
     Attributes:
         name: the name.
         kind: how it is passed to a checkpoint.
-        saves: what it saves, as the object of "saves".
         parameters: a factory's positional parameters, without `*names`.
         keyword_only: a factory's keyword-only parameters.
         names: the parameters that list names, including `*names`.
@@ -59,7 +58,6 @@ class Policy:
 
     name: str
     kind: PolicyKind
-    saves: str
     parameters: tuple[str, ...] = ()
     keyword_only: tuple[str, ...] = ()
     names: tuple[NamesParameter, ...] = ()
@@ -85,69 +83,33 @@ class Policy:
         return self.constant if version >= self.constant_since else None
 
 
-_DOTS = Policy(
-    "dots_saveable",
-    "policy",
-    "the results of matrix products and convolutions",
-    since=(0, 4, 5),
+_ONLY_NAMES = (NamesParameter("names_which_can_be_saved", "saved", star=True),)
+_ALL_BUT_NAMES = (NamesParameter("names_not_to_save", "excluded", star=True),)
+_OFFLOADED_NAMES = (
+    NamesParameter("names_which_can_be_saved", "saved"),
+    NamesParameter("names_which_can_be_offloaded", "offloaded"),
 )
-_DOTS_NO_BATCH = Policy(
-    "dots_with_no_batch_dims_saveable",
-    "policy",
-    "the results of matrix products that have no batch dimensions",
-    since=(0, 4, 5),
-)
-_ONLY = Policy(
-    "save_only_these_names",
-    "factory",
-    "the named values with these names",
-    names=(NamesParameter("names_which_can_be_saved", "saved", star=True),),
-)
-_BUT = Policy(
-    "save_any_names_but_these",
-    "factory",
-    "all named values but those with these names",
-    names=(NamesParameter("names_not_to_save", "excluded", star=True),),
-)
-_OFFLOAD = Policy(
-    "save_and_offload_only_these_names",
-    "factory",
-    "the named values with these names, some of them in another memory",
-    keyword_only=(
-        "names_which_can_be_saved",
-        "names_which_can_be_offloaded",
-        "offload_src",
-        "offload_dst",
-    ),
-    names=(
-        NamesParameter("names_which_can_be_saved", "saved"),
-        NamesParameter("names_which_can_be_offloaded", "offloaded"),
-    ),
-    since=(0, 4, 25),
-    offloads=True,
+_OFFLOADING = (
+    "names_which_can_be_saved",
+    "names_which_can_be_offloaded",
+    "offload_src",
+    "offload_dst",
 )
 
 _ENTRIES = (
+    Policy("everything_saveable", "policy", constant=True),
+    Policy("nothing_saveable", "policy", constant=False),
+    Policy("dots_saveable", "policy", since=(0, 4, 5)),
+    Policy("checkpoint_dots", "policy", same_as="dots_saveable"),
+    Policy("dots_with_no_batch_dims_saveable", "policy", since=(0, 4, 5)),
     Policy(
-        "everything_saveable",
+        "checkpoint_dots_with_no_batch_dims",
         "policy",
-        "everything",
-        constant=True,
-    ),
-    Policy("nothing_saveable", "policy", "nothing", constant=False),
-    _DOTS,
-    replace(_DOTS, name="checkpoint_dots", since=(0, 3, 0), same_as="dots_saveable"),
-    _DOTS_NO_BATCH,
-    replace(
-        _DOTS_NO_BATCH,
-        name="checkpoint_dots_with_no_batch_dims",
-        since=(0, 3, 0),
         same_as="dots_with_no_batch_dims_saveable",
     ),
     Policy(
         "offload_dot_with_no_batch_dims",
         "factory",
-        "the results of matrix products that have no batch dimensions, in another memory",
         parameters=("offload_src", "offload_dst"),
         since=(0, 4, 25),
         offloads=True,
@@ -155,27 +117,31 @@ _ENTRIES = (
     Policy(
         "save_anything_except_these_names",
         "factory",
-        "everything but the named values with these names",
-        names=(NamesParameter("names_not_to_save", "excluded", star=True),),
+        names=_ALL_BUT_NAMES,
         since=(0, 4, 2),
         constant=True,
         constant_since=(0, 10, 2),
     ),
-    _BUT,
-    _ONLY,
+    Policy("save_any_names_but_these", "factory", names=_ALL_BUT_NAMES),
+    Policy("save_only_these_names", "factory", names=_ONLY_NAMES),
     Policy(
         "save_from_both_policies",
         "factory",
-        "what one of two policies saves",
         parameters=("policy_1", "policy_2"),
         policies=("policy_1", "policy_2"),
         since=(0, 3, 17),
     ),
-    _OFFLOAD,
+    Policy(
+        "save_and_offload_only_these_names",
+        "factory",
+        keyword_only=_OFFLOADING,
+        names=_OFFLOADED_NAMES,
+        since=(0, 4, 25),
+        offloads=True,
+    ),
     Policy(
         "SaveOnlyTheseNames",
         "class",
-        _ONLY.saves,
         parameters=("saveable_names",),
         names=(NamesParameter("saveable_names", "saved"),),
         since=(0, 11, 0),
@@ -185,7 +151,6 @@ _ENTRIES = (
     Policy(
         "SaveAnyNamesButThese",
         "class",
-        _BUT.saves,
         parameters=("names",),
         names=(NamesParameter("names", "excluded"),),
         since=(0, 11, 0),
@@ -195,9 +160,8 @@ _ENTRIES = (
     Policy(
         "SaveAndOffloadOnlyTheseNames",
         "class",
-        _OFFLOAD.saves,
-        parameters=_OFFLOAD.keyword_only,
-        names=_OFFLOAD.names,
+        parameters=_OFFLOADING,
+        names=_OFFLOADED_NAMES,
         since=(0, 11, 0),
         removed_in=(0, 12, 0),
         offloads=True,
@@ -206,9 +170,6 @@ _ENTRIES = (
 )
 
 POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ENTRIES}
-
-# The primitives that the matrix product policies are about.
-DOTS = frozenset({"dot_general", "conv_general_dilated", "scaled_matmul_wrapper"})
 
 # The object that has the policies as attributes, by its qualified names.
 NAMESPACE = "jax.checkpoint_policies"
@@ -223,11 +184,6 @@ _DEFINED_IN = "jax._src.ad_checkpoint."
 # The option of each Api that takes a policy.
 POLICY_OPTION = "policy"
 TAKES_POLICY = frozenset(APIS)
-
-# The functions that name a value for policies; the second parameter, `name`, is the name.
-CHECKPOINT_NAME = frozenset(
-    {"jax.ad_checkpoint.checkpoint_name", "jax._src.ad_checkpoint.checkpoint_name"}
-)
 
 # The first release that rejects a policy whose answer is neither yes nor no.
 ANSWER_IS_CHECKED_SINCE: Version = (0, 4, 16)

@@ -10,8 +10,7 @@ from ..names.module import Module
 from ..project import Project
 from ..values.values import External
 from .known_policies import NAMESPACE
-from .string_values import Texts, sole_literal
-from .values import is_namespace
+from .values import is_namespace, sole_origin, strings_of
 
 _CATCHES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "Exception"})
 
@@ -21,21 +20,19 @@ class PolicyName:
     """A name read from `jax.checkpoint_policies`.
 
     Attributes:
-        module: the module.
         node: the attribute, the `getattr` call, or the import.
         name: the name.
         place: what to report.
-        written: the module and the attribute or string that holds the name, if it may be changed.
+        written: the attribute or string that holds the name, if it may be changed.
         default: the default of `getattr`.
         sure: whether the name is the only possible one.
         by_import: whether it is imported as if from a module.
     """
 
-    module: Module
     node: ast.AST
     name: str
     place: ast.expr | ast.alias
-    written: tuple[Module, ast.Attribute | ast.Constant] | None = None
+    written: ast.Attribute | ast.Constant | None = None
     default: ast.expr | None = None
     sure: bool = True
     by_import: bool = False
@@ -63,7 +60,7 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
     match node:
         case ast.Attribute(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as base, attr=name):
             if is_namespace(project, module, base):
-                yield PolicyName(module, node, name, node, (module, node))
+                yield PolicyName(node, name, node, node)
         case ast.Call(func=ast.Name(id="getattr"), args=[base, asked, *default], keywords=[]):
             if not is_namespace(project, module, base):
                 return
@@ -71,17 +68,23 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
                 return
             if _is_compared(module, node, asked):
                 return  # `if self.policy != "none":` stands around it, or `return` before it
-            texts = Texts(project).of(module, asked)
-            for text in sorted(texts.exact):
-                where = sole_literal(texts, text)
-                if where is not None and not where[0].is_own:
-                    where = None
-                sure = texts.only == text
-                otherwise = default[0] if default else None
-                yield PolicyName(module, node, text, node, where, otherwise, sure)
-        case ast.ImportFrom(module=base_name, level=0, names=names) if base_name == NAMESPACE:
-            for alias in names:
-                yield PolicyName(module, node, alias.name, alias, by_import=True)
+            names = strings_of(project, module, asked)
+            otherwise = default[0] if default else None
+            for name in sorted(names.known):
+                written = _plain_literal(module, asked) if names.only else None
+                yield PolicyName(node, name, node, written, otherwise, names.only is not None)
+        case ast.ImportFrom(module=base_name, level=0, names=aliases) if base_name == NAMESPACE:
+            for alias in aliases:
+                yield PolicyName(node, alias.name, alias, by_import=True)
+
+
+def _plain_literal(module: Module, node: ast.expr) -> ast.Constant | None:
+    """Return the only literal that an expression may be, if it has no prefix and no escapes."""
+    literal = sole_origin(module, node)
+    if isinstance(literal, ast.Constant) and module.is_own:
+        if module.segment(literal)[1:-1] == literal.value:
+            return literal
+    return None
 
 
 def _is_ready(module: Module, node: ast.AST) -> bool:
@@ -106,18 +109,17 @@ def _is_compared(module: Module, node: ast.Call, asked: ast.expr) -> bool:
     if isinstance(asked, ast.Constant):
         return False
     shown = ast.dump(asked)
-    within = module.enclosing_function(node) or module.tree
-    for part in ast.walk(within):
+    for part in ast.walk(module.enclosing_function(node) or module.tree):
         match part:
-            case ast.Compare(left=left, comparators=others):
-                sides = [left, *others]
-            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
-                sides = [test]
-            case ast.Match(subject=subject):
-                sides = [subject]
+            case ast.Compare() as tested:
+                pass
+            case ast.If(test=tested) | ast.IfExp(test=tested) | ast.While(test=tested):
+                pass
+            case ast.Match(subject=tested):
+                pass
             case _:
                 continue
-        if any(ast.dump(inner) == shown for side in sides for inner in ast.walk(side)):
+        if any(ast.dump(inner) == shown for inner in ast.walk(tested)):
             return True
     return False
 

@@ -1,20 +1,21 @@
-"""Where policies are passed, and what a policy expression denotes."""
+"""Where policies are passed, what a policy expression denotes, and which strings a name may be."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from math import prod
 
 from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
 from ..sites.find_sites import sites_of
-from ..sites.site import Option, Site
+from ..sites.site import Site
 from ..values.evaluator import returned_expressions
-from ..values.values import External, Function, Values
+from ..values.values import Class, Constant, External, Function, ModuleValue
 from .known_policies import (
     NAMESPACES,
     POLICIES,
@@ -25,87 +26,61 @@ from .known_policies import (
     policy_of,
 )
 
+# An expression that is not a local name, or the definition of a function.
+Origin = ast.expr | ast.FunctionDef | ast.AsyncFunctionDef
+
+# What may be more strings may be any.
+_MOST_STRINGS = 64
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PolicyPlace:
     """An expression passed as a policy.
 
     Attributes:
-        module: the module.
         node: the expression.
         site: the site whose option it is; None for an argument of a factory.
-        option: that option.
         within: the name of the factory whose argument it is; "" for an option.
     """
 
-    module: Module
     node: ast.expr
     site: Site | None = None
-    option: Option | None = None
     within: str = ""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Origin:
-    """The origin of a value: an expression that is not a local name, or a function.
-
-    Attributes:
-        module: the module.
-        node: the expression or the definition.
-        only: whether this is the only possible origin.
-    """
-
-    module: Module
-    node: ast.expr | ast.FunctionDef | ast.AsyncFunctionDef
-    only: bool
 
 
 def policy_places(project: Project, module: Module) -> Iterator[PolicyPlace]:
     """Yield the expressions of a module that are passed as policies, each once."""
-    yield from project.once(_policy_options).get(module, ())
-    for call, policy in factory_calls(project, module):
+    yield from project.once(_policy_options).get(module, {}).values()
+    for call, policy in policy_calls(project, module):
         for name, value in given_to(policy, call).items():
             if name in policy.policies:
-                yield PolicyPlace(module, value, within=policy.name)
+                yield PolicyPlace(value, within=policy.name)
 
 
-def _policy_options(project: Project) -> Mapping[Module, list[PolicyPlace]]:
-    found: dict[ast.expr, PolicyPlace] = {}
+def _policy_options(project: Project) -> Mapping[Module, dict[ast.expr, PolicyPlace]]:
+    found: dict[Module, dict[ast.expr, PolicyPlace]] = {}
     for site in sites_of(project):
         option = site.arguments.get(POLICY_OPTION)
         # A user's wrapper may turn any value into a policy.
         if option is not None and site.api in TAKES_POLICY and site.certain:
-            place = PolicyPlace(option.module, option.value, site, option)
-            found.setdefault(option.value, place)
-    by_module: dict[Module, list[PolicyPlace]] = {}
-    for place in found.values():
-        by_module.setdefault(place.module, []).append(place)
-    return by_module
-
-
-def factory_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, Policy]]:
-    """Yield the calls in a module that make a policy of `jax.checkpoint_policies`."""
-    for call, policy in policy_calls(project, module):
-        if policy.is_made:
-            yield call, policy
+            places = found.setdefault(option.module, {})
+            places.setdefault(option.value, PolicyPlace(option.value, site))
+    return found
 
 
 def policy_calls(project: Project, module: Module) -> Iterator[tuple[ast.Call, Policy]]:
-    """Yield the calls of names of `jax.checkpoint_policies` in a module, including policies."""
+    """Yield the calls of names of `jax.checkpoint_policies` in a module."""
     if not any(name in module.source.text for name in POLICIES):
         return
     names = aliases_of(module, POLICIES.keys())
     for node in module.nodes:
         match node:
-            case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last) as func) if (
-                last in names
-            ):
-                policy = named(project, module, func)
-                if policy is not None:
+            case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last) as func):
+                if last in names and (policy := named(project, module, func)) is not None:
                     yield node, policy
 
 
-def aliases_of(module: Module, names: AbstractSet[str]) -> frozenset[str]:
+def aliases_of(module: Module, names: Set[str]) -> frozenset[str]:
     """Return `names` and the names that a module imports or assigns them to."""
     mentions = find_mentions(module)
     found = {*names, *(alias for name in names for alias in mentions.renamed.get(name, ()))}
@@ -121,35 +96,21 @@ def aliases_of(module: Module, names: AbstractSet[str]) -> frozenset[str]:
 
 def named(project: Project, module: Module, node: ast.expr) -> Policy | None:
     """Return the policy or factory that an expression denotes, if it denotes nothing else."""
-    return of_values(project.values(module, node))
-
-
-def of_values(values: Values) -> Policy | None:
-    """Return the policy that all values are; None if there is no such one."""
+    values = project.values(module, node)
     found = {policy_of(value.name) if isinstance(value, External) else None for value in values}
     return found.pop() if len(found) == 1 else None
 
 
 def is_namespace(project: Project, module: Module, node: ast.expr) -> bool:
     """Return whether an expression is `jax.checkpoint_policies`."""
-    return denotes_one_of(project, module, node, NAMESPACES)
-
-
-def denotes_one_of(project: Project, module: Module, node: ast.expr, names: Container[str]) -> bool:
-    """Return whether an expression denotes only library objects with these qualified names."""
     values = project.values(module, node)
-    return bool(values) and all(
-        isinstance(value, External) and value.name in names for value in values
-    )
+    return bool(values) and all(isinstance(v, External) and v.name in NAMESPACES for v in values)
 
 
 def given_to(policy: Policy, call: ast.Call) -> dict[str, ast.expr]:
     """Return the arguments of a factory call by parameter name, up to the first `*` argument."""
-    found: dict[str, ast.expr] = {}
-    for name, arg in zip(policy.parameters, call.args, strict=False):
-        if isinstance(arg, ast.Starred):
-            break
-        found[name] = arg
+    positional = itertools.takewhile(lambda arg: not isinstance(arg, ast.Starred), call.args)
+    found = dict(zip(policy.parameters, positional, strict=False))
     found.update((k.arg, k.value) for k in call.keywords if k.arg is not None)
     return found
 
@@ -157,93 +118,152 @@ def given_to(policy: Policy, call: ast.Call) -> dict[str, ast.expr]:
 # -- where a value comes from
 
 
-def origins(project: Project, module: Module, node: ast.expr) -> list[Origin]:
-    """Return the origins of an expression's value, through local names, `if`, and `or`."""
-    found: list[tuple[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef, Module]] = []
-    complete = True
-    seen: set[ast.expr] = set()
-    open_: list[ast.expr] = [node]
-    while open_:
-        part = open_.pop(0)
-        if part in seen:
-            continue
-        seen.add(part)
+def sole_origin(module: Module, node: ast.expr) -> Origin | None:
+    """Return the only possible origin of an expression's value; None if there are several."""
+    found, is_complete = _origins(module, node)
+    return found[0] if is_complete and len(found) == 1 else None
+
+
+def _origins(module: Module, node: ast.expr) -> tuple[list[Origin], bool]:
+    """Return the origins of a value, through local names, `if`, and `or`, and whether they are all
+    known.
+    """
+    found: list[Origin] = []
+    is_complete = True
+    parts = [node]
+    for part in parts:  # which grows
+        more: list[ast.expr] = []
         match part:
             case ast.IfExp(body=one, orelse=other):
-                open_ += [one, other]
-            case ast.BoolOp(values=parts):
-                open_ += parts
+                more = [one, other]
+            case ast.BoolOp(values=values):
+                more = values
             case ast.NamedExpr(value=value):
-                open_.append(value)
+                more = [value]
             case ast.Name():
-                complete = _follow(module, part, open_, found) and complete
+                bindings = module.reaching(part)
+                is_complete &= bool(bindings)
+                for binding in bindings:
+                    if binding.kind == "assign" and binding.value is not None and not binding.path:
+                        more.append(binding.value)
+                    elif isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
+                        found.append(binding.node)
+                    elif binding.kind == "import" and len(bindings) == 1:
+                        found.append(part)
+                    else:
+                        is_complete = False
             case _:
-                found.append((part, module))
-    only = complete and len(found) == 1
-    return [Origin(owner, part, only) for part, owner in found]
+                found.append(part)
+        parts += [each for each in more if each not in parts]
+    return found, is_complete
 
 
-def _follow(
-    module: Module,
-    name: ast.Name,
-    open_: list[ast.expr],
-    found: list[tuple[ast.expr | ast.FunctionDef | ast.AsyncFunctionDef, Module]],
-) -> bool:
-    """Add what a name is bound to; return whether that covers all its bindings."""
-    complete = True
-    bindings = module.reaching(name)
-    for binding in bindings:
-        if binding.kind == "assign" and binding.value is not None and not binding.path:
-            open_.append(binding.value)
-        elif binding.kind == "def":
-            assert isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef)
-            found.append((binding.node, module))
-        elif binding.kind == "import" and len(bindings) == 1:
-            found.append((name, module))
-        else:
-            complete = False
-    return complete and bool(bindings)
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """The strings that an expression may be.
+
+    Attributes:
+        known: the strings.
+        is_open: whether it may be others.
+    """
+
+    known: frozenset[str] = frozenset()
+    is_open: bool = False
+
+    @property
+    def only(self) -> str | None:
+        """The string, if there is only one."""
+        return next(iter(self.known)) if len(self.known) == 1 and not self.is_open else None
+
+
+OPEN = Strings(is_open=True)
+
+
+def union(parts: Iterable[Strings]) -> Strings:
+    """Return the strings that are in any of some sets."""
+    each = list(parts)
+    known = frozenset[str]().union(*(part.known for part in each))
+    return Strings(known, any(part.is_open for part in each))
+
+
+def strings_of(project: Project, module: Module, node: ast.expr, depth: int = 8) -> Strings:
+    """Return the strings that an expression may be: constants, and what is joined from them.
+
+    `depth` bounds strings that are joined from strings that are, and so on.
+    """
+    if not depth:
+        return OPEN
+    match node:
+        case ast.JoinedStr(values=parts):
+            return _joined([strings_of(project, module, part, depth - 1) for part in parts])
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _joined([strings_of(project, module, p, depth - 1) for p in (left, right)])
+        case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+            return strings_of(project, module, value, depth)
+        case ast.Constant(value=str() | int() | float() as value):
+            return Strings(frozenset((str(value),)))
+        case ast.Constant():
+            return Strings()  # None names nothing
+        case ast.Name() | ast.IfExp() | ast.BoolOp() | ast.NamedExpr():
+            origins, is_complete = _origins(module, node)
+            each = [
+                _constants(project, module, origin)
+                if isinstance(origin, ast.Name | FunctionNode)
+                else strings_of(project, module, origin, depth - 1)
+                for origin in origins
+            ]
+            return union((*each, Strings(is_open=not is_complete)))
+        case ast.Attribute(value=base) | ast.Subscript(value=base):
+            owners = project.values(module, base)
+            if owners and all(isinstance(owner, Constant) for owner in owners):
+                return _constants(project, module, base)  # the value of a member of an enumeration
+            # A field of an instance can be assigned anywhere.
+            is_fixed = bool(owners) and all(isinstance(v, Class | ModuleValue) for v in owners)
+            return union((_constants(project, module, node), Strings(is_open=not is_fixed)))
+    return OPEN
+
+
+def _constants(project: Project, module: Module, node: Origin) -> Strings:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return OPEN
+    values = project.values(module, node)
+    constants = [v.value for v in values if isinstance(v, Constant)]
+    known = frozenset(value for value in constants if isinstance(value, str))
+    is_open = not values or any(v not in (*known, None) for v in constants)
+    return Strings(known, is_open or len(constants) < len(values))
+
+
+def _joined(parts: Sequence[Strings]) -> Strings:
+    if any(part.is_open for part in parts) or prod(len(p.known) for p in parts) > _MOST_STRINGS:
+        return OPEN
+    return Strings(frozenset(map("".join, itertools.product(*(part.known for part in parts)))))
 
 
 # -- what a policy answers
 
 
-def function_of(project: Project, origin: Origin) -> Function | None:
+def function_of(project: Project, module: Module, node: Origin) -> Function | None:
     """Return the project function that an origin is; None if it is decorated or not unique."""
-    node = origin.node
-    if isinstance(node, FunctionNode):
-        if isinstance(node, ast.Lambda) or not node.decorator_list:
-            return Function(origin.module, node)
-        return None
-    values = project.values(origin.module, node)
-    match list(values):
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None if node.decorator_list else Function(module, node)
+    match list(project.values(module, node)):
         case [Function() as function]:
             return function
     return None
 
 
-UNKNOWN = object()
-
-
-def answer_of_function(function: Function) -> object:
-    """Return the constant that a function always returns: True, False, or None; else `UNKNOWN`."""
+def always_returns(function: Function, value: bool | None) -> bool:
+    """Return whether a function returns the same constant on every path."""
     node = function.node
-    if isinstance(node, ast.AsyncFunctionDef):
-        return UNKNOWN
-    returned: list[object] = []
-    for expr in returned_expressions(node):
-        if not isinstance(expr, ast.Constant):
-            return UNKNOWN
-        returned.append(expr.value)
-    if isinstance(node, ast.FunctionDef):
-        if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Raise) for n in ast.walk(node)):
-            return UNKNOWN
-        if not _ends_in_return(node.body):
-            returned.append(None)
-    for answer in (True, False, None):
-        if returned and all(other is answer for other in returned):
-            return answer
-    return UNKNOWN
+    if isinstance(node, ast.AsyncFunctionDef) or any(
+        isinstance(inner, ast.Yield | ast.YieldFrom | ast.Raise) for inner in ast.walk(node)
+    ):
+        return False
+    falls_through = isinstance(node, ast.FunctionDef) and not _ends_in_return(node.body)
+    returned = list(returned_expressions(node))
+    if falls_through if value is not None else not (falls_through or returned):
+        return False
+    return all(isinstance(expr, ast.Constant) and expr.value is value for expr in returned)
 
 
 def _ends_in_return(body: list[ast.stmt]) -> bool:
@@ -261,45 +281,40 @@ def _ends_in_return(body: list[ast.stmt]) -> bool:
 
 
 def saves_everything(
-    project: Project, origin: Origin, version: Version, asked: set[ast.AST] | None = None
+    project: Project,
+    module: Module,
+    node: Origin,
+    version: Version,
+    asked: set[ast.AST] | None = None,
 ) -> str | None:
     """Return a description of a policy that saves everything; None if it may not.
 
     `asked` are its parts that do not: one policy may be part of many.
     """
-    node, module = origin.node, origin.module
     asked = set() if asked is None else asked
     if node in asked:
         return None
     asked.add(node)
-    function = function_of(project, origin)
+    function = function_of(project, module, node)
     if function is not None:
-        shown = "a function" if isinstance(node, ast.Lambda) else f"`{_text(module, node)}`"
-        return f"{shown} that always returns True" if answer_of_function(function) is True else None
+        if not always_returns(function, True):
+            return None
+        name = node.name if not isinstance(node, ast.expr) else module.segment(node)
+        shown = "a function" if isinstance(node, ast.Lambda) else f"`{name}`"
+        return f"{shown} that always returns True"
     if not isinstance(node, ast.expr):  # a function under decorators
         return None
-    policy = named(project, module, node)
-    if policy is not None and not policy.is_made:
-        return f"`{policy.name}`" if policy.answer(version) is True else None
-    if not isinstance(node, ast.Call):
+    made = named(project, module, node.func) if isinstance(node, ast.Call) else None
+    policy = made or named(project, module, node)
+    if policy is None or policy.is_made != (made is not None):
         return None
-    made = named(project, module, node.func)
-    if made is None or not made.is_made:
-        return None
-    if made.answer(version) is True:
-        return f"`{made.name}`"
-    for name, value in given_to(made, node).items():
-        if name in made.policies:
-            inner = origins(project, module, value)
-            if len(inner) == 1 and inner[0].only:
-                how = saves_everything(project, inner[0], version, asked)
-                if how is not None:
-                    return f"`{made.name}` with {how}"
+    if policy.answer(version) is True:
+        return f"`{policy.name}`"
+    given = given_to(policy, node) if isinstance(node, ast.Call) else {}
+    for name in policy.policies:
+        inner = sole_origin(module, given[name]) if name in given else None
+        if inner is not None:
+            how = saves_everything(project, module, inner, version, asked)
+            if how is not None:
+                return f"`{policy.name}` with {how}"
     return None
-
-
-def _text(module: Module, node: ast.AST) -> str:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return node.name
-    assert isinstance(node, ast.expr)
-    return module.segment(node)

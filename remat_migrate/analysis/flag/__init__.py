@@ -1,1 +1,0 @@
-"""The `jax_new_checkpoint` flag in Python."""
