@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from enum import IntEnum
 
 from ...libraries.apis import COMPILERS, DIFFERENTIATE
-from ...libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
+from ...libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS, TRACED_MODULES
 from ...libraries.library_needs import has_static_result
-from ..names.module import Module
-from ..names.scopes import FunctionNode
+from ..names.module import Module, Place
+from ..names.scopes import Binding, FunctionNode
 from ..project import Project
-from ..sites.calls import Call, uses_of
+from ..sites.calls import Call, passed_for, uses_of
 from ..values.bind import default_of, positional_parameters
-from ..values.callees import body_positions, targets_of
+from ..values.callees import body_positions, targets_of, underlying
 from ..values.classes import class_annotations, self_assignments
 from ..values.declarations import Kind, annotation_kind, default_kind, gradient_places, join
 from ..values.evaluator import class_chain, returned_expressions
@@ -25,6 +26,8 @@ from ..values.values import (
     External,
     Function,
     Instance,
+    ModuleValue,
+    Parameter,
     Partial,
     Value,
     Wrapped,
@@ -44,8 +47,24 @@ _NUMPY_SCALARS = frozenset(
     )
 )  # fmt: skip
 _DEPTH = 4
+# How far a value is followed back to the constants that it is computed from.
+_STEPS = 12
+_PYTHON_MODULES = ("builtins.", "math.", "itertools.")
+_JAX_MODULES = (*TRACED_MODULES, "jax.device_put", "jax.tree")
 # Of one use of a name; an expression with more has no known values, either.
 _MOST_BINDINGS = 256
+
+
+class Computed(IntEnum):
+    """What computes a value, from the weakest to the strongest.
+
+    Inside a checkpointed function, an operation on a JAX array returns a tracer, even if nothing
+    traced goes in; one on a NumPy array or a number does not.
+    """
+
+    PYTHON = 0
+    JAX = 1
+    TRACED = 2
 
 
 def kinds_of(project: Project) -> Kinds:
@@ -61,7 +80,7 @@ class Kinds:
         self.evaluator = project.evaluator
         self._differentiated: dict[Module, dict[FunctionNode, set[int]]] = {}
         self._known: dict[tuple[ast.expr | ast.arg, int], Kind] = {}
-        self._origins: dict[tuple[ast.expr, int], dict[ast.expr, Module]] = {}
+        self._origins: dict[tuple[ast.expr, int], dict[Place, None]] = {}
 
     def of(self, module: Module, node: ast.expr, depth: int = _DEPTH) -> Kind:
         """Return the kind of an expression."""
@@ -149,9 +168,8 @@ class Kinds:
         """Return whether a name is a parameter that is differentiated or traced."""
         for binding in module.reaching(node):
             function = binding.scope.node
-            if binding.kind == "parameter" and isinstance(function, FunctionNode):
-                places = self.differentiated(module).get(function, set())
-                if any(p.arg == node.id for p in _at(function, places)):
+            if isinstance(binding.node, ast.arg) and isinstance(function, FunctionNode):
+                if self._is_differentiated(module, function, binding.node):
                     return True
         return False
 
@@ -172,10 +190,8 @@ class Kinds:
             match binding.kind:
                 case "assign" | "augment":
                     assert binding.value is not None
-                    if binding.path:
-                        kinds.append(self._unpacked(module, binding.value, binding.path, depth))
-                    else:
-                        kinds.append(self.of(module, binding.value, depth - 1))
+                    value = _unpacked(binding.value, binding.path)
+                    kinds.append(self.of(module, value, depth - 1))
                 case "element":
                     assert binding.value is not None
                     kinds.append(self._element(module, binding.value, binding.path, depth))
@@ -191,15 +207,6 @@ class Kinds:
                     kinds.append("unknown")
         return join(kinds)
 
-    def _unpacked(self, module: Module, value: ast.expr, path: tuple[int, ...], depth: int) -> Kind:
-        step = path[0]
-        if isinstance(value, ast.Tuple | ast.List) and 0 <= step < len(value.elts):
-            part = value.elts[step]
-            if len(path) > 1:
-                return self._unpacked(module, part, path[1:], depth)
-            return self.of(module, part, depth - 1)
-        return self.of(module, value, depth - 1)
-
     def _element(
         self, module: Module, iterable: ast.expr, path: tuple[int, ...], depth: int
     ) -> Kind:
@@ -212,14 +219,14 @@ class Kinds:
                 return self._element(module, inner, path[1:], depth)
             case ast.Call(func=ast.Name(id="zip"), args=parts) if path and path[0] < len(parts):
                 return self._element(module, parts[path[0]], path[1:], depth)
-        kinds: list[Kind] = []
-        for value in self.evaluator.values(module, iterable):
-            if isinstance(value, Container) and isinstance(value.node, ast.List | ast.Tuple):
-                for part in value.node.elts:
-                    if path and isinstance(part, ast.Tuple) and path[0] < len(part.elts):
-                        part = part.elts[path[0]]
-                    kinds.append(self.of(value.module, part, depth - 1))
-        return join(kinds)
+        return join(
+            [
+                self.of(value.module, _unpacked(part, path), depth - 1)
+                for value in self.evaluator.values(module, iterable)
+                if isinstance(value, Container) and isinstance(value.node, ast.List | ast.Tuple)
+                for part in value.node.elts
+            ]
+        )
 
     def _call(self, module: Module, node: ast.Call, depth: int) -> Kind:
         kinds: list[Kind] = []
@@ -273,62 +280,184 @@ class Kinds:
     def _of_parameter(
         self, module: Module, function: FunctionNode, node: ast.arg, depth: int
     ) -> Kind:
-        found = annotation_kind(node.annotation)
-        if found != "unknown":
-            return found
+        kind = annotation_kind(node.annotation)
+        if kind != "unknown":
+            return kind
         default = default_of(function, node)
-        found = default_kind(default)
+        kind = default_kind(default)
         if isinstance(default, ast.Name) and depth > 0:
-            found = self.of(module, default, depth - 1)
-        if found != "unknown":
-            return found
-        positional = positional_parameters(function)
-        if node in positional:
-            if positional.index(node) in self.differentiated(module).get(function, ()):
-                return "array"
+            kind = self.of(module, default, depth - 1)
+        if kind != "unknown":
+            return kind
+        if self._is_differentiated(module, function, node):
+            return "array"
         if depth <= 0:
             return "unknown"
-        kinds: list[Kind] = []
-        for call in self.callers(module, function):
-            passed = call.bound_to(function).by_name.get(node.arg)
-            if passed is not None:
-                kinds.append(self.of(call.module_of(passed), passed, depth - 1))
-        return join(kinds)
+        passed = passed_for(self.project, Parameter(module, function, node.arg)).places
+        return join([self.of(*place, depth - 1) for place in passed])
 
-    def origins(
-        self, module: Module, node: ast.expr, depth: int = _DEPTH
-    ) -> Iterator[tuple[Module, ast.expr]]:
-        """Yield an expression, or for a parameter its default and what the callers pass for it."""
+    def origins(self, module: Module, node: ast.expr, depth: int = _DEPTH) -> Iterable[Place]:
+        """Return an expression, or for a parameter its default and what the callers pass for it."""
         key = (node, depth)
         if key not in self._origins:
-            found = self._origins_of(module, node, depth)
-            self._origins[key] = {expr: where for where, expr in found}
-        for expr, where in self._origins[key].items():
-            yield where, expr
+            self._origins[key] = dict.fromkeys(self._origins_of(module, node, depth))
+        return self._origins[key]
 
-    def _origins_of(
-        self, module: Module, node: ast.expr, depth: int
-    ) -> Iterator[tuple[Module, ast.expr]]:
+    def _origins_of(self, module: Module, node: ast.expr, depth: int) -> Iterator[Place]:
         bindings = module.reaching(node) if isinstance(node, ast.Name) else frozenset()
         own = [b for b in bindings if b.kind == "parameter"] if depth > 0 else []
         if not own or len(own) < len(bindings):
             yield module, node
         for binding in own:
-            function, parameter = binding.scope.node, binding.node
-            assert isinstance(function, FunctionNode)
-            assert isinstance(parameter, ast.arg)
-            default = default_of(function, parameter)
-            if default is not None:
-                yield module, default
-            for call in self.callers(module, function):
-                passed = call.bound_to(function).by_name.get(parameter.arg)
-                if passed is not None:
-                    yield from self.origins(call.module_of(passed), passed, depth - 1)
+            assert isinstance(binding.scope.node, FunctionNode)
+            parameter = Parameter(module, binding.scope.node, binding.name)
+            passed = passed_for(self.project, parameter)
+            if passed.default is not None:
+                yield passed.default
+            for place in passed.places:
+                yield from self.origins(*place, depth - 1)
 
     def callers(self, module: Module, function: FunctionNode) -> list[Call]:
         """Return the known calls of a function, including those of `functools.partial`."""
-        uses = uses_of(self.project, Function(module, function))
-        return [*uses.calls, *uses.given]
+        return uses_of(self.project, Function(module, function)).passing
+
+    def is_traced(self, parameter: Parameter, node: ast.arg) -> bool:
+        """Return whether a parameter is differentiated or compiled where the function is used."""
+        function = parameter.function
+        modules = {c.module for c in self.callers(parameter.module, function)}
+        return any(
+            self._is_differentiated(module, function, node)
+            for module in (parameter.module, *modules)
+        )
+
+    def _is_differentiated(self, module: Module, function: FunctionNode, node: ast.arg) -> bool:
+        places = self.differentiated(module).get(function, ())
+        positional = positional_parameters(function)
+        return node in positional and positional.index(node) in places
+
+    # -- arrays that nothing traces
+
+    def computed_by(self, module: Module, node: ast.expr, depth: int = _STEPS) -> Computed:
+        """Return what computes an expression from constants; `Computed.TRACED` if an argument may
+        go into it that JAX traces.
+
+        A value that is computed from constants alone is concrete wherever the old code could read
+        it: in a compiled function, it could not.
+        """
+        if depth <= 0:
+            return Computed.TRACED
+        match node:
+            case ast.Constant() | ast.JoinedStr():
+                return Computed.PYTHON
+            case ast.Attribute(attr=attr) if attr in STATIC_ATTRIBUTES:
+                return Computed.PYTHON
+            case ast.Name():
+                bindings = module.reaching(node)
+                if not bindings:  # a builtin
+                    known = bool(self.evaluator.values(module, node))
+                    return Computed.PYTHON if known else Computed.TRACED
+                return max(self._binding_computed_by(module, b, depth - 1) for b in bindings)
+            case ast.Attribute():
+                values = self.evaluator.values(module, node)
+                if values and all(isinstance(v, External) for v in values):
+                    return Computed.PYTHON  # `np.pi`
+                if isinstance(node.value, ast.Name):
+                    return Computed.TRACED
+                return self.computed_by(module, node.value, depth - 1)
+            case ast.Call():
+                return self._call_computed_by(module, node, depth - 1)
+            case (
+                ast.Tuple() | ast.List() | ast.Set() | ast.Dict() | ast.Subscript() | ast.Slice()
+                | ast.UnaryOp() | ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp()
+                | ast.Starred() | ast.NamedExpr()
+            ):  # fmt: skip
+                parts = (c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))
+                return self._all_computed_by(((module, part) for part in parts), depth - 1)
+        return Computed.TRACED
+
+    def _all_computed_by(self, places: Iterable[Place], depth: int) -> Computed:
+        """Return the strongest of what computes some expressions."""
+        found = Computed.PYTHON
+        for place in places:
+            found = max(found, self.computed_by(*place, depth))
+            if found is Computed.TRACED:
+                break
+        return found
+
+    def _binding_computed_by(self, module: Module, binding: Binding, depth: int) -> Computed:
+        match binding.kind:
+            case "assign" | "element" | "augment" if binding.value is not None:
+                return self.computed_by(module, binding.value, depth)
+            case "import":
+                return self._import_computed_by(module, binding, depth)
+            case "parameter":
+                return self._parameter_computed_by(module, binding, depth)
+        return Computed.TRACED
+
+    def _import_computed_by(self, module: Module, binding: Binding, depth: int) -> Computed:
+        statement, alias = binding.statement, binding.node
+        if not isinstance(statement, ast.ImportFrom) or not isinstance(alias, ast.alias):
+            return Computed.TRACED
+        found: list[Computed] = []
+        for base in self.evaluator.import_base(statement, module):
+            if not isinstance(base, ModuleValue):
+                return Computed.TRACED
+            bindings = base.module.exported(alias.name)
+            found += [self._binding_computed_by(base.module, b, depth) for b in bindings]
+            if not bindings:
+                return Computed.TRACED
+        return max(found, default=Computed.TRACED)
+
+    def _parameter_computed_by(self, module: Module, binding: Binding, depth: int) -> Computed:
+        """Return what computes all that the known calls pass for a parameter.
+
+        The first parameter is never certain: by default, gradients are taken with respect to it.
+        """
+        function, node = binding.scope.node, binding.node
+        assert isinstance(function, FunctionNode)
+        assert isinstance(node, ast.arg)
+        stars = (function.args.vararg, function.args.kwarg)
+        if node in (*positional_parameters(function)[:1], *stars):
+            return Computed.TRACED
+        parameter = Parameter(module, function, node.arg)
+        calls = self.callers(module, function)
+        if not calls or self.is_traced(parameter, node):
+            return Computed.TRACED
+        if any(call.bound_to(function).unclear for call in calls):
+            return Computed.TRACED
+        passed = passed_for(self.project, parameter)
+        places = list(passed.places)
+        if passed.defaulted:
+            if passed.default is None:
+                return Computed.TRACED
+            places.append(passed.default)
+        return self._all_computed_by(places, depth)
+
+    def _call_computed_by(self, module: Module, node: ast.Call, depth: int) -> Computed:
+        values = self.evaluator.values(module, node.func)
+        operands = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if not values and isinstance(node.func, ast.Attribute):
+            operands.append(node.func.value)
+        arguments = self._all_computed_by(((module, operand) for operand in operands), depth)
+        found = Computed.PYTHON if values else arguments
+        for value in values:
+            match underlying(value):
+                case External(name) if name.startswith("numpy."):
+                    pass  # NumPy raises where it is given a tracer
+                case External(name) if name.startswith(_PYTHON_MODULES):
+                    found = max(found, arguments)
+                case External(name) if name.startswith(_JAX_MODULES):
+                    found = max(found, arguments, Computed.JAX)
+                case Function() as function if value == function:
+                    returned = list(returned_expressions(function.node))
+                    places = ((function.module, expr) for expr in returned)
+                    found = max(found, self._all_computed_by(places, depth))
+                    found = found if returned else Computed.TRACED
+                case _:
+                    return Computed.TRACED
+        return found
+
+    # -- what is differentiated
 
     def differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
         """Return the positions of differentiated or traced arguments by function."""
@@ -396,9 +525,13 @@ class Kinds:
                     found.setdefault(function, set()).update(places)
 
 
-def _at(function: FunctionNode, places: Iterable[int]) -> list[ast.arg]:
-    positional = positional_parameters(function)
-    return [positional[p] for p in places if 0 <= p < len(positional)]
+def _unpacked(value: ast.expr, path: Iterable[int]) -> ast.expr:
+    """Return the part of a value that a target at a path of nested tuples gets."""
+    for step in path:
+        if not isinstance(value, ast.Tuple | ast.List) or not 0 <= step < len(value.elts):
+            break
+        value = value.elts[step]
+    return value
 
 
 def _is_config(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..names.module import Module
@@ -17,7 +17,7 @@ from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen, is_pytree
 from ..values.declarations import Kind, default_kind
 from ..values.values import External
-from .argument_kinds import kinds_of
+from .argument_kinds import Computed, kinds_of
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
 from .mutated_state import changing_state, leaking
@@ -34,7 +34,14 @@ from .untraceable import (
     is_untraceable,
     untraceable_result,
 )
-from .untraced_values import is_concrete_inside, is_untraced
+
+# Calls that read the values of a JAX array into Python or NumPy.
+_READERS = frozenset(
+    {
+        "builtins.bool", "builtins.int", "builtins.float", "builtins.range", "numpy.asarray",
+        "numpy.array",
+    }
+)  # fmt: skip
 
 
 def statics_of_target(
@@ -162,7 +169,7 @@ class _Decision:
                 continue
             kind, shown = part.kind, part.first_array
             shown = shown or _array_default(argument)
-            if shown is not None and not argument.is_primary and is_concrete_inside(part, certain):
+            if shown is not None and not argument.is_primary and _is_concrete_inside(part, certain):
                 kind, shown = "python", None
             if is_object and kind == "unknown":
                 kind = "python"
@@ -286,7 +293,8 @@ def _obstacle(
             )
     if shown is not None:
         problem = f"an array is passed for it, which may be traced: {instead}"
-        if not argument.is_primary and is_untraced(argument.project, *shown):
+        computed = kinds_of(argument.project).computed_by(*shown)
+        if not argument.is_primary and computed is not Computed.TRACED:
             problem = (
                 "a JAX array is passed for it, and operations on it are traced inside a checkpoint:"
                 " pass a NumPy array, or compute what is needed before the call"
@@ -319,6 +327,49 @@ def _obstacle(
             "the result is also computed from it",
         )
     return None
+
+
+def _is_concrete_inside(argument: Argument, needs: Sequence[Need]) -> bool:
+    """Return whether no call passes a tracer, and the values are available inside the checkpoint.
+
+    Inside a checkpointed function, an operation on a JAX array returns a tracer, unless it runs at
+    compile time.
+    """
+    passed = argument.passed
+    if argument.default is not None:
+        passed = [*passed, (argument.module, argument.default)]
+    kinds = kinds_of(argument.project)
+    computed = max((kinds.computed_by(*place) for place in passed), default=Computed.PYTHON)
+    if computed is not Computed.JAX:
+        return computed is Computed.PYTHON
+    operations = {operation for need in needs for _, operation in need.traced}
+    return all(_is_computed(argument, need.node, operations) for need in needs)
+
+
+def _is_computed(argument: Argument, node: ast.expr, hoisted: Collection[ast.expr]) -> bool:
+    """Return whether an expression is the argument, or computed from it by `hoisted` operations."""
+    module = argument.module
+
+    def are_computed(nodes: Iterable[ast.expr]) -> bool:
+        return all(_is_computed(argument, n, hoisted) for n in nodes)
+
+    if node in hoisted:
+        used = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+        return are_computed(n for n in used if any(b.kind != "import" for b in module.reaching(n)))
+    match node:
+        case ast.Name():
+            bindings = module.reaching(node)
+            values = [b.value for b in bindings if b.kind == "assign" and b.value is not None]
+            if any(b.node is argument.parameter for b in bindings):
+                return len(bindings) == 1
+            return len(values) == len(bindings) > 0 and are_computed(values)
+        case ast.Call(func=ast.Attribute(value=value, attr="tolist" | "item"), args=[]):
+            return are_computed([value])
+        case ast.Call(args=[value]):
+            callees = argument.project.values(module, node.func)
+            names = {v.name for v in callees if isinstance(v, External)}
+            return bool(names) and names <= _READERS and are_computed([value])
+    return False
 
 
 def _array_default(argument: Argument) -> Located | None:
