@@ -24,7 +24,7 @@ from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import bind_call, first_parameter
-from ..values.callees import Target, is_pytree, layers, receiver_of, targets_of, underlying
+from ..values.callees import Target, is_pytree, layers, order, receiver_of, targets_of, underlying
 from ..values.evaluator import class_chain, returned_expressions
 from ..values.values import (
     Class,
@@ -231,7 +231,7 @@ class _Search:
         module = function.module
         if isinstance(node, ast.Call):
             passed = map(self._arguments.resolved, self.project.values(module, node.func))
-            for value in union(passed):
+            for value in sorted(union(passed), key=order):
                 if isinstance(value, Instance):
                     for target in targets_of(self.evaluator, value):
                         outside = self._is_outside(function, owner, node.func)
@@ -245,7 +245,7 @@ class _Search:
             if owner is not None and isinstance(node, ast.Attribute):
                 if _is_self(function.node, node.value):
                     values = overrides_of(self.project).attribute(Instance(owner), node.attr).values
-            for value in values:
+            for value in sorted(values, key=order):
                 if isinstance(inner := underlying(value), Function):
                     outside = self._is_outside(function, owner, node)
                     yield inner, receiver_of(value) if outside else None
