@@ -319,13 +319,11 @@ class WrittenFile:
     ) -> None:
         """Register what a Change does to the nodes of a statement."""
         node = change.node
+        if isinstance(node, ast.stmt) and _registered_at(node, change, new_nodes, statements):
+            return
 
         def at(found: cst.CSTNode, operation: expressions.Operation) -> None:
             work.operations.setdefault(found, []).append(operation)
-
-        def instead(make: Callable[[Any], Any]) -> None:
-            assert isinstance(node, ast.stmt)
-            statements.instead[node] = make
 
         find, holder, new = chunk.find, chunk.holder, new_nodes.expression
         match change:
@@ -358,28 +356,43 @@ class WrittenFile:
                 at(find(node), lambda call: arranged(call, change, new_nodes))
             case Decorate(code=code):
                 at(find(node), lambda old: decorated(old, new(code)))
-            case Insert(statements=codes) if isinstance(node, ast.stmt):
-                before = statements.before.setdefault(node, [])
-                new_nodes.inserted.append(lambda: before.extend(map(new_nodes.statement, codes)))
-            case MoveNames(node=ast.ImportFrom(names=aliases), names=names, module=module):
-                moved = [alias in names for alias in aliases]
-                instead(lambda old: with_names_moved(old, moved, module))
-            case ReplaceStatement(statements=codes):
-                instead(lambda old: [*map(new_nodes.statement, codes)])
-            case Nest():
-                instead(partial(nested, change))
-            case Group():
-                instead(partial(grouped, change))
-            case Indent(header=header):
-                instead(
-                    lambda old: [
-                        new_nodes.statement(header).with_changes(body=cst.IndentedBlock([old]))
-                    ]
-                )
-            case Rewrite(make=make, node=ast.stmt()):
-                instead(lambda old: make(old, new_nodes))
             case Rewrite(make=make):
                 at(find(node), lambda old: make(old, new_nodes))
+
+
+def _registered_at(
+    node: ast.stmt, change: Change, new_nodes: NewStatementNodes, statements: Statements
+) -> bool:
+    """Register what a Change puts before a statement, or in its place, if it does."""
+    if isinstance(change, Insert):
+        before, codes = statements.before.setdefault(node, []), change.statements
+        new_nodes.inserted.append(lambda: before.extend(map(new_nodes.statement, codes)))
+        return True
+    instead = _in_place_of(change, new_nodes)
+    if instead is not None:
+        statements.instead[node] = instead
+    return instead is not None
+
+
+def _in_place_of(change: Change, new_nodes: NewStatementNodes) -> Callable[[Any], Any] | None:
+    """Return what makes the statements in place of the one that a Change names."""
+    match change:
+        case MoveNames(node=ast.ImportFrom(names=aliases), names=names, module=module):
+            moved = [alias in names for alias in aliases]
+            return lambda old: with_names_moved(old, moved, module)
+        case ReplaceStatement(statements=codes):
+            return lambda old: [*map(new_nodes.statement, codes)]
+        case Nest():
+            return partial(nested, change)
+        case Group():
+            return partial(grouped, change)
+        case Indent(header=header):
+            return lambda old: [
+                new_nodes.statement(header).with_changes(body=cst.IndentedBlock([old]))
+            ]
+        case Rewrite(make=make):
+            return lambda old: make(old, new_nodes)
+    return None
 
 
 def _number_at(chunks: Sequence[Chunk], offset: int) -> int:

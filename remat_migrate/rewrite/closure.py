@@ -360,6 +360,21 @@ def _with_named(site: Site, statics: Statics) -> Statics:
     return replace(statics, required=(*statics.required, *more))
 
 
+def _holder_and_head(site: Site, call: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """Return the call that gives the options, and what it calls.
+
+    It is the application, or a partial that is called at once.
+    """
+    holder = call
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Call):
+        if call.func.args == [site.reference] and not call.keywords and len(call.args) == 1:
+            holder = call.func
+    if not isinstance(holder, ast.Call):
+        return holder, holder
+    through_partial = holder.args and holder.args[0] is site.reference
+    return holder, holder.args[0] if through_partial else holder.func
+
+
 def _kept(
     project: Project,
     site: Site,
@@ -390,15 +405,7 @@ def _kept(
     named = site.arguments.get("static_argnums")
     # One that a partial gives counts the arguments of another function.
     elsewhere = named is not None and named.call is not call
-    # The call that gives the options: the application, or a partial that is called at once.
-    holder = call
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Call):
-        if call.func.args == [site.reference] and not call.keywords and len(call.args) == 1:
-            holder = call.func
-    head = holder
-    if isinstance(holder, ast.Call):
-        through_partial = holder.args and holder.args[0] is site.reference
-        head = holder.args[0] if through_partial else holder.func
+    holder, head = _holder_and_head(site, call)
     # Code that is not seen may use an alias that brings the option.
     inside = option is None or any(n is option.call for n in ast.walk(call))
     anew = by_hand and not inside
@@ -419,13 +426,9 @@ def _kept(
         if any(inner is option.call for inner in ast.walk(call)):
             reason = "its options are unpacked from a dictionary here: write them as keywords"
             raise Refused(reason, module, option.call)
-    options = []
-    for keyword in holder.keywords:
-        if option is not None and keyword is option.keyword:
-            continue
-        if keyword.arg in (site.definition.subject, "static_argnums"):
-            continue
-        options.append(text(keyword))
+    dropped = (site.definition.subject, "static_argnums")
+    own = option.keyword if option is not None else None
+    options = [text(k) for k in holder.keywords if k is not own and k.arg not in dropped]
     if elsewhere:
         spread = next((keyword for keyword in call.keywords if keyword.arg is None), None)
         if spread is not None:

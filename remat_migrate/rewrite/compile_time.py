@@ -98,21 +98,10 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr, reason: str
     child: ast.AST = operation
     inner: ast.AST = operation
     for around in module.ancestors(operation):
-        if isinstance(around, ast.Lambda):
-            raise _refused("in a lambda: compute it in a `def`", module, operation)
-        if isinstance(around, _COMPREHENSIONS):
-            first = around.generators[0]  # its iterable is computed outside
-            if child is not first or inner is not first.iter:
-                raise _refused("in a comprehension: compute all elements before", module, operation)
-        if isinstance(around, ast.JoinedStr):
-            raise _refused("in an f-string: compute it before", module, operation)
-        if isinstance(around, ast.match_case):
-            raise _refused("in a guard: compute it before the `match`", module, operation)
+        if (barrier := _barrier(around, child, inner, statement)) is not None:
+            raise _refused(barrier, module, operation)
         if isinstance(around, ast.BoolOp) and around.values[0] is not child:
             place = around  # the operands before it guard it
-        whole_test = isinstance(statement, ast.If)
-        if isinstance(around, ast.IfExp) and around.test is not child and not whole_test:
-            raise _refused("under a condition: compute it before", module, operation)
         if around is statement:
             break
         child, inner = around, child
@@ -136,6 +125,24 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr, reason: str
         case ast.With() | ast.AsyncWith() | ast.FunctionDef() | ast.ClassDef():
             raise _refused("here: compute it before", module, operation)
     return place
+
+
+def _barrier(around: ast.AST, child: ast.AST, inner: ast.AST, statement: ast.stmt) -> str | None:
+    """Return why nothing can be moved out of a part of a node: `inner`, in its part `child`."""
+    match around:
+        case ast.Lambda():
+            return "in a lambda: compute it in a `def`"
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            first = around.generators[0]  # its iterable is computed outside
+            if child is not first or inner is not first.iter:
+                return "in a comprehension: compute all elements before"
+        case ast.JoinedStr():
+            return "in an f-string: compute it before"
+        case ast.match_case():
+            return "in a guard: compute it before the `match`"
+        case ast.IfExp(test=test) if test is not child and not isinstance(statement, ast.If):
+            return "under a condition: compute it before"
+    return None
 
 
 def _refused(place: str, module: Module, operation: ast.expr) -> Refused:

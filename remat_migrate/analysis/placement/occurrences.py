@@ -150,36 +150,45 @@ class FunctionTracker:
                 yield from self._follow(holder)
             case ast.BoolOp() | ast.NamedExpr():
                 yield from self._follow(holder)
-            case ast.Call() if holder.func is node:
-                if self._makes_instance(holder):
-                    yield from self._follow(holder)
-                elif not self._at_initialization(holder):
-                    yield Occurrence("called", self.module, holder)
+            case ast.Call():
+                yield from self._in_call(node, holder)
             case ast.Attribute(attr=attr) if attr in _MODULE_METHODS and self._is_instance(node):
                 call = self.module.parent(holder)
                 if attr == "apply" and isinstance(call, ast.Call) and call.func is holder:
                     yield Occurrence("called", self.module, call)
-            case ast.Call() if self._is_same_call(holder, node):
-                yield from self._follow(holder)
-            case ast.Call() if getattr(self.module.parent(node), "arg", None) == "apply_fn":
-                yield Occurrence("exported", self.module, node)  # to what a training state calls
-            case ast.Call() if self.through and (targets := self._parameters(holder, node)):
-                via = self._via(holder)
-                for function, name in targets:
-                    inside = self._inside(function.module)
-                    for load in inside._loads(function.node, name):
-                        for found in inside._follow(load):
-                            yield replace(found, via=found.via | via)
             case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
                 yield from self._assigned(target, holder)
             case ast.Expr():
                 return
             case ast.Return():
                 yield from self._returned(holder)
-            case _ if self.through and self._only_inspects(node):
-                return
             case _:
-                yield Occurrence("elsewhere", self.module, node)
+                yield from self._elsewhere(node)
+
+    def _in_call(self, node: ast.expr, call: ast.Call) -> Iterator[Occurrence]:
+        """Follow an expression that a call calls, or passes on."""
+        if call.func is node:
+            if self._makes_instance(call):
+                yield from self._follow(call)
+            elif not self._at_initialization(call):
+                yield Occurrence("called", self.module, call)
+        elif self._is_same_call(call, node):
+            yield from self._follow(call)
+        elif getattr(self.module.parent(node), "arg", None) == "apply_fn":
+            yield Occurrence("exported", self.module, node)  # to what a training state calls
+        elif self.through and (targets := self._parameters(call, node)):
+            via = self._via(call)
+            for function, name in targets:
+                inside = self._inside(function.module)
+                for load in inside._loads(function.node, name):
+                    for found in inside._follow(load):
+                        yield replace(found, via=found.via | via)
+        else:
+            yield from self._elsewhere(node)
+
+    def _elsewhere(self, node: ast.expr) -> Iterator[Occurrence]:
+        if not self.through or not self._only_inspects(node):
+            yield Occurrence("elsewhere", self.module, node)
 
     def _returned(self, statement: ast.Return) -> Iterator[Occurrence]:
         """Follow what the calls of a function return: `loss = make_loss(model)`."""
