@@ -12,3 +12,21 @@ from ..analysis.sites.find_sites import sites_in
 from ..analysis.sites.site import Site
 from ..analysis.statics.static_arguments import find_statics
 from ..rule import Confidence, Example, Fails, Finding, Fix, Related, Rule, Safety, Severity
+
+__all__ = [
+    "Confidence",
+    "Example",
+    "Fails",
+    "Finding",
+    "Fix",
+    "Module",
+    "Project",
+    "Related",
+    "Rule",
+    "Safety",
+    "Severity",
+    "Site",
+    "find_statics",
+    "sites_in",
+    "uses_of",
+]
