@@ -91,6 +91,7 @@ class DependenceAnalysis:
         self._overrides = overrides
         self._result_of = result_of
         self._callees: dict[ast.expr, Callees] = {}
+        self._numbers: dict[ast.expr, bool] = {}
         # A loop may compute a value from itself: `opts = merge(opts)`.
         self._answers = FixedPoint(self._answer, NONE, _kinds)
 
@@ -690,6 +691,11 @@ class DependenceAnalysis:
 
     def is_number(self, node: ast.expr) -> bool:
         """Return whether an expression consists of parameters and numbers alone."""
+        if node not in self._numbers:  # asked for each part of a long sum
+            self._numbers[node] = self._consists_of_numbers(node)
+        return self._numbers[node]
+
+    def _consists_of_numbers(self, node: ast.expr) -> bool:
         match node:
             case ast.Constant(value=int() | float()):
                 return True

@@ -337,10 +337,11 @@ class _Analysis(DependenceAnalysis):
         """Return the needs of what a call calls; None if nothing is known about it."""
         if (applied := applied_module(value)) is not None:
             return self._module_needs(*applied, node)
-        match underlying(value):
-            case Instance() | Function() if any(targets_of(self.evaluator, value)):
-                targets = targets_of(self.evaluator, value)
+        inner = underlying(value)
+        if isinstance(inner, Instance | Function):
+            if targets := list(targets_of(self.evaluator, value)):
                 return chain.from_iterable(self._function_needs(t, value, node) for t in targets)
+        match inner:
             case External("functools.partial"):
                 return self._partial_needs(node)
             case External(name):

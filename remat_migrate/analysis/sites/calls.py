@@ -383,7 +383,7 @@ class _Target:
         if self.definition is not None and isinstance(self.definition[1], Definition):
             module, node = self.definition
             assert isinstance(node, Definition)
-            for word, is_local in defined(module, node):
+            for word, is_local in _defined_words(module, node):
                 yield word, module if is_local else None
         for (_, name), module in self.passed.items():
             yield name, module
@@ -453,7 +453,7 @@ class _Target:
         """Return whether a container has it as an element."""
         if not isinstance(value, Container):
             return False
-        held = held_by_origin(self.evaluator, value)
+        held = _contents_by_origin(self.evaluator, value)
         return any(self.matches(v) for one in (None, *self.origins) for v in held.get(one, ()))
 
     def is_like(self, value: Value) -> bool:
@@ -631,7 +631,9 @@ def _names_by_origin(
     return known
 
 
-def held_by_origin(evaluator: Evaluator, container: Container) -> dict[ast.AST | None, set[Value]]:
+def _contents_by_origin(
+    evaluator: Evaluator, container: Container
+) -> dict[ast.AST | None, set[Value]]:
     """Return what a container holds, by what makes it."""
     known = evaluator.held.get(container)
     if known is None:
@@ -688,15 +690,15 @@ def _words_of_position(module: Module, parent: ast.AST, child: ast.AST) -> Itera
 def _names_of(module: Module, makers: Iterable[ast.AST]) -> Iterator[_LocalWord]:
     for maker in makers:
         if isinstance(maker, Definition):
-            yield from defined(module, maker)
+            yield from _defined_words(module, maker)
 
 
-def defined(module: Module, node: Definition) -> Iterator[_LocalWord]:
+def _defined_words(module: Module, node: Definition) -> Iterator[_LocalWord]:
     """Yield the name of a definition; for `__call__` and the like, also that of its class."""
     scope = module.scope_at(node)
     yield node.name, scope.is_function and node.name not in scope.global_names
     if isinstance(scope.node, ast.ClassDef) and node.name.startswith("__"):
-        yield from defined(module, scope.node)
+        yield from _defined_words(module, scope.node)
 
 
 def _defining_nodes(module: Module, node: ast.AST) -> set[ast.AST]:
@@ -729,7 +731,7 @@ def _target_words(module: Module, target: ast.expr) -> Iterator[_LocalWord]:
             outer = {*scope.global_names, *scope.nonlocal_names}
             yield name, scope.is_function and name not in outer
             if isinstance(scope.node, ast.ClassDef) and name.startswith("__"):
-                yield from defined(module, scope.node)
+                yield from _defined_words(module, scope.node)
         case ast.Attribute(attr=name):
             yield name, False
         case ast.Subscript(value=inner) | ast.Starred(value=inner):
@@ -935,17 +937,11 @@ class _Search:
         return self.target.is_like(value)
 
     def _gets_only_alike(self, parameter: Parameter) -> bool:
-        origin = Function(parameter.module, parameter.function)
-        uses = uses_of(self.project, origin, loaded=self._loaded)
-        for call in uses.calls:
-            bound = call.bound_to(parameter.function)
-            passed = bound.by_name.get(parameter.name)
-            if bound.unclear or passed is None:
-                return False
-            values = self.evaluator.values(call.module_of(passed), passed)
-            if not values or not all(map(self._is_like, values)):
-                return False
-        return bool(uses.calls) and not uses.escapes
+        passed = passed_for(self.project, parameter, loaded=self._loaded)
+        if passed.unknown is not None or passed.defaulted or passed.definitions:
+            return False
+        each = [self.evaluator.values(*place) for place in passed.places]
+        return bool(each) and all(values and all(map(self._is_like, values)) for values in each)
 
     def _overridden(self, callee: Value) -> bool:
         """Return whether a method may belong to another class."""

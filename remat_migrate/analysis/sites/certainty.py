@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from ..fixed_point import FixedPoint
 from ..names.module import Module, Place
+from ..names.scopes import Binding
 from ..project import Project
 from ..values.application import api_of
 from ..values.containers import elements, looked_up
@@ -19,9 +20,6 @@ from ..values.evaluator import returned_expressions
 from ..values.values import Constant, Container, Function, Parameter, Value
 from .calls import passed_for
 from .subclasses import overrides_of
-
-# Of which nothing is known.
-_UNKNOWN = ast.Yield()
 
 
 class Certainty:
@@ -45,27 +43,28 @@ class Certainty:
             values = self._project.values(module, node)
             if Constant(None) in values:
                 values -= {Constant(None)}  # `remat` is None where it is not called
-        return self._are_apis(values) and all(
+        bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
+        bound = [values]
+        bound += [
+            self._project.evaluator.binding(module, binding)
+            for binding in bindings
+            if _assigned(binding) is None
+        ]
+        return all(map(self._are_apis, bound)) and all(
             isinstance(part, ast.Constant) or self.is_api(owner, part)
             for owner, part in self._parts(module, node)
         )
 
     def _parts(self, module: Module, node: ast.expr) -> Iterator[Place]:
-        """Yield the expressions of which an expression is one: each must denote an Api.
-
-        One of them is unknown if a name gets something else, in another way than by an assignment.
-        """
+        """Yield the expressions of which an expression is one: each must denote an Api."""
         match node:
             case ast.IfExp(body=one, orelse=other):
                 yield from ((module, one), (module, other))
             case ast.BoolOp(op=ast.Or(), values=operands):
                 yield from ((module, operand) for operand in operands)
             case ast.Name():
-                for binding in module.reaching(node):
-                    if binding.kind == "assign" and binding.value is not None and not binding.path:
-                        yield module, binding.value
-                    elif not self._are_apis(self._project.evaluator.binding(module, binding)):
-                        yield module, _UNKNOWN
+                assigned = map(_assigned, module.reaching(node))
+                yield from ((module, value) for value in assigned if value is not None)
             case ast.Call() if self._project.evaluator.is_partial(module, node):
                 yield from ((module, arg) for arg in node.args[:1])
             case ast.Call(func=func):
@@ -99,3 +98,8 @@ class Certainty:
         places = [*passed.places, *([passed.default] if passed.default is not None else [])]
         called = bool(passed.places) or passed.defaulted
         return called and all(self.is_api(module, node) for module, node in places)
+
+
+def _assigned(binding: Binding) -> ast.expr | None:
+    """Return the expression that a binding assigns as a whole."""
+    return binding.value if binding.kind == "assign" and not binding.path else None

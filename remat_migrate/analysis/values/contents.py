@@ -273,9 +273,9 @@ class Contents:
 
 def _shows_mapping(method: str, arguments: list[ast.expr]) -> bool:
     """Return whether a call of a method shows that its object is a dictionary."""
+    if method in _VIEWS:
+        return not arguments
     match method, arguments:
-        case (("keys" | "items" | "values"), []):
-            return True
         case (("get" | "pop" | "setdefault"), [ast.Constant(value=value), *_]):
             return not isinstance(value, int)
         case (("get" | "pop" | "setdefault"), [ast.JoinedStr(), *_]):

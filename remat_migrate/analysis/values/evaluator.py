@@ -32,7 +32,7 @@ from .application import api_of, subject_of
 from .bind import bind_call, default_of, first_parameter
 from .classes import class_annotations, is_decorated, self_assignments
 from .containers import any_item, elements, items, keys, literal_index, looked_up
-from .haiku_transforms import APPLY, transformed, unpacked
+from .haiku_transforms import APPLY, makes_pair, transformed, unpacked
 from .values import (
     NOTHING,
     Applied,
@@ -713,13 +713,14 @@ def _called_builtin(ev: Evaluator, name: str, module: Module, node: ast.Call) ->
 def _called_external(ev: Evaluator, callee: External, module: Module, node: ast.Call) -> Values:
     """Return what a function or class of a library returns."""
     name = callee.name
-    first = ev.values(module, node.args[0]) if node.args else NOTHING
     if name in SAME_CALL:
         if not node.args:
             return frozenset((Partial(callee, module, node, by_functools=False),))
-        return around(node, first, lambda f: Wrapped(name, f, module, node))
-    if pair := transformed(name, module, node, first):
-        return pair
+        inner = ev.values(module, node.args[0])
+        return around(node, inner, lambda f: Wrapped(name, f, module, node))
+    if makes_pair(name) and node.args:
+        if pair := transformed(name, module, node, ev.values(module, node.args[0])):
+            return pair
     if name in PARTS_OF_OBJECT and node.args:
         return frozenset((Container(module, _parts_of(node.args[0])),))
     if name in SAME_OBJECT:
