@@ -19,7 +19,8 @@ from ..fixed_point import FixedPoint
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
-from ..values.contents import Contents, contents_of, unwrapped
+from ..values.containers import looped
+from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
 from ..values.static_fields import field_value
@@ -498,22 +499,15 @@ class DependenceAnalysis:
 
     def element(self, iterable: ast.expr, path: tuple[int, ...] = ()) -> Dependences:
         """Return what an element of a loop over `iterable`, unpacked by `path`, depends on."""
-        iterable = unwrapped(iterable)
-        contents = self.contents
-        if contents.is_mapping(iterable):
+        part = looped(self.module, iterable, path)
+        iterable, path = part.source, part.path
+        if part.kind in ("key", "position"):
+            return NONE
+        if part.kind == "value":
+            return self.dependences(iterable)
+        if self.contents.is_mapping(iterable):
             return NONE
         match iterable:
-            case ast.Call(func=ast.Attribute(attr="keys"), args=[]):
-                return NONE
-            case ast.Call(func=ast.Attribute(attr="items"), args=[]) if path[:1] == (0,):
-                return NONE
-            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-                if path[:1] == (0,):
-                    return NONE
-                return self.element(inner, path[1:])
-            case ast.Call(func=ast.Name(id="zip"), args=parts) if path:
-                if 0 <= path[0] < len(parts):
-                    return self.element(parts[path[0]], path[1:])
             case ast.Call(func=ast.Name(id="map"), args=[ast.Lambda(body=body), *parts]) if (
                 not path
             ):
@@ -527,8 +521,8 @@ class DependenceAnalysis:
                     return NONE
             case ast.Tuple() | ast.List() | ast.Set():
                 found = NONE
-                for part in iterable.elts:
-                    found |= self._unpacked(part, path)
+                for item in iterable.elts:
+                    found |= self._unpacked(item, path)
                 return found
             case ast.Name():
                 return self._element_of_name(iterable, path)

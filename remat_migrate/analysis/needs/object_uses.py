@@ -13,7 +13,7 @@ from ...libraries.library_arguments import CONCRETE_METHODS
 from ...libraries.library_needs import array_method
 from ..names.scopes import Binding
 from ..values.callees import is_pytree
-from ..values.contents import unwrapped
+from ..values.containers import looped
 from ..values.declarations import annotation_kind
 from ..values.evaluator import Evaluator, class_chain
 from ..values.static_fields import is_declared_static
@@ -106,13 +106,14 @@ def _gives_part(analysis: DependenceAnalysis, binding: Binding, seen: set[Bindin
         return _is_part(analysis, binding.value, seen)
     if binding.kind != "element":
         return False
-    match unwrapped(binding.value):
-        case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=arguments):
-            return any(_is_part(analysis, argument, seen) for argument in arguments)
+    part = looped(analysis.module, binding.value, binding.path)
+    if part.kind == "position":
+        return False
+    match part.source:
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return any(_is_part(analysis, part, seen) for part in parts)
-        case held:
-            return _is_part(analysis, held, seen)
+        case source:
+            return _is_part(analysis, source, seen)
 
 
 def are_trees(evaluator: Evaluator, values: Iterable[Value]) -> bool:
