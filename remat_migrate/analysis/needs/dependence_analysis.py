@@ -9,7 +9,7 @@ follows local names, nested functions, and the results of other functions.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from ...libraries import library_arguments
@@ -404,10 +404,6 @@ class DependenceAnalysis:
                 return self.dependences(node.value, key)
             case ast.Name():
                 return self._item_of_name(node, key)
-            case ast.Subscript(slice=ast.Constant(value=str() | int() as outer)):
-                inner = list(self._written_items(node.value, outer))
-                if inner:
-                    return self._union(inner, key)
             case ast.Call():
                 return self._item_of_call(node, key)
         return self.dependences(node)
@@ -446,21 +442,6 @@ class DependenceAnalysis:
                 elif stored is None:
                     found |= self.dependences(value, key)
         return found
-
-    def _written_items(self, node: ast.expr, key: Key) -> Iterator[ast.expr]:
-        """Yield the expressions that `node[key]` may be, where the function writes them out."""
-        match node:
-            case ast.Dict():
-                for name, value in zip(node.keys, node.values, strict=True):
-                    if isinstance(name, ast.Constant) and name.value == key:
-                        yield value
-            case ast.Tuple() | ast.List() if isinstance(key, int) and 0 <= key < len(node.elts):
-                yield node.elts[key]
-            case ast.Name():
-                for binding in self.module.reaching(node):
-                    if binding.kind == "assign" and binding.value and not binding.path:
-                        if not isinstance(binding.value, ast.Name):
-                            yield from self._written_items(binding.value, key)
 
     def _item_of_call(self, node: ast.Call, key: Key) -> Dependences:
         if isinstance(node.func, ast.Attribute) and node.func.attr in _COPYING_METHODS:
