@@ -8,8 +8,7 @@ from typing import Any
 import libcst as cst
 
 from ..errors import CodemodError
-from ..text.escapes import bare_lines_of
-from .expressions import bare, is_open, parenthesized, spans_lines
+from .expressions import bare, is_open, parenthesized
 
 _MARK = "REMAT_MIGRATE_{}"
 
@@ -88,52 +87,4 @@ class _Filler(cst.CSTTransformer):
                 part = self.marked[child.value]
                 part = bare(part) if is_open(original, child) else parenthesized(part)
                 updated = updated.with_changes(**{name: part})
-        if isinstance(original, cst.Call) and not spans_lines(original):
-            if any(map(spans_lines, updated.args)):
-                return _around_lines(updated)
         return updated
-
-
-def _around_lines(call: cst.Call) -> cst.Call:
-    """Return a new call of which an argument has several lines, with those where they belong."""
-    arg = next(arg for arg in call.args if spans_lines(arg))
-    lines = bare_lines_of(cst.Module([]).code_for_node(arg.value))
-    first, following, last = lines[0], lines[1], lines[-1]
-    base = last[: len(last) - len(last.lstrip())]
-    if not last.lstrip().startswith((")", "]", "}")) or not first.endswith(("(", "[", "{")):
-        # Lines that are aligned with the first one stay so.
-        shift = _Shift(len(cst.Module([]).code_for_node(call.func)) + 1)
-        return call.with_changes(args=[arg.visit(shift) for arg in call.args])
-    inside = following[: len(following) - len(following.lstrip())]
-    shift = _Shift(len(inside) - len(base))
-    opening, closing = (
-        cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace(text))
-        for text in (inside, base)
-    )
-    *head, end = [cst.ensure_type(arg.visit(shift), cst.Arg) for arg in call.args]
-    head = [arg.with_changes(comma=cst.Comma(whitespace_after=opening)) for arg in head]
-    if head:
-        end = end.with_changes(comma=cst.Comma(whitespace_after=closing))
-    else:
-        end = end.with_changes(whitespace_after_arg=closing)
-    return call.with_changes(whitespace_before_args=opening, args=[*head, end])
-
-
-class _Shift(cst.CSTTransformer):
-    """Indents the lines within brackets by more spaces."""
-
-    def __init__(self, spaces: int) -> None:
-        super().__init__()
-        self.more = " " * spaces
-
-    def leave_ParenthesizedWhitespace(
-        self, original: cst.ParenthesizedWhitespace, updated: cst.ParenthesizedWhitespace
-    ) -> cst.ParenthesizedWhitespace:
-        lines = [
-            line.with_changes(whitespace=self._more(line.whitespace)) if line.comment else line
-            for line in updated.empty_lines
-        ]
-        return updated.with_changes(empty_lines=lines, last_line=self._more(updated.last_line))
-
-    def _more(self, space: cst.SimpleWhitespace) -> cst.SimpleWhitespace:
-        return cst.SimpleWhitespace(space.value + self.more)

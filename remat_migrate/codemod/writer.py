@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +51,11 @@ from .edits import edits_between, joined
 from .expressions import is_open, with_argument
 from .grouping import grouped
 from .imports import with_names_moved
-from .line_length import fitted
 from .lines import Lines, seam, trimmed, without_comment
-from .locate import Chunk, Statement, chunks_of, config_of
+from .locate import Chunk, Statement, chunks_of
 from .nesting import nested
 from .new_nodes import NewStatementNodes
 from .statements import Statements
-from .style import Style, style_of
 from .tree.reductions import Reduction
 from .tree.removal import marks_of
 from .tree.suites import Marks, Verdicts
@@ -208,7 +206,6 @@ class WrittenFile:
                 rest = chunk.rest
                 if made:
                     rest = chunk.code([made[0].with_changes(leading_lines=[]), *made[1:]])
-                    rest = fitted(rest, chunk.rest, self.style)
                 new = _spliced(chunk, chunk.code_of_lines(lines), inserts) + rest
                 carried, gone, is_first = tail, False, False
             found += joined(edits_between(chunk, new), self._replaced(own), self.source.text)
@@ -224,11 +221,6 @@ class WrittenFile:
         """Return the Changes of some nodes, in order."""
         found = (one for node in set(nodes) for one in self._by_node.get(node, ()))
         return [change for _, change in sorted(found, key=lambda one: one[0])]
-
-    @cached_property
-    def style(self) -> Style:
-        """The layout of new lines."""
-        return style_of(self.source, str(config_of(self.source).default_indent))
 
     def _end(self, at: int, carried: Lines, is_empty: bool) -> list[Edit]:
         """Return the lines behind the last statement, where that is removed."""

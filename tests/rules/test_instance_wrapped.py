@@ -71,9 +71,8 @@ FIXED = [
         "        args = self\n        print(args)\n"
         "        return nn.remat(nn.Dropout(0.5))(x, deterministic=not args.train)\n",
         "        args = self\n        print(args)\n"
-        "        return nn.remat(\n"
-        "            lambda module, *args_: module(*args_, deterministic=not args.train)\n"
-        "        )(nn.Dropout(0.5), x)\n",
+        "        return nn.remat(lambda module, *args_: module(*args_,"
+        " deterministic=not args.train))(nn.Dropout(0.5), x)\n",
     ),
 ]
 

@@ -57,9 +57,8 @@ SAFE = [
     ),
     (
         "q = p.save_and_offload_only_these_names(['a'], (), 'device', 'pinned_host')\n",
-        "q = p.save_and_offload_only_these_names(\n    names_which_can_be_saved=['a'],\n"
-        "    names_which_can_be_offloaded=(),\n    offload_src='device',\n"
-        "    offload_dst='pinned_host',\n)\n",
+        "q = p.save_and_offload_only_these_names(names_which_can_be_saved=['a'],"
+        " names_which_can_be_offloaded=(), offload_src='device', offload_dst='pinned_host')\n",
     ),
 ]  # fmt: skip
 

@@ -67,8 +67,7 @@ def test_bound_methods_of_nnx_are_rejected_since_flax_0_12_1() -> None:
 def test_options_are_kept_and_imports_added() -> None:
     before = FLAX % "jax.checkpoint(self.block, prevent_cse=False)(x)"
     after = FLAX % (
-        "nn.remat(lambda module, *args: module(*args), prevent_cse=False)(\n"
-        "            self.block, x\n        )"
+        "nn.remat(lambda module, *args: module(*args), prevent_cse=False)(self.block, x)"
     )
     assert fixed(before, select=CODE) == {"example.py": after}
     before = "def forward(x):\n    return jax.remat(Block(), prevent_cse=False)(x)\n\n\n"
