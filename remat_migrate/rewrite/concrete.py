@@ -219,8 +219,7 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     title += _HOISTED * bool(hoisted)
     called = tuple(
         Note(call.module, call.node, "called here; static arguments must be passed by position")
-        for one in passed.each
-        for call, _ in one.bound
+        for call, _ in passed.bound
         if call.node in changed
     )
     return Plan(site, title, passed.indices, (*changes, *hoisted), (*notes, *called))
@@ -231,7 +230,7 @@ def _without_omitted(site: Site, statics: Statics) -> Statics:
 
     A checkpoint does not trace a default.
     """
-    if statics.target is None or statics.others or statics.escapes:
+    if statics.target is None or statics.escapes:
         return statics
     node = statics.target.function.node
     by_name = {p.arg: default_of(node, p) for p in parameters(node)}
@@ -272,7 +271,7 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
             module,
             node,
         )
-    for item in (r for one in statics.each for r in one.required):
+    for item in statics.required:
         if not item.certain:
             raise Refused(
                 f"`{item.name}` may be a Python value that must be concrete, or an array: not all"
@@ -286,12 +285,9 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
     if statics.escapes:
         escape = statics.escapes[0]
         raise Refused(f"not all calls are known: {escape.reason}", escape.module, escape.node)
-    return [
-        change
-        for one in statics.each
-        if one.target is not None
-        for change in _calls_by_position(project, site, one, one.target.function)
-    ]
+    if statics.target is None:
+        return []
+    return _calls_by_position(project, site, statics, statics.target.function)
 
 
 def _calls_by_position(

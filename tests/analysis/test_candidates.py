@@ -55,7 +55,7 @@ class Net(nn.Module):
 
 AGREEING = {
     "decorated": (FACTORY + BLOCK, "static_argnums=(1,)"),
-    "called": (FACTORY + BLOCK + "def g(x, on):\n    return x if on else -x\n\n"
+    "called": (FACTORY + BLOCK + "def g(x, train):\n    return x if train else -x\n\n"
                "h = maybe_remat()(g)\n", "static_argnums=(1,)"),
     "no need": (FACTORY + "@maybe_remat()\ndef block(x, w):\n    return x * w\n", "fn)"),
     "aliased": (FACTORY + "save = maybe_remat()\n\n@save\ndef g(x, on):\n"
@@ -69,6 +69,7 @@ AGREEING = {
 
 DISAGREEING = {
     "other place": FACTORY + BLOCK + "@maybe_remat()\ndef g(on, x):\n    return x if on else -x\n",
+    "other names": FACTORY + BLOCK + "@maybe_remat()\ndef g(x, on):\n    return x if on else -x\n",
     "unseen": FACTORY + BLOCK + "import other\n\ng = maybe_remat()(other.block)\n",
     "handed on": FACTORY + BLOCK + "blocks = list(map(maybe_remat(), [abs]))\n",
     "aliased": FACTORY + BLOCK + "save = maybe_remat()\n\n"
