@@ -34,6 +34,7 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    alternatives,
 )
 from .dependence import (
     CONSTANTS,
@@ -147,7 +148,7 @@ class DependenceAnalysis:
         match node:
             case ast.Name():
                 return self._name(node)
-            case ast.Constant() | ast.Lambda():
+            case ast.Lambda():
                 return NONE
             case ast.Attribute(attr=attr) if attr in library_arguments.STATIC_ATTRIBUTES:
                 return NONE
@@ -159,15 +160,10 @@ class DependenceAnalysis:
                 return self.dependences(node.value, key) | self._held_array(node)
             case ast.Compare():
                 return self._compare(node)
-            case ast.IfExp():
-                return self._union((node.body, node.orelse))
             case ast.Call():
                 return self._call(node)
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-                return self.dependences(node.elt)
-            case ast.DictComp():
-                return self._union((node.key, node.value))
-        return self._union([c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)])
+        parts = alternatives(node) or ast.iter_child_nodes(node)
+        return self._union([part for part in parts if isinstance(part, ast.expr)])
 
     def _held_array(self, node: ast.expr) -> Dependences:
         """Return the dependences of an array of JAX that a class, an object or a module holds."""
@@ -396,16 +392,12 @@ class DependenceAnalysis:
                     return self.dependences(node.elts[key]) if in_range else NONE
             case ast.BinOp(op=ast.BitOr(), left=left, right=right):
                 return self._union((left, right), key)
-            case ast.BoolOp():
-                return self._union(node.values, key)
-            case ast.IfExp():
-                return self._union((node.body, node.orelse), key)
-            case ast.NamedExpr():
-                return self.dependences(node.value, key)
             case ast.Name():
                 return self._item_of_name(node, key)
             case ast.Call():
                 return self._item_of_call(node, key)
+        if parts := alternatives(node):
+            return self._union(parts, key)
         return self.dependences(node)
 
     def _item_of_display(self, node: ast.Dict, key: Key) -> Dependences:

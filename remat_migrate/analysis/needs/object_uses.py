@@ -17,7 +17,7 @@ from ..values.containers import looped
 from ..values.declarations import annotation_kind
 from ..values.evaluator import Evaluator, class_chain
 from ..values.static_fields import is_declared_static
-from ..values.values import Bound, Class, External, Instance, Parameter, Value
+from ..values.values import Bound, Class, External, Instance, Parameter, Value, alternatives
 from .dependence_analysis import DependenceAnalysis
 
 _CONTAINER_METHODS = frozenset(
@@ -82,19 +82,15 @@ def is_part(analysis: DependenceAnalysis, node: ast.expr) -> bool:
 
 def _is_part(analysis: DependenceAnalysis, node: ast.expr, seen: set[Binding]) -> bool:
     match node:
-        case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.NamedExpr(value=inner):
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner):
             return _is_part(analysis, inner, seen)
-        case ast.IfExp(body=body, orelse=orelse):
-            return _is_part(analysis, body, seen) or _is_part(analysis, orelse, seen)
-        case ast.BoolOp(values=values):
-            return any(_is_part(analysis, value, seen) for value in values)
         case ast.Call(func=ast.Attribute(value=inner, attr="get" | "pop" | "values" | "items")):
             return _is_part(analysis, inner, seen)
         case ast.Name():
             new = analysis.module.reaching(node) - seen
             seen |= new
             return any(_gives_part(analysis, binding, seen) for binding in new)
-    return False
+    return any(_is_part(analysis, part, seen) for part in alternatives(node))
 
 
 def _gives_part(analysis: DependenceAnalysis, binding: Binding, seen: set[Binding]) -> bool:

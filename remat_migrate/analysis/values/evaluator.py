@@ -50,6 +50,7 @@ from .values import (
     Value,
     Values,
     Wrapped,
+    alternatives,
     around,
     union,
 )
@@ -388,17 +389,12 @@ class Evaluator:
                 return self._call(module, node)
             case ast.Lambda():
                 return frozenset((Function(module, node),))
-            case ast.IfExp():
-                return self.values(module, node.body) | self.values(module, node.orelse)
-            case ast.BoolOp():
-                return union(self.values(module, value) for value in node.values)
-            case ast.NamedExpr() | ast.Starred() | ast.Await():
-                return self.values(module, node.value)
             case ast.Constant():
                 return frozenset((Constant(node.value),))
-            case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-                return frozenset((Container(module, node),))
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            case (
+                ast.List() | ast.Tuple() | ast.Set() | ast.Dict()
+                | ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp()
+            ):  # fmt: skip
                 return frozenset((Container(module, node),))
             case ast.Subscript():
                 return self._subscript(module, node)
@@ -406,7 +402,7 @@ class Evaluator:
                 # A union of two dicts: either may hold the value.
                 sides = self.values(module, node.left) | self.values(module, node.right)
                 return frozenset(v for v in sides if isinstance(v, Container))
-        return NOTHING
+        return union(self.values(module, part) for part in alternatives(node))
 
     def _name(self, module: Module, node: ast.Name) -> Values:
         bindings = module.reaching(node)
