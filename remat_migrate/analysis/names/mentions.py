@@ -57,6 +57,15 @@ def last_name(node: ast.AST) -> str:
     return ""
 
 
+def has_side_effects(node: ast.AST) -> bool:
+    """Return whether evaluating an expression may do more than compute a value."""
+    effects = ast.Call | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
+    value = node.value if isinstance(node, ast.keyword) else node
+    if isinstance(value, ast.Lambda):
+        return False
+    return any(isinstance(inner, effects) for inner in ast.walk(value))
+
+
 @once
 def find_mentions(module: Module) -> Mentions:
     """Return the mentions in a module, in no particular order."""
