@@ -23,6 +23,7 @@ class Mentions:
     Attributes:
         names: the reads of each name.
         attributes: the reads of each attribute of any object.
+        written: the assignments to, and deletions of, each attribute.
         renamed: the aliases of a name, by its last part: `import name as other`.
         assigned: the assignments with one target.
         classes: the classes by name.
@@ -32,6 +33,7 @@ class Mentions:
 
     names: dict[str, list[ast.Name]] = field(default_factory=dict)
     attributes: dict[str, list[ast.Attribute]] = field(default_factory=dict)
+    written: dict[str, list[ast.Attribute]] = field(default_factory=dict)
     renamed: dict[str, list[str]] = field(default_factory=dict)
     assigned: list[ast.Assign] = field(default_factory=list)
     classes: dict[str, list[ast.ClassDef]] = field(default_factory=dict)
@@ -81,8 +83,8 @@ def find_mentions(module: Module) -> Mentions:
                 found.deleted.add(node.id)
         elif kind is ast.Attribute:
             assert isinstance(node, ast.Attribute)
-            if node.ctx.__class__ is ast.Load:
-                attributes.setdefault(node.attr, []).append(node)
+            by_name = attributes if node.ctx.__class__ is ast.Load else found.written
+            by_name.setdefault(node.attr, []).append(node)
         elif kind is ast.alias:
             assert isinstance(node, ast.alias)
             if node.asname is not None:
