@@ -316,16 +316,14 @@ def _calls_by_position(
                     call.module,
                     call.node,
                 )
-    changes, specs = pass_all_by_position(
+    return pass_all_by_position(
         project,
         statics.bound,
         function,
         end,
-        needed=needed,
         every=site.definition.counting == "method-without-self",
         star_count=max(0, *(p - last for p in positions)),
     )
-    return [*changes, *specs]
 
 
 def _closure(

@@ -7,17 +7,36 @@ to its default, is an error or makes another argument static.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator
 
 from ...analysis import Project
 from ...analysis.sites.calls import Call
 from ...analysis.statics.static_options import StaticSite
 from ...analysis.values.bind import Arguments, default_of, positional_parameters
-from ...analysis.values.values import Function
+from ...analysis.values.values import (
+    Applied,
+    Bound,
+    Function,
+    Instance,
+    Partial,
+    Value,
+    Wrapped,
+)
 from ...codemod.changes import ArrangeArguments, Change, Code
 from ..literals import has_side_effects, is_literal, literal_text
 from ..refusal import Refused, check_editable
-from .argument_specs import Added, spec_changes
+
+_GRADIENTS = frozenset(
+    f"{library}.{name}" for library in ("jax", "haiku") for name in ("grad", "value_and_grad")
+)
+# These pass arguments on unchanged, or bind them to the signature first.
+_TRANSPARENT = frozenset(
+    {
+        "jax.custom_jvp", "jax.custom_vjp", "jax.named_call", "haiku.named_call",
+        "equinox.filter_jit", "equinox.filter_grad", "equinox.filter_value_and_grad",
+        "functools.cache", "functools.lru_cache",
+    }
+)  # fmt: skip
 
 
 def positional_changes(
@@ -25,21 +44,12 @@ def positional_changes(
 ) -> list[Change]:
     """Return the changes that make calls pass parameters up to number `last` by position.
 
-    If they go through a transformation whose options must change, too, all calls are changed.
-
     Raises:
         Refused: a call cannot be rewritten.
     """
     function = static.target.function
     every = static.site.definition.static_calls == "keywords-ignored"
-    needed = {p.name for p in static.static}
-    for chosen in (calls, static.bound):
-        changes, specs = pass_all_by_position(
-            project, chosen, function, last, needed=needed, every=every
-        )
-        if not specs:
-            break
-    return [*changes, *specs]
+    return pass_all_by_position(project, calls, function, last, every=every)
 
 
 def pass_all_by_position(
@@ -48,26 +58,63 @@ def pass_all_by_position(
     function: Function,
     last: int,
     *,
-    needed: Collection[str],
     every: bool,
     star_count: int = 0,
-) -> tuple[list[Change], list[Change]]:
-    """Return the changes of calls, and those of the transformations that they go through.
-
-    The arguments are those of `pass_by_position`.
-    """
+) -> list[Change]:
+    """Return the changes of calls; the arguments are those of `pass_by_position`."""
     changes: list[Change] = []
-    through: list[tuple[Call, list[Added]]] = []
     for call, bound in calls:
-        made, added = pass_by_position(
-            call, bound, function, last, needed=needed, every=every, star_count=star_count
-        )
-        through.append((call, added))
-        if made and not call.own:
-            reason = "a call that must be rewritten may call another function, too"
-            raise Refused(reason, call.module, call.node)
+        made = pass_by_position(call, bound, function, last, every=every, star_count=star_count)
+        if made:
+            _check_way(project, call)
         changes += made
-    return changes, spec_changes(project, through)
+    return changes
+
+
+def _check_way(project: Project, call: Call) -> None:
+    """Raise Refused unless a call may pass one more argument by position."""
+    if not call.own:
+        reason = "a call that must be rewritten may call another function, too"
+        raise Refused(reason, call.module, call.node)
+    if call.through:
+        raise Refused(f"`{call.through}` traces all its arguments", call.module, call.node)
+    for wrapped in _transformations(project, call.callee):
+        if wrapped.how not in _TRANSPARENT and not _is_plain_gradient(project, wrapped):
+            what = f"`{wrapped.how}`" if wrapped.how != "?" else "this decorator"
+            raise Refused(
+                f"{what} may trace or count the arguments of a call through it",
+                wrapped.module,
+                wrapped.node,
+                "the call goes through this",
+            )
+
+
+def _transformations(project: Project, value: Value | None) -> Iterator[Wrapped]:
+    """Yield each transformation that a called value goes through."""
+    match value:
+        case Wrapped(func=inner):
+            yield value
+            yield from _transformations(project, inner)
+        case Applied(target=inner) | Bound(func=inner) | Partial(func=inner):
+            yield from _transformations(project, inner)
+        case Instance(cls=cls):
+            yield from _transformations(project, cls)
+            for method in project.evaluator.attribute(value, "__call__"):
+                yield from _transformations(project, method)
+
+
+def _is_plain_gradient(project: Project, wrapped: Wrapped) -> bool:
+    """Return whether it is a gradient that does not count arguments from the end."""
+    node = wrapped.node
+    options: list[ast.expr] = []
+    if isinstance(node, ast.Call):
+        options = [*node.args[1:], *(keyword.value for keyword in node.keywords)]
+        node = node.func
+    return (
+        wrapped.how in _GRADIENTS
+        and wrapped.how in project.qualified(wrapped.module, node)
+        and all(is_literal(o) and "-" not in ast.unparse(o) for o in options)
+    )
 
 
 def pass_by_position(
@@ -76,20 +123,16 @@ def pass_by_position(
     function: Function,
     last: int,
     *,
-    needed: Collection[str] = (),
     every: bool = False,
     star_count: int = 0,
-) -> tuple[list[Change], list[Added]]:
+) -> list[Change]:
     """Return the changes that make a call pass parameters up to number `last` by position.
-
-    Also returns the arguments that it did not pass by position before: see `spec_changes`.
 
     Args:
         call: the call.
         bound: its arguments by parameter.
         function: the function that it calls.
         last: the index of the last parameter to pass by position, including `self`.
-        needed: the parameters whose values are needed at trace time.
         every: whether the call must pass all its arguments by position.
         star_count: how many arguments it must pass to `*args`.
 
@@ -114,19 +157,13 @@ def pass_by_position(
             raise Refused(reason, call.module, node)
     missing = [p for p in parameters[bound.skip : last + 1] if p.arg not in bound.by_position]
     if not missing:
-        return [], []
+        return []
     check_editable(call.module, [node])
     if call.partials:
         raise Refused("`functools.partial` supplies arguments", call.module, node)
-    moved: list[ast.keyword | Code] = []
-    added: list[Added] = []
     keywords = {k.arg: k for k in node.keywords}
-    for position, parameter in enumerate(missing, len(node.args) - call.first):
-        name = parameter.arg
-        keyword = keywords.get(name)
-        moved.append(keyword if keyword is not None else _default(call, function, parameter))
-        added.append(Added(position, name, keyword is None, name in needed))
-    return [_arranged(call, moved)], added
+    moved = [keywords.get(p.arg) or _default(call, function, p) for p in missing]
+    return [_arranged(call, moved)]
 
 
 def _default(call: Call, function: Function, parameter: ast.arg) -> Code:

@@ -228,4 +228,4 @@ def _static_arguments(arrays: Arrays, stage: Stage) -> tuple[list[int], list[Cha
     if any(every[index] in node.args.kwonlyargs for index in static):
         raise Refused("a flag is keyword-only, and `nn.remat` ignores keywords", module, call)
     made = Call(module, call, stage.flax or function, skip=1)
-    return static, pass_by_position(made, bound, function, max(static))[0]
+    return static, pass_by_position(made, bound, function, max(static))
