@@ -59,9 +59,8 @@ class PositionalOption(Rule):
             "y = f(1.0, flip=True)\n",
             "import jax\n"
             "\n"
-            "f = jax.checkpoint(\n"
-            "    lambda x, flip: -x if flip else x, static_argnums=(1,), prevent_cse=False\n"
-            ")\n"
+            "f = jax.checkpoint(lambda x, flip: -x if flip else x, static_argnums=(1,),"
+            " prevent_cse=False)\n"
             "y = f(1.0, True)\n",
         ),
         Example("import jax\n\nOPTIONS = (False, True)\nf = jax.checkpoint(print, *OPTIONS)\n"),

@@ -12,9 +12,7 @@ import pytest
 from support import cli, findings, write_files
 
 from remat_migrate.codemod import locate
-from remat_migrate.codemod.style import style_of
 from remat_migrate.errors import SourceError
-from remat_migrate.text import SourceFile
 from remat_migrate.text.source_file import read_bytes
 
 UNUSED = "import jax  # noqa: RMT999\n"
@@ -315,34 +313,6 @@ def test_encodings_without_positions(tmp_path: Path, encoding: str, code: str) -
     assert "Traceback" not in ran.err
     assert (tmp_path / "m.py").read_text() == site
     assert (tmp_path / "n.py").read_text() == "import jax\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("pyproject.toml", "tool = 3"),
-        ("pyproject.toml", "[tool]\nyapf = 3"),
-        ("ruff.toml", "line-length = " + "9" * 5_000),
-        ("ruff.toml", "x = " + "[" * 100_000),
-        ("setup.cfg", "[yapf]\ncolumn_limit = ²"),
-        (".editorconfig", "[*]\nmax_line_length = ²"),
-        (".editorconfig", "[*]\nmax_line_length = " + "9" * 5_000),
-        (".pre-commit-config.yaml", "--line-length " + "9" * 5_000),
-    ],
-)
-def test_hostile_settings_of_formatters(tmp_path: Path, name: str, text: str) -> None:
-    write_files(tmp_path, {name: text})
-    assert style_of(SourceFile(tmp_path / "m.py", SITE), "    ").width == 88
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
-@pytest.mark.parametrize("name", ["pyproject.toml", ".editorconfig", ".pre-commit-config.yaml"])
-def test_settings_of_formatters_that_never_end(tmp_path: Path, name: str) -> None:
-    os.mkfifo(tmp_path / name)
-    assert style_of(SourceFile(tmp_path / "m.py", SITE), "    ").width == 88
-    (tmp_path / name).unlink()
-    (tmp_path / name).symlink_to("/dev/zero")
-    assert style_of(SourceFile(tmp_path / "m.py", SITE), "    ").width == 88
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore", "base.json"])

@@ -146,12 +146,13 @@ def _on_value(
     project: Project, module: Module, value: ast.expr, options: list[str], condition: str
 ) -> list[codemod.Change]:
     """Wrap the class of a Flax submodule, or else the callee, or else the whole expression."""
-    is_call = isinstance(value, ast.Call) and not _computes_arguments(project, module, value)
-    for wrap in (wrap_submodule, wrap_call) if is_call and not condition else ():
-        try:
-            return wrap(project, module, value, options)
-        except Refused:
-            pass  # it passes modules, or its instances are not found
+    if not condition and isinstance(value, ast.Call):
+        if not _computes_arguments(project, module, value):
+            for wrap in (wrap_submodule, wrap_call):
+                try:
+                    return wrap(project, module, value, options)
+                except Refused:
+                    pass  # it passes modules, or its instances are not found
     return wrap_expression(project, module, value, options, condition=condition)
 
 

@@ -216,8 +216,7 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     title += _HOISTED * bool(hoisted)
     called = tuple(
         Note(call.module, call.node, "called here; static arguments must be passed by position")
-        for one in statics.each
-        for call, _ in one.bound
+        for call, _ in statics.bound
         if call.node in changed
     )
     return Plan(site, title, statics.indices, (*changes, *hoisted), (*notes, *called))
@@ -248,7 +247,7 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
             module,
             node,
         )
-    for item in (r for one in statics.each for r in one.required):
+    for item in statics.required:
         if not item.certain:
             raise Refused(
                 f"`{item.name}` may be a Python value that must be concrete, or an array: not all"
@@ -262,12 +261,9 @@ def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:
     if statics.escapes:
         escape = statics.escapes[0]
         raise Refused(f"not all calls are known: {escape.reason}", escape.module, escape.node)
-    return [
-        change
-        for one in statics.each
-        if one.target is not None
-        for change in _calls_by_position(project, site, one, one.target.function)
-    ]
+    if statics.target is None:
+        return []
+    return _calls_by_position(project, site, statics, statics.target.function)
 
 
 def _calls_by_position(

@@ -8,7 +8,6 @@ from ..analysis import Module, Project
 from ..analysis.sites.site import Option
 from ..analysis.sites.wrappers import Forwarded, escaping, forwarded, passed_for
 from ..codemod.changes import Change, Remove
-from ..codemod.tree.tree_index import index_of
 from .options import remove
 from .refusal import Refused, check_own
 
@@ -40,9 +39,20 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change],
 def _is_public(handed: Forwarded) -> bool:
     """Return whether code outside the project may call a function."""
     module, function = handed.module, handed.function
-    exported = index_of(module.tree).exported
+    exported = _exported(module)
     is_hidden = function.name.startswith("_") or (exported and function.name not in exported)
     return not is_hidden and module.enclosing_function(function) is None
+
+
+def _exported(module: Module) -> set[str]:
+    """Return the strings of every statement that mentions `__all__`."""
+    return {
+        inner.value
+        for node in module.tree.body
+        if any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(node))
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
+    }
 
 
 class _Drop:
@@ -58,7 +68,7 @@ class _Drop:
         self.done.append(handed)
         name, function = handed.parameter.arg, handed.function
         check_own(handed.module, function, "the wrapper")
-        if function.name in index_of(handed.module.tree).exported:
+        if function.name in _exported(handed.module):
             raise Refused(
                 f"`{name}` is a parameter of `{function.name}`, which `__all__` exports, so callers"
                 " elsewhere may pass it: remove it, or raise an error if it is set",

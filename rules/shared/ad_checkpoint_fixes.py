@@ -7,7 +7,7 @@ An import takes the name from `jax` and keeps its local name. A read of the attr
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,9 +18,8 @@ from remat_migrate.api.changes import (
     Code,
     Insert,
     MoveNames,
-    Reduction,
+    Replace,
     Rewrite,
-    plan_removals,
 )
 from remat_migrate.api.code import import_of, is_used_elsewhere, reference_to
 
@@ -46,16 +45,14 @@ class Fixer:
         """Return the fix of each use that has one."""
         found: dict[Use, Fix] = {}
         statements: dict[ast.ImportFrom, list[Use]] = {}
-        reads: list[Use] = []
         for use in self.fixable:
             if isinstance(use.node, ast.ImportFrom):
                 statements.setdefault(use.node, []).append(use)
             else:
-                reads.append(use)
+                found[use] = Fix(f"use `jax.{use.name}`", Safety.SAFE, self._rewritten(use))
         for statement, names in statements.items():
             fix = self._moved(statement, names)
             found |= dict.fromkeys(names, fix)
-        found |= dict(self._reads(reads))
         return {use: self._with_naming(fix, found) for use, fix in found.items()}
 
     def _with_naming(self, fix: Fix, found: Mapping[Use, Fix]) -> Fix:
@@ -84,21 +81,7 @@ class Fixer:
             change = MoveNames(self.module, statement, tuple(moved), JAX.name)
         return Fix(f"import {names} from `jax`", Safety.SAFE, (change,))
 
-    def _reads(self, uses: Sequence[Use]) -> Iterator[tuple[Use, Fix]]:
-        rewritten = [self._rewritten(use) for use in uses]
-        removals = plan_removals(
-            self.module,
-            [change for change, _ in rewritten],
-            is_used_elsewhere=self.is_needed,
-        )
-        for index, use in enumerate(uses):
-            joined = [removal for removal in removals if index in removal.members]
-            members = {index}.union(*(removal.members for removal in joined))
-            made: list[Change] = [change for removal in joined for change in removal.changes]
-            made += [change for i in sorted(members) for change in rewritten[i][1]]
-            yield use, Fix(f"use `jax.{use.name}`", Safety.SAFE, tuple(dict.fromkeys(made)))
-
-    def _rewritten(self, use: Use) -> tuple[Reduction, tuple[Change, ...]]:
+    def _rewritten(self, use: Use) -> tuple[Change, ...]:
         """Return the replacement of one read, and the changes that import what it needs."""
         package, node = use.package, use.node
         assert package is not None
@@ -106,14 +89,14 @@ class Fixer:
         if isinstance(package, ast.Attribute) and self._by_submodule(use):
             # Keeps the spelling of `jax`, whose import stays in use.
             if isinstance(node, ast.Attribute):
-                return Reduction(), (Rewrite(self.module, node, _without_package),)
+                return (Rewrite(self.module, node, _without_package),)
             text = f"{self.module.segment(package.value)}.{use.name}"
-            return Reduction(replace=((node, text),)), ()
+            return (Replace(self.module, node, Code(text), self.is_needed),)
         beside = import_of(self.module, package)
         if beside is not None and not isinstance(beside, ast.Import | ast.ImportFrom):
             beside = None
         written = reference_to(self.module, self.project, f"jax.{use.name}", node, beside=beside)
-        return Reduction(replace=((node, written.text),)), written.changes
+        return Replace(self.module, node, Code(written.text), self.is_needed), *written.changes
 
     def _by_submodule(self, use: Use) -> bool:
         """Return whether the package is written as an attribute of `jax`."""

@@ -24,11 +24,11 @@ SAFE = [
     ("q = p.save_only_these_names(['a', 'b'])\n", "q = p.save_only_these_names('a', 'b')\n"),
     (
         "q = p.save_only_these_names([\n    'a',  # first\n    'b',\n])\n",
-        "q = p.save_only_these_names(\n    'a',  # first\n    'b',\n)\n",
+        "q = p.save_only_these_names(*[\n    'a',  # first\n    'b',\n])\n",
     ),
     (
         "q = p.save_only_these_names(\n    [\n        'a',  # first\n        'b',\n    ]\n)\n",
-        "q = p.save_only_these_names(\n    'a',  # first\n    'b'\n)\n",
+        "q = p.save_only_these_names(\n    *[\n        'a',  # first\n        'b',\n    ]\n)\n",
     ),
     (
         "q = p.save_only_these_names(['a'],  # why\n    )\n",
@@ -57,9 +57,8 @@ SAFE = [
     ),
     (
         "q = p.save_and_offload_only_these_names(['a'], (), 'device', 'pinned_host')\n",
-        "q = p.save_and_offload_only_these_names(\n    names_which_can_be_saved=['a'],\n"
-        "    names_which_can_be_offloaded=(),\n    offload_src='device',\n"
-        "    offload_dst='pinned_host',\n)\n",
+        "q = p.save_and_offload_only_these_names(names_which_can_be_saved=['a'],"
+        " names_which_can_be_offloaded=(), offload_src='device', offload_dst='pinned_host')\n",
     ),
 ]  # fmt: skip
 

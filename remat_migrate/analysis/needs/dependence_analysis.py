@@ -9,7 +9,7 @@ follows local names, nested functions, and the results of other functions.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from ...libraries import library_arguments
@@ -19,7 +19,8 @@ from ..fixed_point import FixedPoint
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
-from ..values.contents import Contents, contents_of, unwrapped
+from ..values.containers import looped
+from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
 from ..values.static_fields import field_value
@@ -33,6 +34,7 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    alternatives,
 )
 from .dependence import (
     CONSTANTS,
@@ -146,7 +148,7 @@ class DependenceAnalysis:
         match node:
             case ast.Name():
                 return self._name(node)
-            case ast.Constant() | ast.Lambda():
+            case ast.Lambda():
                 return NONE
             case ast.Attribute(attr=attr) if attr in library_arguments.STATIC_ATTRIBUTES:
                 return NONE
@@ -158,15 +160,10 @@ class DependenceAnalysis:
                 return self.dependences(node.value, key) | self._held_array(node)
             case ast.Compare():
                 return self._compare(node)
-            case ast.IfExp():
-                return self._union((node.body, node.orelse))
             case ast.Call():
                 return self._call(node)
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-                return self.dependences(node.elt)
-            case ast.DictComp():
-                return self._union((node.key, node.value))
-        return self._union([c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)])
+        parts = alternatives(node) or ast.iter_child_nodes(node)
+        return self._union([part for part in parts if isinstance(part, ast.expr)])
 
     def _held_array(self, node: ast.expr) -> Dependences:
         """Return the dependences of an array of JAX that a class, an object or a module holds."""
@@ -395,20 +392,12 @@ class DependenceAnalysis:
                     return self.dependences(node.elts[key]) if in_range else NONE
             case ast.BinOp(op=ast.BitOr(), left=left, right=right):
                 return self._union((left, right), key)
-            case ast.BoolOp():
-                return self._union(node.values, key)
-            case ast.IfExp():
-                return self._union((node.body, node.orelse), key)
-            case ast.NamedExpr():
-                return self.dependences(node.value, key)
             case ast.Name():
                 return self._item_of_name(node, key)
-            case ast.Subscript(slice=ast.Constant(value=str() | int() as outer)):
-                inner = list(self._written_items(node.value, outer))
-                if inner:
-                    return self._union(inner, key)
             case ast.Call():
                 return self._item_of_call(node, key)
+        if parts := alternatives(node):
+            return self._union(parts, key)
         return self.dependences(node)
 
     def _item_of_display(self, node: ast.Dict, key: Key) -> Dependences:
@@ -445,21 +434,6 @@ class DependenceAnalysis:
                 elif stored is None:
                     found |= self.dependences(value, key)
         return found
-
-    def _written_items(self, node: ast.expr, key: Key) -> Iterator[ast.expr]:
-        """Yield the expressions that `node[key]` may be, where the function writes them out."""
-        match node:
-            case ast.Dict():
-                for name, value in zip(node.keys, node.values, strict=True):
-                    if isinstance(name, ast.Constant) and name.value == key:
-                        yield value
-            case ast.Tuple() | ast.List() if isinstance(key, int) and 0 <= key < len(node.elts):
-                yield node.elts[key]
-            case ast.Name():
-                for binding in self.module.reaching(node):
-                    if binding.kind == "assign" and binding.value and not binding.path:
-                        if not isinstance(binding.value, ast.Name):
-                            yield from self._written_items(binding.value, key)
 
     def _item_of_call(self, node: ast.Call, key: Key) -> Dependences:
         if isinstance(node.func, ast.Attribute) and node.func.attr in _COPYING_METHODS:
@@ -498,22 +472,15 @@ class DependenceAnalysis:
 
     def element(self, iterable: ast.expr, path: tuple[int, ...] = ()) -> Dependences:
         """Return what an element of a loop over `iterable`, unpacked by `path`, depends on."""
-        iterable = unwrapped(iterable)
-        contents = self.contents
-        if contents.is_mapping(iterable):
+        part = looped(self.module, iterable, path)
+        iterable, path = part.source, part.path
+        if part.kind in ("key", "position"):
+            return NONE
+        if part.kind == "value":
+            return self.dependences(iterable)
+        if self.contents.is_mapping(iterable):
             return NONE
         match iterable:
-            case ast.Call(func=ast.Attribute(attr="keys"), args=[]):
-                return NONE
-            case ast.Call(func=ast.Attribute(attr="items"), args=[]) if path[:1] == (0,):
-                return NONE
-            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-                if path[:1] == (0,):
-                    return NONE
-                return self.element(inner, path[1:])
-            case ast.Call(func=ast.Name(id="zip"), args=parts) if path:
-                if 0 <= path[0] < len(parts):
-                    return self.element(parts[path[0]], path[1:])
             case ast.Call(func=ast.Name(id="map"), args=[ast.Lambda(body=body), *parts]) if (
                 not path
             ):
@@ -527,8 +494,8 @@ class DependenceAnalysis:
                     return NONE
             case ast.Tuple() | ast.List() | ast.Set():
                 found = NONE
-                for part in iterable.elts:
-                    found |= self._unpacked(part, path)
+                for item in iterable.elts:
+                    found |= self._unpacked(item, path)
                 return found
             case ast.Name():
                 return self._element_of_name(iterable, path)

@@ -13,11 +13,11 @@ from ...libraries.library_arguments import CONCRETE_METHODS
 from ...libraries.library_needs import array_method
 from ..names.scopes import Binding
 from ..values.callees import is_pytree
-from ..values.contents import unwrapped
+from ..values.containers import looped
 from ..values.declarations import annotation_kind
 from ..values.evaluator import Evaluator, class_chain
 from ..values.static_fields import is_declared_static
-from ..values.values import Bound, Class, External, Instance, Parameter, Value
+from ..values.values import Bound, Class, External, Instance, Parameter, Value, alternatives
 from .dependence_analysis import DependenceAnalysis
 
 _CONTAINER_METHODS = frozenset(
@@ -70,6 +70,8 @@ def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]
         case ast.Expr(ast.Call(func=ast.Attribute(value=held, attr=attr)) as call):
             if attr in _MUTATING_METHODS:
                 yield held, [*call.args, *(keyword.value for keyword in call.keywords)]
+        case ast.Call(func=ast.Name(id="setattr" | "delattr" | "next"), args=[held, *put]):
+            yield held, put
         case ast.Call(func=ast.Attribute(value=held, attr=attr), args=args):
             if attr in _TAKING_METHODS:
                 yield held, args[1:] if attr in ("pop", "setdefault") else args
@@ -82,19 +84,15 @@ def is_part(analysis: DependenceAnalysis, node: ast.expr) -> bool:
 
 def _is_part(analysis: DependenceAnalysis, node: ast.expr, seen: set[Binding]) -> bool:
     match node:
-        case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.NamedExpr(value=inner):
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner):
             return _is_part(analysis, inner, seen)
-        case ast.IfExp(body=body, orelse=orelse):
-            return _is_part(analysis, body, seen) or _is_part(analysis, orelse, seen)
-        case ast.BoolOp(values=values):
-            return any(_is_part(analysis, value, seen) for value in values)
         case ast.Call(func=ast.Attribute(value=inner, attr="get" | "pop" | "values" | "items")):
             return _is_part(analysis, inner, seen)
         case ast.Name():
             new = analysis.module.reaching(node) - seen
             seen |= new
             return any(_gives_part(analysis, binding, seen) for binding in new)
-    return False
+    return any(_is_part(analysis, part, seen) for part in alternatives(node))
 
 
 def _gives_part(analysis: DependenceAnalysis, binding: Binding, seen: set[Binding]) -> bool:
@@ -106,13 +104,14 @@ def _gives_part(analysis: DependenceAnalysis, binding: Binding, seen: set[Bindin
         return _is_part(analysis, binding.value, seen)
     if binding.kind != "element":
         return False
-    match unwrapped(binding.value):
-        case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=arguments):
-            return any(_is_part(analysis, argument, seen) for argument in arguments)
+    part = looped(analysis.module, binding.value, binding.path)
+    if part.kind == "position":
+        return False
+    match part.source:
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
             return any(_is_part(analysis, part, seen) for part in parts)
-        case held:
-            return _is_part(analysis, held, seen)
+        case source:
+            return _is_part(analysis, source, seen)
 
 
 def are_trees(evaluator: Evaluator, values: Iterable[Value]) -> bool:

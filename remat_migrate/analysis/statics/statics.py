@@ -73,7 +73,6 @@ class Statics:
         results: the results of JAX that must be concrete and that nothing traced goes into.
         changing: a name of outside state that the function, or one that it calls, uses and that may
             change between calls.
-        others: the same for the other functions that may be wrapped, with the same indices.
         open_ended: whether the functions that may be wrapped have different signatures, or are not
             all known, so that a fix must not depend on a signature.
     """
@@ -86,20 +85,12 @@ class Statics:
     obstacle: Obstacle | None = None
     results: tuple[Need, ...] = ()
     changing: Place | None = None
-    others: tuple[Statics, ...] = ()
     open_ended: bool = False
-
-    @property
-    def each(self) -> tuple[Statics, ...]:
-        """The decisions for all functions that may be wrapped."""
-        return self, *self.others
 
     @property
     def computed(self) -> list[Need]:
         """The needs of results that must be computed at compile time."""
-        return [n for one in self.each for r in one.required for n in r.needs] + [
-            need for one in self.each for need in one.results
-        ]
+        return [*(need for r in self.required for need in r.needs), *self.results]
 
     @property
     def escapes(self) -> list[Escape]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Literal
 
 from ..names.module import Module, Place, once
 from .values import Container
@@ -35,7 +36,6 @@ def elements(container: Container) -> Iterator[Place]:
         case ast.DictComp():
             yield module, node.value
         case ast.Call():
-            # zip, enumerate, and items produce tuples, see `items`.
             for keyword in node.keywords:
                 yield module, keyword.value
 
@@ -55,21 +55,58 @@ def items(container: Container, index: object) -> Iterator[Place]:
             yield from entries.by_key.get(index, ())
             yield from entries.unknown
             yield from ((module, _item(mapping, index)) for mapping in entries.spread)
-        case ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]):
-            if index == 1:
-                yield from _of(module, mapping)
-        case ast.Call(func=ast.Name(id="enumerate"), args=[first, *_]):
-            if index == 1:
-                yield from _of(module, first)
-        case ast.Call(func=ast.Name(id="zip")):
-            if isinstance(index, int) and index < len(node.args):
-                yield from _of(module, node.args[index])
         case ast.Call():
             for keyword in node.keywords:
                 if keyword.arg == index:
                     yield module, keyword.value
+            part = looped(module, node, (index,)) if isinstance(index, int) else None
+            if part is not None and not part.path and part.kind in ("element", "value"):
+                yield from _of(module, part.source)
         case _:
             yield from elements(container)
+
+
+@dataclass(frozen=True, slots=True)
+class Looped:
+    """What a loop variable is: a part of the `source` that the loop iterates over.
+
+    Attributes:
+        kind: whether it is an element, or a value or key of a mapping, or a position.
+        source: the container, without the `zip`, `enumerate`, `sorted`, or `.items()` around it.
+        path: how the loop variable is unpacked from that part.
+    """
+
+    kind: Literal["element", "value", "key", "position"]
+    source: ast.expr
+    path: tuple[int, ...] = ()
+
+
+def looped(module: Module, iterable: ast.expr, path: tuple[int, ...]) -> Looped:
+    """Return what a variable is that a loop over `iterable` unpacks by `path`."""
+    match iterable, path:
+        case ast.Subscript(value=inner, slice=ast.Slice()), _:
+            return looped(module, inner, path)
+        case ast.Call(func=ast.Attribute(value=inner, attr="keys"), args=[]), _:
+            return Looped("key", inner, path)
+        case ast.Call(func=ast.Attribute(value=inner, attr="values"), args=[]), _:
+            return Looped("value", inner, path)
+        case ast.Call(func=ast.Attribute(value=inner, attr="items"), args=[]), (step, *rest):
+            return Looped("key" if step == 0 else "value", inner, tuple(rest))
+        case ast.Call(func=ast.Name(id=name) as func, args=[inner, *_] as parts), _:
+            if module.reaching(func):
+                return Looped("element", iterable, path)  # a function of the project
+            if name in _SAME_ELEMENTS:
+                return looped(module, inner, path)
+            if name == "enumerate" and path:
+                if path[0] == 0:
+                    return Looped("position", inner)
+                return looped(module, inner, path[1:])
+            if name == "zip" and path and 0 <= path[0] < len(parts):
+                return looped(module, parts[path[0]], path[1:])
+    return Looped("element", iterable, path)
+
+
+_SAME_ELEMENTS = frozenset({"sorted", "list", "tuple", "reversed", "set", "iter"})
 
 
 def literal_index(node: ast.expr) -> object:

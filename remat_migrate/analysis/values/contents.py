@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
+from .containers import looped
 from .evaluator import Evaluator
 from .values import External
 
@@ -112,8 +113,8 @@ class Contents:
                 continue
             if binding.kind == "assign" and isinstance(binding.value, ast.JoinedStr):
                 return True
-            held = _looped(binding.value, binding.path) if binding.kind == "element" else None
-            if held is not None and ast.dump(held) == ast.dump(base):
+            source = self._source(binding)
+            if source is not None and ast.dump(source) == ast.dump(base):
                 return True
         return False
 
@@ -130,10 +131,16 @@ class Contents:
             self._mark_holder(node.value)
         elif isinstance(node, ast.Name):
             for binding in self.module.reaching(node):
-                if binding.kind == "element" and binding.value is not None:
-                    held = _looped(binding.value, binding.path)
-                    if held is not None:
-                        self._containers |= set(self._known_as(held))
+                source = self._source(binding)
+                if source is not None:
+                    self._containers |= set(self._known_as(source))
+
+    def _source(self, binding: Binding) -> ast.expr | None:
+        """Return the expression of which a loop variable is an item; None for other bindings."""
+        if binding.kind != "element" or binding.value is None:
+            return None
+        part = looped(self.module, binding.value, binding.path)
+        return part.source if part.kind in ("element", "value") and not part.path else None
 
     def _known_as(self, node: ast.expr) -> Iterator[Binding | str]:
         if isinstance(node, ast.Name):
@@ -281,34 +288,6 @@ def _shows_mapping(method: str, arguments: list[ast.expr]) -> bool:
         case (("get" | "pop" | "setdefault"), [ast.JoinedStr(), *_]):
             return True
     return False
-
-
-def unwrapped(iterable: ast.expr) -> ast.expr:
-    """Return what `sorted(x)`, `list(x)`, `x[:-1]`, and the like iterate over: `x`."""
-    match iterable:
-        case ast.Call(
-            func=ast.Name(id="sorted" | "list" | "tuple" | "reversed" | "set" | "iter"),
-            args=[inner],
-        ):
-            return unwrapped(inner)
-        case ast.Subscript(value=inner, slice=ast.Slice()):
-            return unwrapped(inner)
-    return iterable
-
-
-def _looped(iterable: ast.expr, path: tuple[int, ...]) -> ast.expr | None:
-    """Return the expression that a loop variable iterates over."""
-    iterable = unwrapped(iterable)
-    match iterable:
-        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]) if path == (1,):
-            return _looped(inner, ())
-        case ast.Call(func=ast.Name(id="zip"), args=parts) if path and 0 <= path[0] < len(parts):
-            return _looped(parts[path[0]], path[1:])
-        case ast.Call(func=ast.Attribute(value=base, attr="values"), args=[]) if not path:
-            return base
-        case ast.Call(func=ast.Attribute(value=base, attr="items"), args=[]) if path == (1,):
-            return base
-    return iterable if not path else None
 
 
 def _is_starred(binding: Binding) -> bool:

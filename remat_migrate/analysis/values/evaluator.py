@@ -26,12 +26,12 @@ from ...libraries.apis import (
 )
 from ...libraries.transforms import TransformTable
 from ..fixed_point import FixedPoint
-from ..names.module import Module, Place
+from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode, parameters
 from .application import api_of, subject_of
 from .bind import bind_call, default_of, first_parameter
 from .classes import class_annotations, is_decorated, self_assignments
-from .containers import any_item, elements, items, keys, literal_index, looked_up
+from .containers import any_item, elements, items, keys, literal_index, looked_up, looped
 from .haiku_transforms import APPLY, makes_pair, transformed, unpacked
 from .values import (
     NOTHING,
@@ -50,6 +50,7 @@ from .values import (
     Value,
     Values,
     Wrapped,
+    alternatives,
     around,
     union,
 )
@@ -264,10 +265,12 @@ class Evaluator:
         """Return what one binding gives its name."""
         node = binding.node
         match binding.kind:
-            case "assign" | "augment" | "element" as kind:
+            case "element":
                 assert binding.value is not None
-                evaluate = self._iterated if kind == "element" else self.values
-                values = evaluate(module, binding.value)
+                return self._iterated(module, binding.value, binding.path)
+            case "assign" | "augment":
+                assert binding.value is not None
+                values = self.values(module, binding.value)
                 for step in binding.path:
                     values = self._step(values, step)
                 return values
@@ -296,29 +299,28 @@ class Evaluator:
                     found |= self.values(module, part)
         return frozenset(found)
 
-    def _iterated(self, module: Module, iterable: ast.expr) -> Values:
-        """Return the values that a loop over `iterable` sees, including tuples made by zip and
-        enumerate.
-        """
-        if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
-            name = iterable.func.id
-            if name in ("zip", "enumerate") and not module.reaching(iterable.func):
-                return frozenset((Container(module, iterable),))
-            if name in ("reversed", "list", "tuple", "sorted") and iterable.args:
-                if not module.reaching(iterable.func):
-                    return self._iterated(module, iterable.args[0])
-        parts: Callable[[Container], Iterator[Place]] = keys
-        match iterable:
-            case ast.Call(func=ast.Attribute(attr="items"), args=[]):
-                return frozenset((Container(module, iterable),))
-            case ast.Call(func=ast.Attribute(attr="values", value=mapping), args=[]):
-                iterable, parts = mapping, elements
-        return union(
-            self.values(owner, part)
-            for value in self.values(module, iterable)
+    def _iterated(self, module: Module, iterable: ast.expr, path: tuple[int, ...]) -> Values:
+        """Return the values of a variable that a loop over `iterable` unpacks by `path`."""
+        part = looped(module, iterable, path)
+        if part.kind == "position":
+            return NOTHING
+        match part.source:
+            # An element is a tuple, see `items`.
+            case ast.Call(func=ast.Name(id="zip" | "enumerate") as func) if not path:
+                if not module.reaching(func):
+                    return frozenset((Container(module, part.source),))
+            case ast.Call(func=ast.Attribute(attr="items"), args=[]) if not path:
+                return frozenset((Container(module, part.source),))
+        parts = elements if part.kind == "value" else keys
+        values = union(
+            self.values(owner, element)
+            for value in self.values(module, part.source)
             if isinstance(value, Container)
-            for owner, part in parts(value)
+            for owner, element in parts(value)
         )
+        for step in part.path:
+            values = self._step(values, step)
+        return values
 
     def _class(self, module: Module, node: ast.ClassDef) -> Values:
         values: Values = frozenset((Class(module, node),))
@@ -387,17 +389,12 @@ class Evaluator:
                 return self._call(module, node)
             case ast.Lambda():
                 return frozenset((Function(module, node),))
-            case ast.IfExp():
-                return self.values(module, node.body) | self.values(module, node.orelse)
-            case ast.BoolOp():
-                return union(self.values(module, value) for value in node.values)
-            case ast.NamedExpr() | ast.Starred() | ast.Await():
-                return self.values(module, node.value)
             case ast.Constant():
                 return frozenset((Constant(node.value),))
-            case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-                return frozenset((Container(module, node),))
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            case (
+                ast.List() | ast.Tuple() | ast.Set() | ast.Dict()
+                | ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp()
+            ):  # fmt: skip
                 return frozenset((Container(module, node),))
             case ast.Subscript():
                 return self._subscript(module, node)
@@ -405,7 +402,7 @@ class Evaluator:
                 # A union of two dicts: either may hold the value.
                 sides = self.values(module, node.left) | self.values(module, node.right)
                 return frozenset(v for v in sides if isinstance(v, Container))
-        return NOTHING
+        return union(self.values(module, part) for part in alternatives(node))
 
     def _name(self, module: Module, node: ast.Name) -> Values:
         bindings = module.reaching(node)

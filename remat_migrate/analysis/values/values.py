@@ -194,6 +194,20 @@ Values = frozenset[Value]
 NOTHING: Values = frozenset()
 
 
+def alternatives(node: ast.expr) -> list[ast.expr]:
+    """Return the parts of which the value of an expression is one: those of `a if test else b`,
+    `a or b`, and `(name := a)`. Other expressions have none.
+    """
+    match node:
+        case ast.IfExp(body=body, orelse=orelse):
+            return [body, orelse]
+        case ast.BoolOp(values=values):
+            return values
+        case ast.NamedExpr(value=value) | ast.Starred(value=value) | ast.Await(value=value):
+            return [value]
+    return []
+
+
 def union(parts: Iterable[Values]) -> Values:
     """Return the values that are in any of some sets."""
     return NOTHING.union(*parts)
