@@ -37,23 +37,11 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change],
 
 
 def _is_public(handed: Forwarded) -> bool:
-    """Return whether code outside the project may call a function.
-
-    Not if it is nested, or private by a leading underscore or by `__all__`; nor if it is in a
-    notebook, test, or script, which nothing imports.
-    """
+    """Return whether code outside the project may call a function."""
     module, function = handed.module, handed.function
-    if function.name.startswith("_") or module.enclosing_function(function) is not None:
-        return False
     exported = _exported(module)
-    if exported and function.name not in exported:
-        return False
-    stem = module.source.path.stem
-    if module.source.container is not None or stem in ("__main__", "conftest"):
-        return False
-    if stem.startswith("test_") or stem.endswith("_test"):
-        return False
-    return not any(isinstance(node, ast.If) and _is_main(node.test) for node in module.tree.body)
+    is_hidden = function.name.startswith("_") or (exported and function.name not in exported)
+    return not is_hidden and module.enclosing_function(function) is None
 
 
 def _exported(module: Module) -> set[str]:
@@ -65,11 +53,6 @@ def _exported(module: Module) -> set[str]:
         for inner in ast.walk(node)
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
     }
-
-
-def _is_main(test: ast.expr) -> bool:
-    """`__name__ == "__main__"`."""
-    return isinstance(test, ast.Compare) and ast.unparse(test) == "__name__ == '__main__'"
 
 
 class _Drop:

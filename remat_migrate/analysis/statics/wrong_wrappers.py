@@ -64,14 +64,10 @@ class WrongWrapper:
     Attributes:
         site: the site.
         fault: what goes wrong.
-        subject: the wrapped expression; None for a decorated function.
-        bound: whether that is a method of an instance.
     """
 
     site: Site
     fault: Fault
-    subject: ast.expr | None = None
-    bound: bool = False
 
 
 def wrong_wrapper(project: Project, site: Site) -> WrongWrapper | None:
@@ -121,29 +117,29 @@ def _applied(
     if kind is None:
         if site.definition.modules is None and _in_haiku(project, module, site.reference):
             if _makes_parameters(project, module, subject):
-                return WrongWrapper(site, "haiku", subject)
+                return WrongWrapper(site, "haiku")
         return None
     bound = kind.form == "method"
     if site.definition.modules == "nnx":
         since = site.definition.bound_refused_in
         if kind.framework == "nnx" and bound and since is not None and target >= since:
-            return WrongWrapper(site, "nnx-bound", subject, bound)
+            return WrongWrapper(site, "nnx-bound")
         return None
     if kind.form == "class":
         return None
     match kind.framework:
         case "linen" if _in_method(project, module, site.reference):
             if not bound:
-                return WrongWrapper(site, "linen-instance", subject)
+                return WrongWrapper(site, "linen-instance")
             if target < _STACKLESS:
-                return WrongWrapper(site, "linen-mixed", subject, bound)
+                return WrongWrapper(site, "linen-mixed")
         case "haiku" if _in_haiku(project, module, site.reference):
             if bound and _only_computes(project, module, subject):
                 return None
             if not _made_before(project, module, site, subject):
-                return WrongWrapper(site, "haiku", subject, bound)
+                return WrongWrapper(site, "haiku")
         case "equinox" if target >= _STACKLESS and holds_arrays(project, kind.cls):
-            return WrongWrapper(site, "equinox", subject, bound)
+            return WrongWrapper(site, "equinox")
     return None
 
 

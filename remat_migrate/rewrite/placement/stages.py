@@ -173,19 +173,14 @@ def _attribute_of(node: ast.AST | None) -> str | None:
 
 def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list[Change]:
     """Return the changes that name a submodule, and those whose numbers would change."""
-    text = flax_name(project, module, call)
-    if text is None:
-        return []
     function = module.enclosing_function(call)
-    assert function is not None
-    own = cls.node.name
-    changes: list[Change] = [name_change(module, call, text)]
-    for made in unnamed(project, module, function):
-        if made.name == own and made.call is not call:
-            other = flax_name(project, module, made.call)
-            if other is not None:
-                changes.append(name_change(module, made.call, other))
-    return changes
+    if function is None or flax_name(project, module, call) is None:
+        return []
+    return [
+        name_change(module, made.call, text)
+        for made in unnamed(project, module, function)
+        if made.name == cls.node.name and (text := flax_name(project, module, made.call))
+    ]
 
 
 def _static_arguments(project: Project, stage: Stage) -> tuple[list[int], list[Change]]:
