@@ -12,14 +12,13 @@ from remat_migrate.api import (
     Fix,
     Module,
     Project,
-    Related,
     Rule,
     Safety,
     Site,
 )
 from remat_migrate.api.changes import Refused
 from remat_migrate.api.code import expects_failure
-from remat_migrate.api.sites import ModuleKind, makers, module_kind, sites_in, wrapped_instance
+from remat_migrate.api.sites import ModuleKind, module_kind, sites_in, wrapped_instance
 
 from .shared.example_uses import FLAX_INIT
 
@@ -115,23 +114,16 @@ class InstanceWrapped(Rule):
             kind = wrapped_instance(project, site)
             if kind is None or expects_failure(module, site.reference):
                 continue
-            assert site.subject is not None
-            subject = site.subject[1]
-            assert isinstance(subject, ast.expr)
             fix, reason = _fix(project, site, kind)
             what, error = "an instance", "`TransformTargetError`"
             if kind.form == "method":
                 what, error = "a bound method", "an error"
-            made = [] if isinstance(subject, ast.Call) else makers(project, module, subject)[:1]
             yield self.finding(
                 module.source,
                 site.span,
                 f"`{site.target}` is {what}; `{site.api}` wraps classes and raises {error}",
                 confidence="high" if site.certain else "medium",
                 fix=fix,
-                related=tuple(
-                    Related(*m.location(call), "the instance is created here") for m, call in made
-                ),
                 reason=reason,
             )
 
