@@ -70,30 +70,43 @@ _EQUINOX_USE = "value = block(jax.numpy.ones(3))\n"
 _SHAPE = "assert value.shape == (3,)\n"
 
 _HASH = "hashes what it wraps, but a {} is not hashable and raises `TypeError`"
-_MESSAGES: dict[Fault, str] = {
-    "linen-instance": _HASH.format("Flax module with variables"),
-    "linen-mixed": "does not support Flax modules before jax 0.4.36 and raises `JaxTransformError`",
-    "linen-method": "treats `self` of a Flax module as an argument and raises `TypeError`",
-    "haiku": "traces the parameters of a Haiku module and raises `UnexpectedTracerError`",
-    "haiku-outside": "is used outside `hk.transform` and raises `ValueError`",
-    "equinox": _HASH.format("module with arrays"),
-    "nnx-bound": "rejects bound methods since flax 0.12.1 and raises `ValueError`",
-}
-_INSTEAD: dict[Fault, str] = {
-    "linen-instance": "use `nn.remat`, which wraps the class",
-    "linen-mixed": "use `nn.remat`, which wraps the class",
-    "linen-method": "use `nn.remat` above `nn.compact`",
-    "haiku": "use `hk.remat`",
-    "haiku-outside": "apply it where the module is called: `hk.remat(self.inner)(x)`",
-    "equinox": "use `eqx.filter_checkpoint`, which treats non-array arguments as static",
-    "nnx-bound": "wrap the unbound method and pass the module: `nnx.remat(Block.inner)(block, x)`",
-}
-_APIS: dict[Fault, str] = {
-    "linen-instance": "flax.linen.remat",
-    "linen-mixed": "flax.linen.remat",
-    "linen-method": "flax.linen.remat",
-    "haiku": "haiku.remat",
-    "equinox": "equinox.filter_checkpoint",
+# What goes wrong, what to do instead, and the function to use.
+_FAULTS: dict[Fault, tuple[str, str, str | None]] = {
+    "linen-instance": (
+        _HASH.format("Flax module with variables"),
+        "use `nn.remat`, which wraps the class",
+        "flax.linen.remat",
+    ),
+    "linen-mixed": (
+        "does not support Flax modules before jax 0.4.36 and raises `JaxTransformError`",
+        "use `nn.remat`, which wraps the class",
+        "flax.linen.remat",
+    ),
+    "linen-method": (
+        "treats `self` of a Flax module as an argument and raises `TypeError`",
+        "use `nn.remat` above `nn.compact`",
+        "flax.linen.remat",
+    ),
+    "haiku": (
+        "traces the parameters of a Haiku module and raises `UnexpectedTracerError`",
+        "use `hk.remat`",
+        "haiku.remat",
+    ),
+    "haiku-outside": (
+        "is used outside `hk.transform` and raises `ValueError`",
+        "apply it where the module is called: `hk.remat(self.inner)(x)`",
+        None,
+    ),
+    "equinox": (
+        _HASH.format("module with arrays"),
+        "use `eqx.filter_checkpoint`, which treats non-array arguments as static",
+        "equinox.filter_checkpoint",
+    ),
+    "nnx-bound": (
+        "rejects bound methods since flax 0.12.1 and raises `ValueError`",
+        "wrap the unbound method and pass the module: `nnx.remat(Block.inner)(block, x)`",
+        None,
+    ),
 }
 
 
@@ -169,37 +182,30 @@ class WrongWrapper(Rule):
                 yield self.finding(
                     module.source,
                     site.span,
-                    f"`{site.api}` {_MESSAGES[found.fault]}",
+                    f"`{site.api}` {_FAULTS[found.fault][0]}",
                     confidence="medium" if found.fault == "haiku" else "high",
                     fix=_fix(project, found),
                 )
 
 
 def _fix(project: Project, found: Wrong) -> Fix:
-    instead = _INSTEAD[found.fault]
+    _, instead, api = _FAULTS[found.fault]
     try:
-        changes = _changes(project, found)
+        changes = _changes(project, found, api)
     except Refused as refused:
         return Fix.manual(f"{instead}: {refused.reason}" if refused.reason else instead)
     return Fix(instead, Safety.SAFE, tuple(changes))
 
 
-def _changes(project: Project, found: Wrong) -> list[Change]:
+def _changes(project: Project, found: Wrong, api: str | None) -> list[Change]:
     """Return the changes that use the framework's own checkpoint function.
 
     Raises:
         Refused: no rewrite is known to keep the behavior.
     """
-    from remat_migrate.api.rewrites import (
-        check_editable,
-        kept_name,
-        library_values,
-        pass_module,
-        wrap_class,
-        written,
-    )
+    from remat_migrate.api.rewrites import check_editable, pass_module, written
 
-    site, api = found.site, _APIS.get(found.fault)
+    site = found.site
     module, application = site.module, site.application
     if application is None or site.reference not in ast.walk(application):
         raise Refused("")
@@ -207,10 +213,9 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
         raise Refused("")
     changes: list[Change] = []
     is_needed = partial(is_used_elsewhere, project, module)
-    of_instance = found.fault in ("linen-instance", "linen-mixed", "nnx-bound")
-    made = found.subject if isinstance(found.subject, ast.Call) else None
+    passes_module = found.fault in ("linen-instance", "linen-mixed", "nnx-bound")
     kept = {"prevent_cse", "policy"}
-    if of_instance and made is None:
+    if passes_module:
         kept.add("static_argnums")  # `pass_module` replaces it
     for given in sorted(site.arguments.keys() - kept):
         option = site.arguments[given]
@@ -220,23 +225,13 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
         check_editable(module, [option.keyword])
         changes.append(Remove(module, option.keyword, is_needed))
     if found.fault == "linen-method":
-        _check_outermost(module, application)
-    elif of_instance:
-        concrete = None if made is None else library_values(project, site)
-        if made is not None and concrete is None:
-            name = kept_name(project, module, made, (made,))
-            changes.append(wrap_class(site, made, name))
-        else:
-            changes += pass_module(project, site, bound=found.bound, concrete=concrete or ())
+        holder = module.parent(application)
+        assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef)
+        if holder.decorator_list[0] is not application:  # `nn.compact` must be below
+            raise Refused("it must be the outermost decorator")
+    elif passes_module:
+        changes += pass_module(project, site, bound=found.bound)
     if api is not None:
         reference = written(project, module, api, site.reference)
         changes += [Replace(module, site.reference, Code(reference.text)), *reference.changes]
     return changes
-
-
-def _check_outermost(module: Module, application: ast.expr) -> None:
-    """Insist that a decorator is the outermost one, as `nn.remat` of a compact method must be."""
-    holder = module.parent(application)
-    assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef)
-    if holder.decorator_list[0] is not application:
-        raise Refused("it must be the outermost decorator")
