@@ -30,6 +30,7 @@ from .untraceable import (
     has_sorted_keys,
     holds_objects,
     is_called_object,
+    is_known_object,
     is_untraceable,
     untraceable_result,
 )
@@ -82,9 +83,7 @@ class _Decision:
         for parameter in parameters(self.target.function.node):
             argument = Argument(self.project, self.target, parameter, self.bound)
             is_object = self._is_object(argument)
-            is_known = (
-                not is_object or argument.kind == "python" or bool(argument.annotated_instances)
-            )
+            is_known = not is_object or is_known_object(argument)
             self._judge_needs(argument, is_object, is_known)
             if argument.name not in self.closed | {r.name for r in self.required}:
                 self._judge_without_needs(argument, is_object, is_known)

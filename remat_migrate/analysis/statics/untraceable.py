@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
+from ..names.mentions import last_name
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from ..needs.need import Need
@@ -12,7 +13,8 @@ from ..needs.object_uses import are_trees
 from ..project import Project
 from ..sites.calls import Uses, passed_for
 from ..values.callees import is_pytree
-from ..values.evaluator import returned_expressions
+from ..values.evaluator import class_chain, returned_expressions
+from ..values.static_fields import is_declared_static
 from ..values.values import (
     Bound,
     Class,
@@ -38,13 +40,25 @@ def is_untraceable(argument: Argument) -> bool:
 
     The declaration, what the function does with the argument, and what callers pass on tell.
     """
-    annotated, default = argument.annotated_instances, argument.default
+    annotated = argument.annotated_instances
     return (
         _is_used_untraceably(argument)
         or (bool(annotated) and all(_is_rejected(argument.project, v) for v in annotated))
         or holds_objects(argument)
-        or (default is not None and _holds_object(argument.project, argument.module, default))
+        or _is_object_by_default(argument)
     )
+
+
+def is_known_object(argument: Argument) -> bool:
+    """Return whether calls, the annotation or the default show what such an argument is."""
+    if argument.kind == "python" or argument.annotated_instances:
+        return True
+    return _is_object_by_default(argument)
+
+
+def _is_object_by_default(argument: Argument) -> bool:
+    default = argument.default
+    return default is not None and _holds_object(argument.project, argument.module, default)
 
 
 def _is_used_untraceably(argument: Argument) -> bool:
@@ -162,9 +176,22 @@ def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
             case Container(module=owner, node=node) if node is not expr:
                 if _holds_object(project, owner, node):
                     return True
+            case Instance(cls=Class() as cls) if _has_object_field(project, cls):
+                return True
             case _ if _is_rejected(project, value):
                 return True
     return False
+
+
+def _has_object_field(project: Project, cls: Class) -> bool:
+    return any(
+        isinstance(field, ast.AnnAssign)
+        and any(last_name(n) in ("str", "bytes", "Callable") for n in ast.walk(field.annotation))
+        and not is_declared_static(field)
+        for owner in class_chain(project.evaluator, cls)
+        if isinstance(owner, Class)
+        for field in owner.node.body
+    )
 
 
 def has_sorted_keys(argument: Argument) -> bool:
