@@ -17,11 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..codemod.tree.reductions import is_pure
 from ..discovery.file_kinds import text_kind
 from ..text import SourceFile, Span
 from .names.expected_failures import expects_failure
-from .names.mentions import find_mentions, last_name
+from .names.mentions import find_mentions, has_side_effects, last_name
 from .names.module import Module
 from .names.scopes import parameters
 from .project import Project
@@ -359,7 +358,7 @@ class _Finder:
                 form,
                 reason="it is part of another expression or statement: remove it by hand",
             )
-        if not all(map(is_pure, values)):
+        if any(map(has_side_effects, values)):
             reason = "evaluating the value may have side effects: keep them by hand"
             return FlagUse(node, form, reason=reason)
         may_fail = form in ("update", "attribute") or isinstance(remove, ast.Delete)

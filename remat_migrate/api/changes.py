@@ -1,20 +1,18 @@
-"""The Changes that a fix consists of, and what can be removed together."""
+"""The Changes that a fix consists of."""
 
 from ..codemod.changes import (
     Change,
     Code,
     Insert,
     Keep,
-    KeepSuite,
     MoveNames,
     NameArgument,
     Remove,
     Rename,
     Replace,
+    ReplaceStatement,
     Rewrite,
     SetComment,
     Spread,
 )
-from ..codemod.tree.reductions import Reduction, is_pure
-from ..codemod.tree.removal import plan_removals
 from ..rewrite import Refused

@@ -89,7 +89,7 @@ class Writing:
         own = set(self._run.targets.python)
         paths = dict.fromkeys([*sorted(stages), *(path for path, _ in sites)])
         self._installed = [path for path in paths if path not in own and path.is_file()]
-        self._source = Source(self._opened, self._target, self._options.argnums, sites, values)
+        self._source = Source(self._opened, sites, values)
         return self._source
 
     def _opened(self, texts: Mapping[Path, SourceFile]) -> Project:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Sequence
 
@@ -13,7 +12,7 @@ from ..text.tokens import Layout
 ImportNode = ast.Import | ast.ImportFrom
 Key = tuple[int, bool, str]
 
-_BLANK_LINE = re.compile(r"(?:\r\n|\n|\r(?!\n))[ \t\f]*[\r\n]")
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def insert_import(
@@ -30,20 +29,22 @@ def insert_import(
         before: the top-level statement that needs it.
     """
     limit = len(tree.body) if before is None else tree.body.index(before)
-    key = _key(ast.parse(statement).body[0])
-    blocks = _blocks(layout, tree.body[:limit])
+    new = ast.parse(statement).body[0]
+    imports = _at_top(tree.body[:limit])
+    same = [node for node in imports if _key(node)[0] == _key(new)[0]]
+    # Some sort by name whatever the form.
+    order = _key if sorted(same, key=_key) == same else _name_first
+    smaller = [node for node in same if order(node) < order(new)]
+    lower = [node for node in imports if _key(node)[0] < _key(new)[0]]
     newline = layout.source.newline
-    block = _block_for(blocks, key)
-    if block is not None:
-        at = _place_in(layout, tree, block, key)
-        return _line(layout, at, statement + newline)
-    groups = [_key(found[0])[0] for found in blocks]
-    if any(group < key[0] for group in groups):
-        last = next(b for b, g in reversed(list(zip(blocks, groups, strict=True))) if g < key[0])
-        return _line(layout, _line_behind(layout, tree, last[-1]), newline + statement + newline)
-    if blocks:
-        at = layout.line_start(layout.source.span(blocks[0][0]).start)
-        return _line(layout, at, statement + newline + newline)
+    if smaller:
+        return _line(layout, _line_behind(layout, tree, smaller[-1]), statement + newline)
+    if lower and not same:
+        behind = _line_behind(layout, tree, lower[-1])
+        return _line(layout, behind, newline + statement + newline)
+    if imports:
+        at = layout.line_start(layout.source.span((same or imports)[0]).start)
+        return _line(layout, at, statement + newline + ("" if same else newline))
     return _first_import(layout, tree, statement)
 
 
@@ -63,78 +64,21 @@ def _key(node: ast.stmt) -> Key:
     return group, isinstance(node, ast.ImportFrom), name.lower()
 
 
-def _blocks(layout: Layout, body: Sequence[ast.stmt]) -> list[list[ImportNode]]:
-    """Runs of imports without a blank line or another statement between them, in order.
+def _name_first(node: ast.stmt) -> tuple[int, str, bool]:
+    group, is_from, name = _key(node)
+    return group, name, is_from
 
-    Those below the first function or class are left out, unless there are no others.
-    """
-    found: list[list[ImportNode]] = []
-    above = 0
-    previous: ast.stmt | None = None
-    for node in body:
-        if isinstance(node, ImportNode) and not _is_future(node):
-            if found and previous is found[-1][-1] and not _apart(layout, previous, node):
-                found[-1].append(node)
-            else:
-                found.append([node])
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            above = above or len(found)
-        previous = node
-    return found[: above or len(found)]
+
+def _at_top(body: Sequence[ast.stmt]) -> list[ImportNode]:
+    """Return the imports above the first function or class, or all if there are none."""
+    definitions = (i for i, node in enumerate(body) if isinstance(node, _DEFINITIONS))
+    imports = [n for n in body if isinstance(n, ImportNode) and not _is_future(n)]
+    above = body[: next(definitions, len(body))]
+    return [node for node in imports if node in above] or imports
 
 
 def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level
-
-
-def _apart(layout: Layout, first: ast.stmt, second: ast.stmt) -> bool:
-    start, end = layout.source.span(first).end, layout.source.span(second).start
-    return _BLANK_LINE.search(layout.source.text[start:end]) is not None
-
-
-def _top(node: ast.stmt) -> str:
-    return _key(node)[2].partition(".")[0]
-
-
-def _block_for(blocks: Sequence[list[ImportNode]], key: Key) -> list[ImportNode] | None:
-    """Return the block that an import belongs to: with its package, else of its kind."""
-    package = key[2].partition(".")[0]
-    for block in blocks:
-        if any(_top(node) == package and _key(node)[0] == key[0] for node in block):
-            return block
-    for block in blocks:
-        if sum(_key(node)[0] == key[0] for node in block) * 2 >= len(block):
-            return block
-    return None
-
-
-def _place_in(layout: Layout, tree: ast.Module, block: list[ImportNode], key: Key) -> int:
-    """Return the place in a block: in order, or beside its package if the block is unsorted."""
-    for styled in (_as_is, _names_first):
-        keys = [styled(_key(node)) for node in block]
-        if keys == sorted(keys):
-            index = sum(known < styled(key) for known in keys)
-            break
-    else:
-        package = key[2].partition(".")[0]
-        near = [i for i, node in enumerate(block) if _top(node) == package]
-        index = near[0] if near else len(block)
-    if index == 0:
-        return layout.line_start(layout.source.span(block[0]).start)
-    behind = _line_behind(layout, tree, block[index - 1])
-    if index < len(block):
-        # Two imports on one line.
-        behind = min(behind, layout.line_start(layout.source.span(block[index]).start))
-    return behind
-
-
-def _as_is(key: Key) -> tuple[object, ...]:
-    return key
-
-
-def _names_first(key: Key) -> tuple[object, ...]:
-    """Imports of both forms in one order by name, as Google's style has them."""
-    return key[0], key[2], key[1]
 
 
 def _line_behind(layout: Layout, tree: ast.Module, node: ast.stmt) -> int:
@@ -178,7 +122,7 @@ def _first_import(layout: Layout, tree: ast.Module, statement: str) -> Edit:
             break  # the cell of a notebook starts here
         above = layout.line_start(above - 1)
     # Comments at the very top are the file's (a licence, `#!`), those further down the statement's.
-    definition = isinstance(first, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    definition = isinstance(first, _DEFINITIONS)
     return _line(layout, above or at, statement + newline * (3 if definition else 2))
 
 

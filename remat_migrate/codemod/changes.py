@@ -17,8 +17,6 @@ from ..text import SourceFile, Span
 if TYPE_CHECKING:
     import libcst as cst
 
-    from .tree.suites import Marks
-
 
 class File(Protocol):
     """A parsed file: a Module of the analysis is one."""
@@ -67,9 +65,8 @@ class Change:
 class Remove(Change):
     """Removes a statement, argument, parameter, element, dictionary entry, decorator, or import.
 
-    Statements and imports that become unused are removed as well; `is_used_elsewhere` tells which
-    module-level names other files use. Comments of the node are kept, except those that `label`
-    matches.
+    Imports that become unused are removed as well; `is_used_elsewhere` tells which module-level
+    names other files use. Comments of the node are kept, except those that `label` matches.
     """
 
     is_used_elsewhere: Callable[[str], bool] = field(default=lambda name: True)
@@ -93,21 +90,6 @@ class Keep(Change):
 
     part: ast.expr
     is_used_elsewhere: Callable[[str], bool] = field(default=lambda name: True)
-
-
-@dataclass(frozen=True, slots=True)
-class KeepSuite(Change):
-    """Reduces a statement to one of its suites, `()` for none; imports as for `Remove`."""
-
-    suite: tuple[ast.stmt, ...]
-    is_used_elsewhere: Callable[[str], bool] = field(default=lambda name: True)
-
-
-@dataclass(frozen=True, slots=True)
-class Reduce(Change):
-    """Removals and their consequences, from `plan_removals`; `node` is the whole tree."""
-
-    marks: Marks
 
 
 @dataclass(frozen=True, slots=True)

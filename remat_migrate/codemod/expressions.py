@@ -1,21 +1,18 @@
-"""Changes expressions and list items of one statement, in one pass of a transformer."""
+"""Writes LibCST nodes: expressions in parentheses or without, items of lists, arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import libcst as cst
 
 from ..errors import CodemodError
 from .lines import Lines, all_comments, comments_in, is_line_break, own_lines, with_comments
-from .tree.tree_index import with_holders
 
-Operation = Callable[[Any], Any]
 N = TypeVar("N", bound=cst.CSTNode)
 
-_ATOMS = (
+ATOMS = (
     cst.Name,
     cst.Attribute,
     cst.Subscript,
@@ -29,124 +26,6 @@ _ATOMS = (
     cst.DictComp,
     cst.SetComp,
 )
-_LISTS = ("args", "elements", "names", "items", "decorators", "ifs")
-
-
-class Expressions(cst.CSTTransformer):
-    """Applies operations to nodes, inner nodes first.
-
-    Attributes:
-        operations: the functions applied to a node, in order, each to the result of the one before.
-        gone: items that are removed: arguments, elements, decorators, imported names, operands.
-        kept: expressions that are reduced to one of their parts.
-        replaced: nodes that new code replaces.
-        now: the new node of each.
-        inner: the new node of each before its own operations.
-    """
-
-    def __init__(self, parents: Mapping[cst.CSTNode, cst.CSTNode]) -> None:
-        """`parents` maps the nodes of the statement to those that hold them."""
-        super().__init__()
-        self.parents = parents
-        self.operations: dict[cst.CSTNode, list[Operation]] = {}
-        self.gone: set[cst.CSTNode] = set()
-        self.kept: dict[cst.CSTNode, cst.CSTNode] = {}
-        self.replaced: set[cst.CSTNode] = set()
-        self.now: dict[cst.CSTNode, cst.CSTNode] = {}
-        self.inner: dict[cst.CSTNode, cst.CSTNode] = {}
-        self._comments: list[str] = []  # to be moved above the statement
-
-    @cached_property
-    def _holders(self) -> set[cst.CSTNode]:
-        """The nodes that are changed, and those that hold them."""
-        nodes = (*self.operations, *self.gone, *self.kept, *self.kept.values())
-        return with_holders(nodes, self.parents)
-
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        """Pass over code without changes."""
-        return node in self._holders
-
-    def on_leave(self, original: Any, updated: Any) -> Any:
-        """Change a node whose children are already changed."""
-        if original not in self._holders:
-            return updated
-        if original in self.kept:
-            part = self.now[self.kept[original]]
-            if isinstance(original, cst.Call) and not is_open(self.parents[original], original):
-                part = parenthesized(part)
-            updated = self._grouped(updated, part)
-        elif isinstance(original, cst.BooleanOperation):
-            updated = self._operation(original, updated)
-        if isinstance(original, cst.Parameters):
-            updated = self._parameters(original, updated)
-        # Items of a node that is replaced are gone with it.
-        for name in () if original in self.kept else _LISTS:
-            items = getattr(original, name, None)
-            if isinstance(items, Sequence) and any(item in self.gone for item in items):
-                updated = without_items(updated, name, [item in self.gone for item in items])
-        if self._comments and isinstance(
-            updated, cst.SimpleStatementLine | cst.BaseCompoundStatement
-        ):
-            lines = [*updated.leading_lines, *own_lines(self._comments)]
-            updated = updated.with_changes(leading_lines=lines)
-            self._comments = []
-        self.inner[original] = updated
-        for operation in self.operations.get(original, ()):
-            updated = operation(updated)
-        self.now[original] = updated
-        return updated
-
-    def kept_comments(self, old: cst.CSTNode, new: cst.CSTNode) -> cst.CSTNode:
-        """New code; comments that only the old code has are moved above the statement."""
-        kept = comments_in(new)
-        self._comments += [text for text in comments_in(old) if text not in kept]
-        return new
-
-    def _parameters(self, original: cst.Parameters, updated: cst.Parameters) -> cst.Parameters:
-        """Parameters without those that are removed."""
-        fields: dict[str, Any] = {}
-        for name in ("posonly_params", "params", "kwonly_params"):
-            items, new = getattr(original, name), getattr(updated, name)
-            dropped = [item in self.gone for item in items]
-            if any(dropped):
-                left = (
-                    []
-                    if all(dropped)
-                    else list(getattr(without_items(updated, name, dropped), name))
-                )
-                if items[-1] in self.gone and left and not has_comma(items[-1]):
-                    left[-1] = left[-1].with_changes(
-                        whitespace_after_param=new[-1].whitespace_after_param
-                    )
-                fields[name] = left
-        if fields.get("kwonly_params") == [] and isinstance(updated.star_arg, cst.ParamStar):
-            fields["star_arg"] = cst.MaybeSentinel.DEFAULT
-        return updated.with_changes(**fields) if fields else updated
-
-    def _operation(self, original: cst.BooleanOperation, updated: cst.BooleanOperation) -> Any:
-        """Return an `and` or `or` whose operands are removed."""
-        left, right = original.left in self.gone, original.right in self.gone
-        if left and right:
-            self.gone.add(original)
-        elif left or right:
-            return self._grouped(updated, updated.right if left else updated.left)
-        return updated
-
-    def _grouped(self, whole: Any, part: Any) -> Any:
-        """`part` in the place of `whole`, in its parentheses where it needs them, with comments."""
-        comments = comments_in(whole)[len(comments_in(part)) :]
-        if comments and whole.rpar:
-            lines = own_lines(comments[1:])
-            line = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), cst.Comment(comments[0]))
-            space = cst.ParenthesizedWhitespace(line, lines)
-            closing = whole.rpar[-1].with_changes(whitespace_before=space)
-            rpar = [*part.rpar, *whole.rpar[:-1], closing]
-            return part.with_changes(lpar=[*whole.lpar, *part.lpar], rpar=rpar)
-        self._comments += comments
-        if isinstance(part, _ATOMS):
-            return part
-        return part.with_changes(lpar=[*whole.lpar, *part.lpar], rpar=[*part.rpar, *whole.rpar])
-
 
 # Nodes whose expressions need no parentheses.
 _OPEN = (
@@ -174,7 +53,7 @@ def is_open(holder: cst.CSTNode, node: cst.CSTNode) -> bool:
 
 def is_atom(node: cst.BaseExpression) -> bool:
     """Return whether an expression needs no parentheses anywhere."""
-    return isinstance(node, _ATOMS) or bool(node.lpar)
+    return isinstance(node, ATOMS) or bool(node.lpar)
 
 
 def parenthesized(node: N) -> N:
@@ -242,7 +121,7 @@ def without_items(holder: Any, name: str, dropped: Sequence[bool]) -> Any:
     """Return a node without some items of a list; an empty statement is removed later."""
     if all(dropped):
         match holder:
-            case cst.Import() | cst.ImportFrom() | cst.With():
+            case cst.Import() | cst.ImportFrom():
                 return holder
             case cst.Set():
                 return cst.parse_expression("set()")
@@ -250,9 +129,6 @@ def without_items(holder: Any, name: str, dropped: Sequence[bool]) -> Any:
                 return cst.parse_expression("()")
     if name == "decorators":
         return _drop_decorators(holder, dropped)
-    if name == "ifs":
-        ifs = [item for item, gone in zip(holder.ifs, dropped, strict=True) if not gone]
-        return holder.with_changes(ifs=ifs)
     items = list(getattr(holder, name))
     left: list[Any] = []
     for item, gone in zip(items, dropped, strict=True):
@@ -329,27 +205,6 @@ def _drop_decorators(holder: Any, dropped: Sequence[bool]) -> Any:
         left.append(item)
     lines = [*carried, *holder.lines_after_decorators]
     return holder.with_changes(decorators=left, lines_after_decorators=lines)
-
-
-def with_name(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
-    """Return a `from` import with one more name, in order if the others are."""
-    assert not isinstance(statement.names, cst.ImportStar)
-    names = list(statement.names)
-    known = [alias.evaluated_name.lower() for alias in names]
-    later = next((i for i, other in enumerate(known) if other > name.lower()), len(names))
-    index = later if known == sorted(known) else len(names)
-    added = cst.ImportAlias(cst.Name(name))
-    space: Any = cst.SimpleWhitespace(" ")
-    if isinstance(statement.lpar, cst.LeftParen):
-        opening = statement.lpar.whitespace_after
-        space = opening if is_line_break(opening) else space
-    between = next((a.comma for a in names[:-1] if has_comma(a)), cst.Comma(whitespace_after=space))
-    if index < len(names):
-        names.insert(index, added.with_changes(comma=between))
-    else:
-        last = names[-1]
-        names[-1:] = [last.with_changes(comma=between), added.with_changes(comma=last.comma)]
-    return statement.with_changes(names=names)
 
 
 # -- arguments of calls

@@ -1,86 +1,55 @@
-"""Moves names of a `from` import to another module."""
+"""Changes `from` imports: names that move to another module, and names that are added."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
 
-from .expressions import has_comma, with_commas, without_items
-from .lines import PRAGMA, is_line_break, own_lines
-from .statements import Statement
+from .expressions import has_comma, without_items
+from .lines import PRAGMA, is_line_break
 
 
-def with_names_moved(line: Any, moved: Sequence[bool], module: str) -> list[Statement]:
-    """Return a `from` import without some names, after the statements that import those.
+def with_names_moved(
+    line: Any, moved: Sequence[bool], module: str
+) -> list[cst.SimpleStatementLine]:
+    """Return a `from` import without some names, after the statement that imports those.
 
-    The comments of a name on a line of its own move with it.
+    The names that stay keep the comments, but those for tools apply to both.
     """
     (node,) = line.body
+    origin: Any = cst.parse_expression(module)
     if all(moved):
-        origin = cst.parse_expression(module)
         return [line.with_changes(body=[node.with_changes(module=origin, relative=())])]
-    spaces = _spaces(node)
-    own = [i for i, moves in enumerate(moved) if moves]
-    names = [node.names[i].with_changes(comma=cst.MaybeSentinel.DEFAULT) for i in own]
-    if not all(map(is_line_break, (s for i in own for s in spaces[i : i + 2]))):
-        # They share lines with other names, which keep the comments.
-        kept = without_items(node, "names", moved)
-        return [_import(module, names, comment=_pragma(line)), line.with_changes(body=[kept])]
-    kept = _without_lines(node, moved, spaces)
-    above = [[x.comment.value for x in spaces[i].empty_lines if x.comment] for i in own]
-    after = [spaces[i + 1].first_line.comment for i in own]
-    if any(above) or any(after):
-        new = [
-            _import(module, [name], lines, comment)
-            for name, lines, comment in zip(names, above, after, strict=True)
-        ]
-    else:
-        new = [_import(module, names, comment=_pragma(line))]
-    return [*new, line.with_changes(body=[kept])]
-
-
-def _spaces(node: Any) -> list[Any]:
-    """Return the whitespace before, between, and after the names."""
-    spaces = [name.comma.whitespace_after for name in node.names if has_comma(name)]
-    if not has_comma(node.names[-1]):
-        spaces.append(node.rpar.whitespace_before if node.rpar else None)
-    return [node.lpar.whitespace_after if node.lpar else None, *spaces]
-
-
-def _without_lines(node: Any, moved: Sequence[bool], spaces: Sequence[Any]) -> Any:
-    """Return a `from` import without names that are on their own lines, and without those lines."""
-    count = len(moved)
-    kept = [-1, *(i for i, moves in enumerate(moved) if not moves), count]
-    joined = [
-        spaces[low + 1]
-        if low + 1 == high
-        else spaces[high].with_changes(first_line=spaces[low + 1].first_line)
-        for low, high in itertools.pairwise(kept)
+    names = [
+        name.with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        for name, moves in zip(node.names, moved, strict=True)
+        if moves
     ]
-    opening = node.lpar.with_changes(whitespace_after=joined[0])
-    names = with_commas([node.names[i] for i in kept[1:-1]], joined[1:])
-    if has_comma(node.names[-1]):
-        return node.with_changes(names=names, lpar=opening)
-    names[-1] = names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-    closing = node.rpar.with_changes(whitespace_before=joined[-1])
-    return node.with_changes(names=names, lpar=opening, rpar=closing)
+    end, comment = cst.TrailingWhitespace(), line.trailing_whitespace.comment
+    if comment and PRAGMA.match(comment.value):
+        end = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), comment)
+    new = cst.SimpleStatementLine([cst.ImportFrom(origin, names)], trailing_whitespace=end)
+    return [new, line.with_changes(body=[without_items(node, "names", moved)])]
 
 
-def _import(
-    module: str,
-    names: Sequence[cst.ImportAlias],
-    above: Sequence[str] = (),
-    comment: cst.Comment | None = None,
-) -> cst.SimpleStatementLine:
-    node = cst.ImportFrom(cst.parse_expression(module), names)  # type: ignore[arg-type]
-    trailing = cst.TrailingWhitespace(cst.SimpleWhitespace("  " if comment else ""), comment)
-    return cst.SimpleStatementLine([node], own_lines(above), trailing)
-
-
-def _pragma(line: cst.SimpleStatementLine) -> cst.Comment | None:
-    """Return the directive for tools after a statement, which its copies need as well."""
-    comment = line.trailing_whitespace.comment
-    return comment if comment and PRAGMA.match(comment.value) else None
+def with_name(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
+    """Return a `from` import with one more name, in order if the others are."""
+    assert not isinstance(statement.names, cst.ImportStar)
+    names = list(statement.names)
+    known = [alias.evaluated_name.lower() for alias in names]
+    later = next((i for i, other in enumerate(known) if other > name.lower()), len(names))
+    index = later if known == sorted(known) else len(names)
+    added = cst.ImportAlias(cst.Name(name))
+    space: Any = cst.SimpleWhitespace(" ")
+    if isinstance(statement.lpar, cst.LeftParen):
+        opening = statement.lpar.whitespace_after
+        space = opening if is_line_break(opening) else space
+    between = next((a.comma for a in names[:-1] if has_comma(a)), cst.Comma(whitespace_after=space))
+    if index < len(names):
+        names.insert(index, added.with_changes(comma=between))
+    else:
+        last = names[-1]
+        names[-1:] = [last.with_changes(comma=between), added.with_changes(comma=last.comma)]
+    return statement.with_changes(names=names)

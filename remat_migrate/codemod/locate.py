@@ -8,6 +8,7 @@ generator expressions out.
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from ..errors import UnreadableCodeError
+from ..errors import CodemodError, UnreadableCodeError
 from ..text import SourceFile, first_line
 from .changes import File
 
@@ -25,7 +26,6 @@ Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 # LibCST takes kilobytes for each character of a list, and ends the process if it gets none.
 _LONGEST = 1 << 20
 _LONE_RETURN = re.compile(r"\r(?!\n)")
-_FORM_FEED = re.compile(r"(?m)^\f+")
 _INDENTATION = re.compile(r"(?m)^[^\n#]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*\r?\n)*([ \t]+)\S")
 
 
@@ -49,20 +49,8 @@ class Chunk:
 
     @cached_property
     def text(self) -> str:
-        """The source code, without form feeds at the start of lines: LibCST does not parse them."""
-        return self._plain(self.source.text[self.start : self.end])
-
-    def _plain(self, text: str) -> str:
-        """Text as LibCST parses it: lines that end in a lone carriage return end in a line feed."""
-        return _LONE_RETURN.sub("\n", _FORM_FEED.sub("", text))
-
-    def offset(self, at: int) -> int:
-        """Return the offset in the file of a character of `text`."""
-        original = self.source.text[self.start : self.end]
-        if len(original) > len(self.text):
-            for found in _FORM_FEED.finditer(original):
-                at += len(found.group()) if found.start() < at else 0
-        return self.start + at
+        """The source code, with the lines above it."""
+        return self.source.text[self.start : self.end]
 
     @cached_property
     def module(self) -> cst.Module:
@@ -71,22 +59,22 @@ class Chunk:
         Raises:
             UnreadableCodeError: LibCST cannot parse it.
         """
-        config = config_of(self.source)
+        module = self._parsed(self.text)
+        if not _INDENTATION.search(self.text):
+            # LibCST goes by the blocks of the code that it parses; where there are none, new
+            # ones are indented as in the rest of the file.
+            indented = module.with_changes(default_indent=config_of(self.source).default_indent)
+            return indented if indented.code == module.code else module
+        return module
+
+    def _parsed(self, text: str) -> cst.Module:
         line, _ = self.source.position(self.first_line)
-        if len(self.text) > _LONGEST:
+        if len(text) > _LONGEST:
             raise UnreadableCodeError(f"the statement on line {line} is longer than 1 MB")
-        try:
-            module = cst.parse_module(self.text, config)
-            if not _INDENTATION.search(self.text):
-                # LibCST goes by the blocks of the code that it parses; where there are none, new
-                # ones are indented as in the rest of the file.
-                indented = module.with_changes(default_indent=config.default_indent)
-                return indented if indented.code == module.code else module
-            return module
-        except (cst.ParserSyntaxError, RecursionError) as error:
-            raise UnreadableCodeError(
-                f"LibCST cannot parse the statement on line {line}"
-            ) from error
+        if not _LONE_RETURN.search(text):
+            with contextlib.suppress(cst.ParserSyntaxError, RecursionError):
+                return cst.parse_module(text, config_of(self.source))
+        raise UnreadableCodeError(f"LibCST cannot parse the statement on line {line}")
 
     @cached_property
     def first_line(self) -> int:
@@ -98,13 +86,12 @@ class Chunk:
     @cached_property
     def lead(self) -> Sequence[cst.EmptyLine]:
         """The blank and commented lines above the statement."""
-        text = self._plain(self.source.text[self.start : self.first_line])
-        return cst.parse_module(text, config_of(self.source)).header
+        return self._parsed(self.source.text[self.start : self.first_line]).header
 
     @property
     def rest(self) -> str:
         """The source code of the statement, without the lines above it."""
-        return self._plain(self.source.text[self.first_line : self.end])
+        return self.source.text[self.first_line : self.end]
 
     def code(self, statements: Sequence[Statement]) -> str:
         """Return the source code of new statements in the place of this one."""
@@ -112,7 +99,7 @@ class Chunk:
 
     def code_of_lines(self, lines: Sequence[cst.EmptyLine]) -> str:
         """Return the source code of blank and commented lines."""
-        module = cst.Module([], default_newline=_newline(self.source))
+        module = cst.Module([], default_newline=self.source.newline)
         return "".join(map(module.code_for_node, lines))
 
     # -- positions
@@ -128,12 +115,22 @@ class Chunk:
         Raises:
             UnreadableCodeError: LibCST reads the code in another way.
         """
-        place = node.context_expr if isinstance(node, ast.withitem) else node
-        start, end = self.source.span(place)  # type: ignore[arg-type]
+        start, end = self.source.span(node)  # type: ignore[arg-type]
         found = self._places.at(self.source, start, end, node)
         if found is None:
             line, _ = self.source.position(start)
             raise UnreadableCodeError(f"LibCST reads the code on line {line} in another way")
+        return found
+
+    def statement(self, node: ast.AST) -> cst.CSTNode:
+        """Return the LibCST node of a statement that can be removed, replaced, or preceded.
+
+        Raises:
+            CodemodError: it is an `elif`.
+        """
+        found = self.find(node)
+        if isinstance(self.parents[found], cst.If):
+            raise CodemodError("an `elif` cannot be changed by itself")
         return found
 
     def holder(self, node: ast.AST) -> cst.CSTNode:
@@ -158,9 +155,7 @@ _HOLDERS = (
     cst.StarredElement,
     cst.DictElement,
     cst.StarredDictElement,
-    cst.CompIf,
     cst.Decorator,
-    cst.WithItem,
 )
 
 # The LibCST nodes that start where an `ast` node does; expressions must end there as well.
@@ -168,8 +163,6 @@ _KINDS: dict[type[ast.AST], tuple[type[cst.CSTNode], ...]] = {
     ast.keyword: (cst.Arg,),
     ast.alias: (cst.ImportAlias, cst.ImportStar),
     ast.stmt: (cst.BaseSmallStatement, cst.BaseCompoundStatement),
-    ast.withitem: (cst.WithItem,),
-    ast.ExceptHandler: (cst.ExceptHandler, cst.ExceptStarHandler),
     ast.Starred: (cst.Arg, cst.StarredElement),
 }
 
@@ -209,8 +202,7 @@ class _Places:
     @staticmethod
     def _place(source: SourceFile, offset: int) -> tuple[int, int]:
         line, column = source.position(offset)
-        feeds = _FORM_FEED.match(source.line_text(line))
-        return line, column - 1 - (len(feeds.group()) if feeds else 0)
+        return line, column - 1
 
     def _matching(
         self, source: SourceFile, start: int, end: int, node: ast.AST
@@ -274,9 +266,5 @@ def config_of(source: SourceFile) -> cst.PartialParserConfig:
     found = _INDENTATION.search(source.text)
     indent = found.group(1) if found else "    "
     return cst.PartialParserConfig(
-        default_indent=indent if len(indent) <= 8 else "    ", default_newline=_newline(source)
+        default_indent=indent if len(indent) <= 8 else "    ", default_newline=source.newline
     )
-
-
-def _newline(source: SourceFile) -> str:
-    return source.newline if source.newline != "\r" else "\n"

@@ -1,4 +1,4 @@
-"""Moves the body of a function into a nested, checkpointed function."""
+"""Moves the body of a function, or some of its statements, into a nested function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from ..errors import CodemodError
-from .changes import Nest
+from .changes import Group, Nest
 from .expressions import TIGHT
 from .lines import Lines, own_lines, trimmed_start
 
@@ -138,3 +138,39 @@ class _Super(cst.CSTTransformer):
             case cst.Call(cst.Name("super"), []):
                 return self.put
         return updated
+
+
+def grouped(group: Group, node: Any) -> list[Any]:
+    """Return the block or the loop with its statements in a nested function.
+
+    Raises:
+        CodemodError: several statements are on one line.
+    """
+    if group.loop:
+        loop = _parsed(group.loop)
+        inner = node.with_changes(iter=cst.parse_expression(group.items), leading_lines=[])
+        return [loop.with_changes(body=cst.IndentedBlock(_with_nested(group, [inner])))]
+    suite: Sequence[Any] = getattr(group.node, "body", ())
+    if len(node.body.body) != len(suite):
+        raise CodemodError("several statements are on one line")
+    first, stop = suite.index(group.body[0]), suite.index(group.body[-1]) + 1
+    own = node.body.body
+    body = [*own[:first], *_with_nested(group, own[first:stop]), *own[stop:]]
+    return [node.with_changes(body=node.body.with_changes(body=body))]
+
+
+def _with_nested(group: Group, body: Sequence[Any]) -> list[Any]:
+    """Return the nested function with a body, and its call."""
+    lines = [body[0].with_changes(leading_lines=[]), *body[1:]]
+    if group.result:
+        lines.append(_parsed(group.result))
+    function = _parsed(group.function)
+    blank = [cst.EmptyLine(indent=False)]
+    return [
+        function.with_changes(leading_lines=body[0].leading_lines, body=cst.IndentedBlock(lines)),
+        _parsed(group.call).with_changes(leading_lines=blank),
+    ]
+
+
+def _parsed(code: str) -> Any:
+    return cst.parse_statement(code)

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..analysis import Module, Project
-from ..analysis.names.scopes import parameters
 from ..analysis.sites.find_sites import sites_in
 from ..codemod import changes as codemod
 from ..codemod.writer import write
 from ..engine.fix_rounds import FileChange
 from ..engine.integrity import check_integrity
 from ..errors import CodemodError
-from ..measure.target import Target
 from ..measure.worker.records import PLAIN, Chain
-from ..rewrite.arguments.traced_arguments import Arrays
 from ..rewrite.placement import remove_site
 from ..rewrite.refusal import Refused
 from ..text import Edit, OffsetMap, SourceFile, apply_edits
@@ -62,8 +59,6 @@ class Source:
     def __init__(
         self,
         opened: Open,
-        target: Target,
-        argnums: Sequence[int],
         sites: Sequence[tuple[Path, int]],
         values: Mapping[str, Place] | None = None,
     ) -> None:
@@ -71,8 +66,6 @@ class Source:
 
         Args:
             opened: opens the project.
-            target: the planned function.
-            argnums: the parameters of the function that are differentiated.
             sites: the files and lines of the current checkpoints.
             values: the assignments of values that policies save by name.
         """
@@ -85,8 +78,6 @@ class Source:
         self._bare, removed = self._without_checkpoints(("jax",))
         self._moved = {path: OffsetMap(edits) for path, edits in removed.items()}
         self._written = opened(self._bare) if self._bare else self._project
-        known = _differentiated(self._written, target, argnums)
-        self._arrays = Arrays(self._written, known)
         self._answers: dict[tuple[object, ...], bool] = {}
 
     # -- what can be written
@@ -152,7 +143,7 @@ class Source:
     def _changes(self, stage: StageDecision) -> list[codemod.Change]:
         module = _module(self._written, stage.path)
         statements = tuple(self._statements(stage))
-        changes = checkpointed(self._written, stage, module, statements, self._arrays)
+        changes = checkpointed(self._written, stage, module, statements)
         for name in names_in(stage.policy):
             if name in self._values:
                 path, function, line = self._values[name]
@@ -232,13 +223,3 @@ def _removed(project: Project, path: Path, line: int, kept: Sequence[str]) -> li
     if not found:
         raise Refused("the source shows no checkpoint on this line")
     return [c for site in first or found for c in remove_site(project, site, kept=kept)]
-
-
-def _differentiated(project: Project, target: Target, argnums: Sequence[int]) -> frozenset[ast.arg]:
-    """Return the differentiated parameters of the target: they are arrays."""
-    module = project.module(target.path) if target.path is not None else None
-    for node in module.tree.body if module else ():
-        if isinstance(node, ast.FunctionDef) and node.name == target.qualname:
-            named = list(parameters(node))
-            return frozenset(named[n] for n in argnums if n < len(named))
-    return frozenset()

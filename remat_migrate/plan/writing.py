@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from ..analysis import Module, Project
+from ..analysis.statics.argument_kinds import kinds_of
 from ..analysis.values.callees import body_positions
 from ..analysis.values.values import Function, Instance, Wrapped
 from ..codemod import changes as codemod
 from ..measure.worker.records import BODY, WRAPPED
-from ..rewrite.arguments.traced_arguments import Arrays
 from ..rewrite.imports import written
 from ..rewrite.placement import (
     before_last,
@@ -59,7 +59,6 @@ def checkpointed(
     stage: StageDecision,
     module: Module,
     statements: tuple[ast.stmt, ...],
-    arrays: Arrays,
 ) -> list[codemod.Change]:
     """Return the changes that write the checkpoint of a stage, or of a group of stages.
 
@@ -68,7 +67,6 @@ def checkpointed(
         stage: the decision.
         module: the module of the stage.
         statements: the statement of each stage of the group, or of the only stage.
-        arrays: determines which expressions are arrays.
 
     Raises:
         Refused: it cannot be written.
@@ -82,7 +80,7 @@ def checkpointed(
     if stage.decision != WRAPPED and stage.all_but_last:
         raise Refused("the last iteration of the loop differs: move it out of the loop")
     if stage.decision == GROUP:
-        return [*imports, *wrap_group(project, module, statements, options, arrays)]
+        return [*imports, *wrap_group(project, module, statements, options)]
     [statement] = statements
     value = _value(statement)
     if stage.decision == BODY:
@@ -92,7 +90,7 @@ def checkpointed(
     if stage.all_but_last:
         lifting(project, module, [value])  # refuses for better reasons
         condition, counting = before_last(module, statement, stage.times - stage.wrapped)
-    made = _on_value(project, module, statement, value, options, arrays, condition)
+    made = _on_value(project, module, value, options, condition)
     return [*imports, *counting, *made]
 
 
@@ -145,34 +143,17 @@ def _on_body(
 
 
 def _on_value(
-    project: Project,
-    module: Module,
-    statement: ast.stmt,
-    value: ast.expr,
-    options: list[str],
-    arrays: Arrays,
-    condition: str,
+    project: Project, module: Module, value: ast.expr, options: list[str], condition: str
 ) -> list[codemod.Change]:
     """Wrap the class of a Flax submodule, or else the callee, or else the whole expression."""
-    if isinstance(value, ast.Call) and not _computes_arguments(project, module, value, arrays):
-        try:
-            if not condition:
-                return wrap_submodule(project, module, value, options, arrays)
-        except Refused:
-            pass  # its call is wrapped instead
-        try:
-            return wrap_call(project, module, value, options, arrays=arrays, condition=condition)
-        except Refused:
-            pass  # passes modules, or closes over what the call needs
-    return wrap_expression(
-        project,
-        module,
-        value,
-        options,
-        arrays=arrays,
-        assigned=_assigned(statement),
-        condition=condition,
-    )
+    if not condition and isinstance(value, ast.Call):
+        if not _computes_arguments(project, module, value):
+            for wrap in (wrap_submodule, wrap_call):
+                try:
+                    return wrap(project, module, value, options)
+                except Refused:
+                    pass  # it passes modules, or its instances are not found
+    return wrap_expression(project, module, value, options, condition=condition)
 
 
 def _value(statement: ast.stmt) -> ast.expr:
@@ -210,19 +191,11 @@ def _is_work(node: ast.AST) -> bool:
     )
 
 
-def _assigned(statement: ast.stmt) -> frozenset[str]:
-    """Return the name that a statement assigns its value to."""
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
-            return frozenset({name})
-    return frozenset()
-
-
-def _computes_arguments(project: Project, module: Module, call: ast.Call, arrays: Arrays) -> bool:
+def _computes_arguments(project: Project, module: Module, call: ast.Call) -> bool:
     """Return whether the line computes more than a call: arguments, or its callee."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     return any(
-        isinstance(node, ast.Call | ast.BinOp) and arrays.kind(module, node) != "python"
+        isinstance(node, ast.Call | ast.BinOp) and kinds_of(project).of(module, node) != "python"
         for part in given
         for node in _run_by(part)
     )

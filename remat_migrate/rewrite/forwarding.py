@@ -8,7 +8,6 @@ from ..analysis import Module, Project
 from ..analysis.sites.site import Option
 from ..analysis.sites.wrappers import Forwarded, escaping, forwarded, passed_for
 from ..codemod.changes import Change, Remove
-from ..codemod.tree.tree_index import index_of
 from .options import remove
 from .refusal import Refused, check_own
 
@@ -46,7 +45,7 @@ def _is_public(handed: Forwarded) -> bool:
     module, function = handed.module, handed.function
     if function.name.startswith("_") or module.enclosing_function(function) is not None:
         return False
-    exported = index_of(module.tree).exported
+    exported = _exported(module)
     if exported and function.name not in exported:
         return False
     stem = module.source.path.stem
@@ -55,6 +54,17 @@ def _is_public(handed: Forwarded) -> bool:
     if stem.startswith("test_") or stem.endswith("_test"):
         return False
     return not any(isinstance(node, ast.If) and _is_main(node.test) for node in module.tree.body)
+
+
+def _exported(module: Module) -> set[str]:
+    """Return the strings of every statement that mentions `__all__`."""
+    return {
+        inner.value
+        for node in module.tree.body
+        if any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(node))
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
+    }
 
 
 def _is_main(test: ast.expr) -> bool:
@@ -75,7 +85,7 @@ class _Drop:
         self.done.append(handed)
         name, function = handed.parameter.arg, handed.function
         check_own(handed.module, function, "the wrapper")
-        if function.name in index_of(handed.module.tree).exported:
+        if function.name in _exported(handed.module):
             raise Refused(
                 f"`{name}` is a parameter of `{function.name}`, which `__all__` exports, so callers"
                 " elsewhere may pass it: remove it, or raise an error if it is set",

@@ -1,4 +1,4 @@
-"""Expressions that can move: literals, their text in another file, and side effects."""
+"""Expressions that can move: literals, and their text in another file."""
 
 from __future__ import annotations
 
@@ -37,12 +37,3 @@ def quoted(value: str | bytes, module: Module) -> str:
     if layout_of(module.source).quote == '"' and text.endswith("'") and '"' not in inner:
         return f'{prefix}"{inner[:-1]}"'
     return text
-
-
-def has_side_effects(node: ast.AST) -> bool:
-    """Return whether evaluating an expression may do more than compute a value."""
-    effects = ast.Call | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
-    value = node.value if isinstance(node, ast.keyword) else node
-    if isinstance(value, ast.Lambda):
-        return False
-    return any(isinstance(inner, effects) for inner in ast.walk(value))

@@ -1,8 +1,7 @@
 """Fixes for the uses of `jax.ad_checkpoint.checkpoint` and `.remat` that RMT103 reports.
 
 An import takes the name from `jax` and keeps its local name. A read of the attribute becomes
-`jax.checkpoint`. If no use of `jax.ad_checkpoint` remains in the file, its import is removed, and
-the fixes of all reads become one.
+`jax.checkpoint`. If no use of `jax.ad_checkpoint` remains in the file, its import is removed.
 """
 
 from __future__ import annotations
@@ -19,15 +18,20 @@ from remat_migrate.api.changes import (
     Change,
     Code,
     Insert,
-    KeepSuite,
     MoveNames,
-    Reduction,
+    Remove,
     Rename,
+    Replace,
+    ReplaceStatement,
     Rewrite,
-    is_pure,
-    plan_removals,
 )
-from remat_migrate.api.code import import_of, is_used_elsewhere, layout_of, reference_to
+from remat_migrate.api.code import (
+    has_side_effects,
+    import_of,
+    is_used_elsewhere,
+    layout_of,
+    reference_to,
+)
 
 from .ad_checkpoint_uses import JAX, PACKAGE, REMOVED, Use
 
@@ -113,7 +117,8 @@ class Fixer:
             new = [arm for arm in arms if changed.isdisjoint(arm)]
             if not new or any(use not in self.fixable for use in inside):
                 continue
-            change = KeepSuite(self.module, holder, tuple(new[0]), self.is_needed)
+            kept = tuple(Code(self.module.segment(statement)) for statement in new[0])
+            change = ReplaceStatement(self.module, holder, kept)
             fix = Fix("import from `jax` only", Safety.SAFE, (change,))
             yield from ((use, fix) for use in inside)
 
@@ -140,33 +145,18 @@ class Fixer:
         return node
 
     def _reads(self, uses: Sequence[Use]) -> Iterator[tuple[Use, Fix]]:
-        changes: list[Reduction] = []
-        imports: list[tuple[Change, ...]] = []
-        for use in uses:
-            change, new = self._rewritten(use)
-            changes.append(change)
-            imports.append(new)
+        changes = {use: self._rewritten(use) for use in uses}
         spare, plain = self._spare_imports(uses)
-        removals = plan_removals(
-            self.module,
-            [*changes, *(Reduction(remove=(alias,)) for alias in spare)],
-            is_used_elsewhere=self.is_needed,
-        )
         # The import can only be removed together with all reads that need it.
-        shared = {*range(len(uses), len(changes) + len(spare))}
-        if spare or plain:
-            shared |= {i for i, use in enumerate(uses) if self._by_submodule(use)}
-        for index, use in enumerate(uses):
-            members = shared if index in shared else {index}
-            joined = [removal for removal in removals if removal.members & members]
-            members = members.union(*(removal.members for removal in joined))
-            made: list[Change] = [change for removal in joined for change in removal.changes]
-            made += [change for i in members if i < len(uses) for change in imports[i]]
-            if index in shared:
-                made += plain
+        joint: list[Change] = [*(Remove(self.module, a, self.is_needed) for a in spare), *plain]
+        sharing = [use for use in uses if self._by_submodule(use)] if joint else []
+        for use in sharing:
+            joint += changes[use]
+        for use in uses:
+            made = joint if use in sharing else changes[use]
             yield use, Fix(f"use `jax.{use.name}`", Safety.SAFE, tuple(dict.fromkeys(made)))
 
-    def _rewritten(self, use: Use) -> tuple[Reduction, tuple[Change, ...]]:
+    def _rewritten(self, use: Use) -> tuple[Change, ...]:
         """Return the replacement of one read, and the changes that import what it needs."""
         package, node = use.package, use.node
         assert package is not None
@@ -174,14 +164,14 @@ class Fixer:
         if isinstance(package, ast.Attribute) and self._by_submodule(use):
             # Keeps the spelling of `jax`, whose import stays in use.
             if isinstance(node, ast.Attribute):
-                return Reduction(), (Rewrite(self.module, node, _without_package),)
+                return (Rewrite(self.module, node, _without_package),)
             text = f"{self.module.segment(package.value)}.{use.name}"
-            return Reduction(replace=((node, text),)), ()
+            return (Replace(self.module, node, Code(text), self.is_needed),)
         beside = import_of(self.module, package)
         if beside is not None and not isinstance(beside, ast.Import | ast.ImportFrom):
             beside = None
         written = reference_to(self.module, self.project, f"jax.{use.name}", node, beside=beside)
-        return Reduction(replace=((node, written.text),)), written.changes
+        return Replace(self.module, node, Code(written.text), self.is_needed), *written.changes
 
     def _by_submodule(self, use: Use) -> bool:
         """Return whether the package is written as an attribute of `jax`."""
@@ -272,6 +262,6 @@ def _arms(node: ast.AST | None) -> tuple[list[ast.stmt], list[ast.stmt]] | None:
     match node:
         case ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[]):
             return body, handler.body
-        case ast.If(body=body, orelse=[first, *rest]) if is_pure(node.test):
+        case ast.If(body=body, orelse=[first, *rest]) if not has_side_effects(node.test):
             return None if isinstance(first, ast.If) else (body, [first, *rest])
     return None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 
 from remat_migrate.api import Fix, Project, Related, Safety
 from remat_migrate.api.changes import Change, Refused
-from remat_migrate.api.code import gradient_places, parameters, targets_of
+from remat_migrate.api.code import targets_of
 from remat_migrate.api.placement import DifferentiatedPart, is_head, operations_after
 
 
@@ -45,21 +44,9 @@ def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple
     if len(functions) != 1:
         return None, advice
     [function] = functions
-    positions = _differentiated_positions(part) if not found.calls else ()
-    names = [parameter.arg for parameter in parameters(function.node)]
-    differentiated = [names[position] for position in positions if 0 <= position < len(names)]
     return placement_fix(
         "checkpoint every stage but the last",
         part.certainty == "suspected",
         advice,
-        lambda: move_to_stages(project, part.site, function, differentiated),
+        lambda: move_to_stages(project, part.site, function),
     )
-
-
-def _differentiated_positions(part: DifferentiatedPart) -> list[int]:
-    """Return the positions of the parameters that are differentiated."""
-    use = part.derivative
-    argnums = use.argument("argnums", 1)
-    if argnums is None:
-        return [0]
-    return gradient_places(ast.Call(use.node, [], [ast.keyword("argnums", argnums)]))

@@ -27,11 +27,11 @@ from remat_migrate.text import SourceFile, apply_edits
         ("from a import (  # head\n    x,\n    y\n)\n", "y",
          "from c import y\nfrom a import (  # head\n    x\n)\n"),
         ("from a import (\n    x,  # one\n    y,  # two\n    z,\n)\n", "xy",
-         "from c import x  # one\nfrom c import y  # two\nfrom a import (\n    z,\n)\n"),
+         "# one\n# two\nfrom c import x, y\nfrom a import (\n    z,\n)\n"),
         ("def f():\n    from a import x, y; g()\n", "x",
          "def f():\n    from c import x\n    from a import y\n    g()\n"),
         ("if q: from a import (\n    x,  # one\n    y,\n)\n", "x",
-         "if q:\n    from c import x  # one\n    from a import (\n        y,\n    )\n"),
+         "if q:\n    # one\n    from c import x\n    from a import (\n        y,\n    )\n"),
     ],
 )  # fmt: skip
 def test_names_that_move(text: str, names: str, expected: str) -> None:

@@ -54,11 +54,11 @@ PLACES = [
         "import jax",
         "from flax import linen\nimport jax\nimport numpy\n",
     ),
-    # Unsorted: beside its package, else at the end.
+    # Unsorted: after the last one that would come before it.
     (
         "import numpy\nimport jax.numpy\nimport flax\n",
         "import jax",
-        "import numpy\nimport jax\nimport jax.numpy\nimport flax\n",
+        "import numpy\nimport jax.numpy\nimport flax\nimport jax\n",
     ),
     (
         "import numpy\nimport haiku\nimport optax\nimport flax\n",
@@ -142,7 +142,7 @@ PLACES = [
     (
         "import flax; import numpy\nx = 1\n",
         "import jax",
-        "import jax\nimport flax; import numpy\nx = 1\n",
+        "import flax; import numpy\nimport jax\nx = 1\n",
     ),
     ("import flax; x = '''\n\n'''\n", "import jax", "import flax; x = '''\n\n'''\nimport jax\n"),
     # Imports far below do not count as the head of the file.

@@ -191,8 +191,6 @@ def test_values_are_named(style, folder):
     [line] = [n for n, text in enumerate(lines, 1) if text.startswith("    weights = ")]
     source = Source(
         lambda texts: load_project(load_settings(folder, folder), [path], overlay=texts),
-        parse_target("scan:loss", folder),
-        (0,),
         (),
         {"attention": (str(path), "block", line)},
     )

@@ -163,28 +163,14 @@ def test_an_own_list_is_no_leak(tmp_path):
     [
         ("p, x", "block(p, x)", "jax.checkpoint(block)(p, x)"),
         ("p, x", "block(p, x=x)", "jax.checkpoint(block)(p, x=x)"),
-        ("p, x, n", "block(p, x, 3)", "jax.checkpoint(lambda p, x: block(p, x, 3))(p, x)"),
+        ("p, x, n", "block(p, x, 3)", "jax.checkpoint(lambda: block(p, x, 3))()"),
         (
             "p, x, mode='sum'",
             "block(p, jnp.sin(x), mode='mean')",
-            "jax.checkpoint(lambda p, x: block(p, x, mode='mean'))(p, jnp.sin(x))",
+            "jax.checkpoint(lambda: block(p, jnp.sin(x), mode='mean'))()",
         ),
         ("p, x, y", "block(p, x, x)", "jax.checkpoint(block)(p, x, x)"),
-        (
-            "p, x, y, k",
-            "block(p, x, x, k=2)",
-            "jax.checkpoint(lambda p, x, y: block(p, x, y, k=2))(p, x, x)",
-        ),
-        (
-            "p, x, act",
-            "block(p, x, jnp.tanh)",
-            "jax.checkpoint(lambda p, x: block(p, x, jnp.tanh))(p, x)",
-        ),
-        (
-            "p, y, n",
-            "block(p, x + 1, x.shape[0])",
-            "jax.checkpoint(lambda p, y: block(p, y, x.shape[0]))(p, x + 1)",
-        ),
+        ("p, x, act", "block(p, x, jnp.tanh)", "jax.checkpoint(lambda: block(p, x, jnp.tanh))()"),
     ],
 )
 def test_a_call_is_wrapped(tmp_path, names, call, becomes):
@@ -194,11 +180,9 @@ def test_a_call_is_wrapped(tmp_path, names, call, becomes):
     assert rewrite(tmp_path, text, call_of("block")) == expected
 
 
-def test_a_trace_says_which_arguments_are_arrays(tmp_path):
+def test_an_unknown_function_is_not_wrapped(tmp_path):
     text = HEAD + "def f(block, p, x, n):\n    return block(p, x, n)\n"
     assert "is an unknown function" in refusal(tmp_path, text, call_of("block"))
-    wrapped = rewrite(tmp_path, text, call_of("block", known_arrays=[0, 1]))
-    assert "return jax.checkpoint(lambda p, x: block(p, x, n))(p, x)" in wrapped
 
 
 def test_options_and_imports_are_written(tmp_path):

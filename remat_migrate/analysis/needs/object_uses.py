@@ -70,6 +70,8 @@ def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]
         case ast.Expr(ast.Call(func=ast.Attribute(value=held, attr=attr)) as call):
             if attr in _MUTATING_METHODS:
                 yield held, [*call.args, *(keyword.value for keyword in call.keywords)]
+        case ast.Call(func=ast.Name(id="setattr" | "delattr" | "next"), args=[held, *put]):
+            yield held, put
         case ast.Call(func=ast.Attribute(value=held, attr=attr), args=args):
             if attr in _TAKING_METHODS:
                 yield held, args[1:] if attr in ("pop", "setdefault") else args

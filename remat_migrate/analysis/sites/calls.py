@@ -8,7 +8,6 @@ it escape. `uses_of` and `passed_for` remember their answers.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,6 +71,7 @@ _HARMLESS_ATTRIBUTES = APPLY | {
     *("append", "insert", "bind"),
 }
 _UNFOLLOWED = "it is used in a way that cannot be followed"
+_UNSEEN_CODE = "it is passed to code that cannot be seen"
 _ESCAPING_USES: dict[type, str] = {
     ast.Starred: "it is spread into a call",
     ast.BinOp: _UNFOLLOWED,
@@ -303,22 +303,6 @@ def _is_any_module(node: ast.expr) -> bool:
         case ast.Subscript(value=ast.Attribute(attr="modules", value=ast.Name(id="sys"))):
             return True
     return False
-
-
-def _may_be(name: ast.expr, word: str) -> bool:
-    """Return whether a computed name may be a word."""
-    return re.fullmatch(_pattern(name), word) is not None
-
-
-def _pattern(name: ast.expr) -> str:
-    match name:
-        case ast.Constant(value=str(text)):
-            return re.escape(text)
-        case ast.JoinedStr(values=parts):
-            return "".join(map(_pattern, parts))
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _pattern(left) + _pattern(right)
-    return ".*"
 
 
 def _is_another_notebook(module: Module, own: Module) -> bool:
@@ -670,13 +654,12 @@ def _words_of_position(module: Module, parent: ast.AST, child: ast.AST) -> Itera
         case ast.Assign(targets=targets):
             for target in targets:
                 yield from _target_words(module, target)
-        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            yield from _target_words(module, target)
-        case ast.NamedExpr(target=target) | ast.comprehension(target=target):
-            yield from _target_words(module, target)
-        case ast.For(target=target) | ast.AsyncFor(target=target):
-            yield from _target_words(module, target)
-        case ast.withitem(optional_vars=ast.expr() as target):
+        case (
+            ast.AnnAssign(target=target) | ast.AugAssign(target=target)
+            | ast.NamedExpr(target=target) | ast.comprehension(target=target)
+            | ast.For(target=target) | ast.AsyncFor(target=target)
+            | ast.withitem(optional_vars=ast.expr() as target)
+        ):  # fmt: skip
             yield from _target_words(module, target)
         case ast.arg(arg=name):
             yield name, True
@@ -895,25 +878,24 @@ class _Search:
                 continue
             if isinstance(callee, Bound) and isinstance(callee.func, External):
                 applied = applied_module(callee)
-                if applied is None or not self.target.matches(applied[0]):
-                    continue
-                if any(k.arg == "method" for k in node.keywords):
+                if applied is None or any(k.arg == "method" for k in node.keywords):
                     continue
                 value, first = applied
             elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
-                for inner in self.evaluator.values(module, node.args[0]):
-                    if self.target.matches(inner):
-                        self.uses.calls.append(
-                            self._call(module, node, inner, 1, True, callee.name)
-                        )
-                        if callee.name != "jax.eval_shape":
-                            for index in range(len(node.args) - 1):
-                                self.uses.differentiated.setdefault(index, (module, node))
-                continue
+                self._called_with_arguments(module, node, callee.name)
             if self.target.matches(value):
                 own = self._is_only_callee(callees, callee)
                 self.uses.calls.append(self._call(module, node, value, first, own))
                 return
+
+    def _called_with_arguments(self, module: Module, node: ast.Call, through: str) -> None:
+        """Note a call such as `jax.vjp(f, x)`, which calls its first argument with the others."""
+        for value in self.evaluator.values(module, node.args[0]):
+            if self.target.matches(value):
+                self.uses.calls.append(self._call(module, node, value, 1, True, through))
+                if through != "jax.eval_shape":
+                    for index in range(len(node.args) - 1):
+                        self.uses.differentiated.setdefault(index, (module, node))
 
     def _callees(self, module: Module, node: ast.expr) -> Values:
         """Return what a call may run; a method that overrides another is called by the other's
@@ -1013,11 +995,17 @@ class _Search:
                     self._argument(module, node, parent, None)
             case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
                 self._contained(module, parent)
+            case ast.Attribute():
+                self._attribute_read(module, node, parent)
+            case _:
+                self._follow_statement(module, node, parent)
+
+    def _follow_statement(self, module: Module, node: ast.expr, parent: ast.AST | None) -> None:
+        """Note whether a value escapes by what a statement or a lambda does with it."""
+        match parent:
             case ast.Assign():
                 for target in parent.targets:
                     self._assigned(module, node, target)
-            case ast.Attribute():
-                self._attribute_read(module, node, parent)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 self._in_definition(module, node, parent)
             case ast.AnnAssign() if module.scope_at(parent).is_class:
@@ -1114,31 +1102,36 @@ class _Search:
         if not callees:
             if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "insert"):
                 return
-            self._escape_with_arguments(module, node, "it is passed to code that cannot be seen")
+            self._escape_with_arguments(module, node, _UNSEEN_CODE)
             return
         for callee in callees:
-            if api_of(self.project.apis, callee) is not None:
-                continue
-            match callee:
-                case External(name) if name in _HARMLESS_FUNCTIONS:
-                    pass
-                case Partial(func=External(name)) if name in SAME_CALL:
-                    pass
-                case Function() | Bound(func=Function()):
-                    self._passed_to(callee, call, node, keyword, module)
-                case Class(node=cls):
-                    makers = self.evaluator.attribute(Instance(callee), "__init__")
-                    for maker in makers:
-                        if isinstance(maker, Bound) and isinstance(maker.func, Function):
-                            self._passed_to(maker, call, node, keyword, module)
-                            break
-                    else:
-                        self._escape_with_arguments(module, node, f"`{cls.name}` holds it")
-                case External(name):
-                    self._escape_with_arguments(module, node, f"`{name}` takes it")
-                case _:
-                    reason = "it is passed to code that cannot be seen"
-                    self._escape_with_arguments(module, node, reason)
+            receiver, reason = self._receiver(callee)
+            if receiver is not None:
+                self._passed_to(receiver, call, node, keyword, module)
+            elif reason:
+                self._escape_with_arguments(module, node, reason)
+
+    def _receiver(self, callee: Value) -> tuple[Value | None, str]:
+        """Return the function whose parameter gets what a call passes, or why that escapes;
+        neither where it does not matter.
+        """
+        if api_of(self.project.apis, callee) is not None:
+            return None, ""
+        match callee:
+            case External(name) if name in _HARMLESS_FUNCTIONS:
+                return None, ""
+            case Partial(func=External(name)) if name in SAME_CALL:
+                return None, ""
+            case Function() | Bound(func=Function()):
+                return callee, ""
+            case Class(node=cls):
+                for maker in self.evaluator.attribute(Instance(callee), "__init__"):
+                    if isinstance(maker, Bound) and isinstance(maker.func, Function):
+                        return maker, ""
+                return None, f"`{cls.name}` holds it"
+            case External(name):
+                return None, f"`{name}` takes it"
+        return None, _UNSEEN_CODE
 
     def _escape_with_arguments(self, module: Module, node: ast.expr, reason: str) -> None:
         """Note an escape, and what partials that escape there pass."""
@@ -1222,7 +1215,7 @@ class _Search:
                     self.target.matches(value) or self.target.holds(value)
                     for holder in owners
                     for word in words | self._attributes
-                    if _may_be(name, word)
+                    if getattr(name, "value", word) == word  # computed names may be any
                     for value in self.evaluator.attribute(holder, word)
                 ):
                     self._escape(module, node, "it may be looked up under a computed name")

@@ -20,8 +20,7 @@ from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framewo
 from ..names.mentions import last_name
 from ..names.module import Module
 from ..project import Project
-from ..values.callees import class_of, underlying
-from ..values.classes import class_annotations
+from ..values.callees import underlying
 from ..values.evaluator import Evaluator, class_chain
 from ..values.haiku_transforms import APPLY
 from ..values.values import (
@@ -35,6 +34,7 @@ from ..values.values import (
     Wrapped,
     alternatives,
 )
+from .passed_arguments import is_field
 
 Form = Literal["class", "instance", "method"]
 
@@ -137,15 +137,10 @@ def is_made(project: Project, module: Module, node: ast.expr, depth: int = 6) ->
                 and is_made(project, module, binding.value, depth - 1)
                 for binding in module.reaching(node)
             )
-        case ast.Attribute():
-            holders = filter(None, map(class_of, project.values(module, node.value)))
-            return not any(
-                isinstance(owner, Class) and node.attr in class_annotations(owner.node)
-                for holder in holders
-                for owner in class_chain(project.evaluator, holder)
-            )
         case ast.Subscript(value=holder):
             return is_made(project, module, holder, depth - 1)
+    if is_field(project, module, node):
+        return False
     return all(is_made(project, module, part, depth - 1) for part in alternatives(node))
 
 

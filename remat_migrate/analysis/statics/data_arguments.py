@@ -26,7 +26,7 @@ _DEPTH = 3
 def is_data(argument: Argument) -> bool:
     """Return whether an argument is data: the function computes with it, or so do the callers."""
     project = argument.project
-    if argument.is_primary or _is_computed_with(argument, _DEPTH):
+    if argument.is_primary or is_computed_with(argument):
         return True
     return any(
         _is_item(expr)
@@ -52,7 +52,7 @@ def _is_data_name(project: Project, module: Module, name: ast.Name) -> bool:
     )
 
 
-def _is_computed_with(argument: Argument, depth: int) -> bool:
+def is_computed_with(argument: Argument, depth: int = _DEPTH) -> bool:
     """Return whether the function, or one that it calls, uses the argument or an item as data."""
     return any(
         _is_data_use(argument.project, argument.module, use, depth) for use, _ in argument.uses
@@ -91,7 +91,7 @@ def _takes_data(
             target = Target(function, receiver_of(value))
             return any(
                 by_name.get(parameter.arg) is passed
-                and _is_computed_with(Argument(project, target, parameter), depth)
+                and is_computed_with(Argument(project, target, parameter), depth)
                 for parameter in parameters(function.node)
             )
     return False

@@ -4,41 +4,46 @@ JAX traces a checkpointed function once for equal static arguments and shapes, a
 result: what the function reads from outside is read at the first call only. It traces
 `jax.checkpoint(self.f)` once for each object, since two `self.f` of one object are equal, and a
 function that is created anew for each call at each call.
+
+The answer is conservative: an object that is changed anywhere in the project after the import, in
+whatever attribute, may change between calls.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...libraries.apis import KNOWN_PACKAGES
 from ...libraries.library_needs import computes_array
 from ..names.mentions import find_mentions, last_name
-from ..names.module import Module, Place
+from ..names.module import Module, Place, once
 from ..names.scopes import FunctionNode, Scope, own_nodes
+from ..needs.need import ORDER
+from ..needs.object_uses import changes_in_place
 from ..project import Project
 from ..sites.calls import Uses
 from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
-from ..values.bind import bind_call, first_parameter
-from ..values.callees import Target, is_pytree, layers, order, receiver_of, targets_of, underlying
-from ..values.evaluator import class_chain, returned_expressions
+from ..values.bind import bind_call, first_parameter, positional_parameters
+from ..values.callees import Target, is_pytree, layers, order, targets_of, underlying
+from ..values.evaluator import class_chain
 from ..values.values import (
+    NOTHING,
     Class,
-    Container,
     External,
     Function,
     Instance,
     ModuleValue,
     Partial,
-    Result,
     Value,
+    Values,
     union,
 )
 from .argument_kinds import kinds_of
+from .project_needs import project_needs
 
 # A variable: its module, the scope that binds it, and its name.
 _Variable = tuple[Module, Scope, str]
@@ -48,14 +53,6 @@ _Reached = tuple[Function, Class | None]
 _MODULE = External("flax.linen.Module")
 _INITIALISERS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _DEFINITIONS = ("def", "class", "import")
-_MUTATORS = frozenset(
-    {
-        "append", "appendleft", "extend", "insert", "remove", "pop", "popleft", "popitem", "clear",
-        "sort", "reverse", "update", "setdefault", "add", "discard",
-    }
-)  # fmt: skip
-_STORING = _MUTATORS - {"remove", "pop", "popleft", "popitem", "clear", "discard"}
-_MUTATING_FUNCTIONS = frozenset({"setattr", "delattr", "next"})
 
 
 def changing_state(project: Project, target: Target, site: Site, uses: Uses) -> Place | None:
@@ -65,9 +62,8 @@ def changing_state(project: Project, target: Target, site: Site, uses: Uses) -> 
     passes it, and something other than code that runs once at import, or an initialiser, changes
     it. `uses` are the calls of what the site makes.
     """
-    owner = target.owner if target.skip else None
-    search = _search(project, target.function, owner)
-    return search.found() or search.found_in(_bound(project, site)) or search.found_in_factory(uses)
+    state = _state(project, target.function, target.owner if target.skip else None)
+    return state.changing() or state.changing_in(_bound(project, site))
 
 
 def leaking(project: Project, target: Target) -> Place | None:
@@ -75,43 +71,37 @@ def leaking(project: Project, target: Target) -> Place | None:
 
     In a checkpoint the result is a tracer, which must not outlive the trace.
     """
-    search = _search(project, target.function, target.owner if target.skip else None)
-    for function, owner in search.reached:
+    state = _state(project, target.function, target.owner if target.skip else None)
+    for function, owner in state.reached:
         module, node = function.module, function.node
         kept: Iterable[ast.expr] = ()
         if isinstance(node, ast.FunctionDef) and any(map(_caches, node.decorator_list)):
             kept = [n.value for n in own_nodes(node) if isinstance(n, ast.Return) and n.value]
-        for part in (*kept, *search.stored_outside(function, owner)):
-            if kinds_of(project).of(module, part) == "array" and not _is_early(
-                project, module, part
-            ):
+        for part in (*kept, *state.stored_outside(function, owner)):
+            bindings = module.reaching(part) if isinstance(part, ast.Name) else ()
+            sources = [part, *(b.value for b in bindings if b.value is not None)]
+            if any(_is_at_compile_time(module, source) for source in sources):
+                continue
+            if kinds_of(project).of(module, part) == "array":
                 return module, part
             for call in ast.walk(part):
-                if isinstance(call, ast.Call) and not _at_compile_time(project, module, call):
-                    for value in project.values(module, call.func):
-                        if isinstance(value, External) and computes_array(value.name):
-                            return module, call
+                if isinstance(call, ast.Call) and any(
+                    map(computes_array, project.qualified(module, call.func))
+                ):
+                    return module, call
     return None
-
-
-def _is_early(project: Project, module: Module, node: ast.expr) -> bool:
-    """Return whether an expression, or the variable that it names, is computed at compile time."""
-    bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
-    sources = [node, *(b.value for b in bindings if b.value is not None)]
-    return any(_at_compile_time(project, module, source) for source in sources)
 
 
 def _caches(decorator: ast.expr) -> bool:
     return last_name(getattr(decorator, "func", decorator)) in ("lru_cache", "cache")
 
 
-def _at_compile_time(project: Project, module: Module, node: ast.AST) -> bool:
+def _is_at_compile_time(module: Module, node: ast.AST) -> bool:
     return any(
-        External("jax.ensure_compile_time_eval") in project.values(module, item.context_expr.func)
+        last_name(getattr(item.context_expr, "func", item)) == "ensure_compile_time_eval"
         for around in module.ancestors(node)
         if isinstance(around, ast.With)
         for item in around.items
-        if isinstance(item.context_expr, ast.Call)
     )
 
 
@@ -126,19 +116,19 @@ def _bound(project: Project, site: Site) -> Iterator[Place]:
                     yield layer.module, argument
 
 
-def _search(project: Project, function: Function, owner: Class | None) -> _Search:
-    known = project.once(_known_searches)
+def _state(project: Project, function: Function, owner: Class | None) -> _State:
+    known = project.once(_known_states)
     if (function, owner) not in known:
-        known[function, owner] = _Search(project, function, owner)
+        known[function, owner] = _State(project, function, owner)
     return known[function, owner]
 
 
-def _known_searches(_: Project) -> dict[_Reached, _Search]:
+def _known_states(_: Project) -> dict[_Reached, _State]:
     return {}
 
 
-class _Search:
-    """Looks for the outside state that one function reads or changes."""
+class _State:
+    """The outside state that one function, and those that it calls, read or change."""
 
     def __init__(self, project: Project, function: Function, owner: Class | None) -> None:
         self.project = project
@@ -152,65 +142,36 @@ class _Search:
             if isinstance(node, FunctionNode)
         }
 
-    def found(self) -> Place | None:
-        """Return a name that denotes such state."""
+    def changing(self) -> Place | None:
+        """Return a name that denotes such state, and that changes between calls."""
         for function, owner in self.reached:
-            node = self._variable(function) or self._attribute(function, owner)
-            if node is not None:
-                return function.module, node
+            for node in _body(function.node):
+                if isinstance(node, ast.Name) and self._is_changing_name(function, node):
+                    return function.module, node
+                if isinstance(node, ast.Attribute) and self._is_changing_field(
+                    function, owner, node
+                ):
+                    return function.module, node
+        return None
+
+    def changing_in(self, bound: Iterable[Place]) -> Place | None:
+        """Return a name in arguments that are bound already, whose object changes."""
+        start = self.reached[0][0].node
+        for module, expr in bound:
+            for node in ast.walk(expr):
+                if isinstance(node, ast.Name) and self._holds_changing(module, node, start.lineno):
+                    return module, node
         return None
 
     def stored_outside(self, function: Function, owner: Class | None) -> Iterator[ast.expr]:
         """Yield what a function stores in an object that exists before the call."""
         for node in _body(function.node):
-            match node:
-                case ast.Assign(targets=[ast.Subscript() | ast.Attribute() as place], value=value):
-                    stored = [value]
-                case ast.Call(func=ast.Attribute(attr=attr) as place) if attr in _STORING:
-                    stored = [*node.args, *(keyword.value for keyword in node.keywords)]
-                case _:
-                    continue
-            kept_in = place.value
-            match kept_in:
-                case ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=container)):
-                    kept_in = container
-            if self._is_outside(function, owner, kept_in):
-                yield from stored
-
-    def found_in(self, bound: Iterable[Place]) -> Place | None:
-        """Return a name in arguments that are bound already, whose object changes."""
-        start = self.reached[0][0]
-        for module, expr in bound:
-            for node in ast.walk(expr):
-                if isinstance(node, ast.Name) and any(
-                    self._changes(v, module, node, start.node) for v in self._of(module, node)
-                ):
-                    return module, node
-        return None
-
-    def found_in_factory(self, uses: Uses) -> Place | None:
-        """Return a name that denotes an argument of a factory, whose object changes.
-
-        A function that is called only where it is made is made anew for each call.
-        """
-        kinds = kinds_of(self.project)
-        for function, _ in self.reached:
-            module = function.module
-            for name in (n for n in _body(function.node) if isinstance(n, ast.Name)):
-                factories = [b.scope.node for b in module.reaching(name) if b.kind == "parameter"]
-                if not factories or any(factory in self.nodes for factory in factories):
-                    continue
-                if uses.calls and all(
-                    _runs_within(call.module, call.node, factory)
-                    for factory in factories
-                    for call in uses.calls
-                ):
-                    continue
-                for owner, origin in kinds.origins(module, name):
-                    variables = self._of(owner, origin) if isinstance(origin, ast.Name) else ()
-                    if any(self._changes(v, module, name, origin) for v in variables):
-                        return module, name
-        return None
+            for holder, stored in changes_in_place(node):
+                match holder:
+                    case ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=holder)):
+                        pass
+                if self._is_outside(function, owner, holder):
+                    yield from stored
 
     # -- what runs
 
@@ -227,28 +188,19 @@ class _Search:
         return reached
 
     def _run(self, function: Function, owner: Class | None, node: ast.AST) -> Iterator[_Reached]:
-        """Yield the functions that an expression of a function denotes or calls."""
-        module = function.module
-        if isinstance(node, ast.Call):
-            passed = map(self._arguments.resolved, self.project.values(module, node.func))
-            for value in sorted(union(passed), key=order):
-                if isinstance(value, Instance):
-                    for target in targets_of(self.evaluator, value):
-                        outside = self._is_outside(function, owner, node.func)
-                        yield target.function, target.owner if outside else None
-                elif isinstance(value, Class):
-                    for method in self.evaluator.attribute(Instance(value), "__init__"):
-                        if isinstance(inner := underlying(method), Function):
-                            yield inner, None
-        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-            values: Iterable[Value] = self.project.values(module, node)
-            if owner is not None and isinstance(node, ast.Attribute):
-                if _is_self(function.node, node.value):
-                    values = overrides_of(self.project).attribute(Instance(owner), node.attr).values
-            for value in sorted(values, key=order):
-                if isinstance(inner := underlying(value), Function):
-                    outside = self._is_outside(function, owner, node)
-                    yield inner, receiver_of(value) if outside else None
+        """Yield the functions that a name or an attribute in a function denotes."""
+        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            return
+        callees = overrides_of(self.project).callees(function.module, node, owner)
+        values = union(map(self._arguments.resolved, callees.values))
+        outside = self._is_outside(function, owner, node)
+        for value in sorted(values, key=order):
+            methods: Values = NOTHING
+            if isinstance(value, Class):  # whose instances are made in the call
+                methods = self.evaluator.attribute(Instance(value), "__init__")
+            for target in (t for v in (value, *methods) for t in targets_of(self.evaluator, v)):
+                exists = outside and target.skip and not isinstance(value, Class)
+                yield target.function, target.owner if exists else None
 
     def _is_outside(self, function: Function, owner: Class | None, node: ast.expr) -> bool:
         """Return whether an object, or the one whose attribute it is, exists before the call."""
@@ -266,54 +218,47 @@ class _Search:
 
     # -- variables
 
-    def _variable(self, function: Function) -> ast.Name | None:
-        """Return a name of a function that denotes an outside variable whose value changes."""
+    def _is_changing_name(self, function: Function, name: ast.Name) -> bool:
+        """Return whether a name denotes an outside variable whose value, or object, changes."""
         module = function.module
-        names = [node for node in _body(function.node) if isinstance(node, ast.Name)]
-        declared = {
-            name
-            for node in _body(function.node)
-            if isinstance(node, ast.Nonlocal | ast.Global)
-            for name in node.names
-        }
-        for name in names:
-            bindings = module.reaching(name)
-            inside = [b.scope.node in self.nodes for b in bindings]
-            if name.id in declared and not all(inside):
-                return name
-            if not bindings or any(inside) or not isinstance(name.ctx, ast.Load):
-                continue
-            if any(self._is_rebound(v) for v in _bound_here(module, name)) or any(
-                b.scope.parent is not None and getattr(b.node, "lineno", 0) > function.node.lineno
-                for b in bindings
-                if b.kind not in _DEFINITIONS
-            ):
-                return name
-            above = module.parent(name)
-            attributes = [above] if isinstance(above, ast.Attribute) else []
-            for variable in (v for a in attributes for v in self._exported_as(module, a)):
-                if self._is_rebound(variable):
-                    return name
-            for node in (name, *attributes):
-                if any(
-                    self._changes(v, module, node, function.node) for v in self._of(module, node)
-                ):
-                    return name
-        return None
-
-    def _is_rebound(self, variable: _Variable) -> bool:
-        """Return whether a function or another module assigns to a variable."""
-        owner, scope, name = variable
-        if owner.is_written_elsewhere(scope, name):
+        bindings = module.reaching(name)
+        inside = [b.scope.node in self.nodes for b in bindings]
+        scope = module.scope_at(name)
+        if name.id in (*scope.global_names, *scope.nonlocal_names) and not all(inside):
             return True
-        return scope.parent is None and any(
-            isinstance(node.ctx, ast.Store)
-            and ModuleValue(owner) in self.project.values(module, node.value)
-            and self._runs_later(module, node)
-            for module, node in _attributes_written(self.project, name)
+        if not bindings or any(inside) or not isinstance(name.ctx, ast.Load):
+            return False
+        line = function.node.lineno
+        return self._holds_changing(module, name, line) or any(
+            b.scope.parent is not None and getattr(b.node, "lineno", 0) > line
+            for b in bindings
+            if b.kind not in _DEFINITIONS
         )
 
-    def _of(self, module: Module, node: ast.expr) -> set[_Variable]:
+    def _holds_changing(self, module: Module, node: ast.expr, since: int) -> bool:
+        """Return whether the variable that a name, or an attribute of a module, denotes changes:
+        it is assigned again, or its object changes.
+
+        Of a local variable, after the line `since`, or that of the call that passes it on.
+        """
+        above = module.parent(node)
+        is_read = False
+        if isinstance(above, ast.Attribute):
+            if isinstance(node, ast.Name) and self._holds_changing(module, above, since):
+                return True
+            is_read = not all(map(_is_library, self.project.values(module, node)))
+        for place in kinds_of(self.project).origins(module, node):
+            line = since if place == (module, node) else place[1].lineno
+            for variable in self._variables(*place):
+                owner, scope, name = variable
+                if any(b.kind not in _DEFINITIONS for b in owner.visible(name, scope)):
+                    if self._is_rebound(variable) or self._is_changed(variable, line):
+                        return True
+                elif is_read and self._is_changed(variable, line):
+                    return True
+        return False
+
+    def _variables(self, module: Module, node: ast.expr) -> set[_Variable]:
         """Return the project's variables that a name, or an attribute of a module, denotes."""
         found: set[_Variable] = set()
         pending: list[_Variable] = []
@@ -323,7 +268,7 @@ class _Search:
                 scope = module.scope_of(module.tree) if is_global else binding.scope
                 pending.append((module, scope, node.id))
         elif isinstance(node, ast.Attribute):
-            pending += self._exported_as(module, node)
+            pending += _exported(self.project.values(module, node.value), node.attr)
         while pending:
             variable = owner, scope, name = pending.pop()
             if variable in found or not owner.is_own:
@@ -332,156 +277,90 @@ class _Search:
             for binding in owner.visible(name, scope):
                 statement = binding.statement
                 if isinstance(statement, ast.ImportFrom) and isinstance(binding.node, ast.alias):
-                    for base in self.evaluator.import_base(statement, owner):
-                        if isinstance(base, ModuleValue):
-                            root = base.module.scope_of(base.module.tree)
-                            pending.append((base.module, root, binding.node.name))
+                    bases = self.evaluator.import_base(statement, owner)
+                    pending += _exported(bases, binding.node.name)
         return found
 
-    def _exported_as(self, module: Module, node: ast.Attribute) -> Iterator[_Variable]:
-        """Yield the variable that an attribute of a module of the project is."""
-        for value in self.project.values(module, node.value):
-            if isinstance(value, ModuleValue):
-                yield value.module, value.module.scope_of(value.module.tree), node.attr
+    def _is_rebound(self, variable: _Variable) -> bool:
+        """Return whether a function or another module assigns to a variable."""
+        owner, scope, name = variable
+        if owner.is_written_elsewhere(scope, name):
+            return True
+        return scope.parent is None and any(
+            ModuleValue(owner) in self.project.values(module, node.value)
+            and self._runs_later(module, node)
+            for module in self.project.mentioning([name])
+            for node in find_mentions(module).written.get(name, ())
+        )
 
     # -- objects
 
-    def _changes(
-        self, variable: _Variable, module: Module, read: ast.expr, since: FunctionNode | ast.expr
-    ) -> bool:
-        """Return whether the object that a variable holds, as it is read somewhere, changes.
-
-        Of a local variable, later than `since`: the function, or what passes it to a factory.
-        """
-        owner, scope, name = variable
-        above = module.parent(read)
-        attr = above.attr if isinstance(above, ast.Attribute) else None
-        bindings = owner.visible(name, scope)
-        if all(b.kind in _DEFINITIONS for b in bindings):
-            if attr is None or all(map(_is_library, self.project.values(module, read))):
-                return False
-        elif above is not None and getattr(module.parent(above), "func", None) is above:
-            attr = None  # a method may read any attribute
-        for user, use in self._changing_uses(variable, attr):
+    def _is_changed(self, variable: _Variable, since: int) -> bool:
+        """Return whether the object that a variable holds changes, if local, after a line."""
+        _, scope, _ = variable
+        for user, use in self._changing_uses(variable):
             around = user.enclosing_function(use)
             if around in self.nodes:
-                later = True
-            elif scope.parent is None:
-                later = self._runs_later(user, use)
-            else:
-                later = around is not scope.node or use.lineno > since.lineno
-            if later:
+                return True
+            if scope.parent is None:
+                if self._runs_later(user, use):
+                    return True
+            elif around is not scope.node or use.lineno > since:
                 return True
         return False
 
-    def _changing_uses(self, variable: _Variable, attr: str | None) -> list[Place]:
-        """Return the uses of a variable in the project that change its object, see `_changes`."""
+    def _changing_uses(self, variable: _Variable) -> list[Place]:
+        """Return the uses of a variable in the project that change its object."""
         known = self.project.once(_known_changes)
-        if (variable, attr) not in known:
+        if variable not in known:
             owner, scope, name = variable
             modules = self.project.mentioning([name]) if scope.parent is None else [owner]
-            known[variable, attr] = [
+            known[variable] = [
                 (module, node)
                 for module in modules
                 for alias in (name, *find_mentions(module).renamed.get(name, ()))
                 for node in find_mentions(module).reads(alias)
-                if variable in self._of(module, node)
-                and self._is_changed_by(module, node, attr, set())
+                if variable in self._variables(module, node) and self._changes(module, node, set())
             ]
-        return known[variable, attr]
+        return known[variable]
 
-    def _is_changed_by(
-        self, module: Module, node: ast.expr, attr: str | None, seen: set[ast.AST]
-    ) -> bool:
-        """Return whether a use of an object changes it; if given, only that attribute of it."""
+    def _changes(self, module: Module, node: ast.expr, seen: set[ast.AST]) -> bool:
+        """Return whether a use of an object changes it, or something in it."""
         if node in seen:
             return False
         seen.add(node)
-        above = module.argument_holder(node)
-        match above:
-            case ast.Attribute(attr=name, ctx=ctx):
-                if not isinstance(ctx, ast.Load):
-                    return attr in (None, name)
-                call = module.parent(above)
-                if isinstance(call, ast.Call) and call.func is above:
-                    if name in _MUTATORS and self._may_be_container(module, node):
-                        return True
-                    values = self.project.values(module, above)
-                    methods = [underlying(v) for v in values if receiver_of(v) is not None]
-                    return any(self._changes_first(m, attr, seen) for m in methods)
-                return attr in (None, name) and self._is_changed_by(module, above, None, seen)
-            case ast.Subscript(value=base, ctx=ctx) if base is node and attr is None:
-                return not isinstance(ctx, ast.Load) or self._is_changed_by(
-                    module, above, None, seen
-                )
-            case ast.Call(func=func) if func is node:
-                values = self.project.values(module, func)
-                return any(
-                    self._changes_first(target.function, attr, seen)
-                    for value in values
-                    if isinstance(value, Instance)
-                    for target in targets_of(self.evaluator, value)
-                )
+        if node in _changed_in_place(module):
+            return True
+        match above := module.argument_holder(node):
+            case ast.Attribute(value=base) | ast.Subscript(value=base) if base is node:
+                return not isinstance(above.ctx, ast.Load) or self._changes(module, above, seen)
             case ast.Call():
-                return self._is_changed_by_call(module, above, node, attr, seen)
+                return self._call_changes(module, above, node)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
                 return any(
                     any(b.node is above for b in module.reaching(use))
-                    and self._is_changed_by(module, use, attr, seen)
+                    and self._changes(module, use, seen)
                     for use in find_mentions(module).names.get(name, ())
                 )
         return False
 
-    def _is_changed_by_call(
-        self,
-        module: Module,
-        call: ast.Call,
-        node: ast.expr,
-        attr: str | None,
-        seen: set[ast.AST],
-    ) -> bool:
-        """Return whether a call changes an object that is passed to it."""
-        if isinstance(call.func, ast.Name) and not module.reaching(call.func):
-            return call.func.id in _MUTATING_FUNCTIONS and call.args[:1] == [node]
+    def _call_changes(self, module: Module, call: ast.Call, node: ast.expr) -> bool:
+        """Return whether a call changes what is passed to it, or the object whose method it is."""
         for value in self.project.values(module, call.func):
             for target in targets_of(self.evaluator, value):
                 function = target.function
-                bound = bind_call(function.node, call.args, call.keywords, target.skip)
-                if any(
-                    expr is node and self._changes_parameter(function, name, attr, seen)
-                    for name, expr in bound.by_name.items()
+                if getattr(function.node, "name", "") in _INITIALISERS:
+                    continue
+                bound = bind_call(function.node, call.args, call.keywords, target.skip).by_name
+                own = positional_parameters(function.node)[: target.skip]
+                names = {name for name, expr in bound.items() if expr is node}
+                names.update(p.arg for p in own if node is call.func)
+                if names and any(
+                    need.changed and need.parameter in names and need.reason != ORDER
+                    for need in project_needs(self.project).of(function, target.owner)
                 ):
                     return True
         return False
-
-    def _changes_first(self, function: Value | None, attr: str | None, seen: set[ast.AST]) -> bool:
-        """Return whether a method changes its object."""
-        if not isinstance(function, Function):
-            return False
-        first = first_parameter(function.node)
-        if first is None or getattr(function.node, "name", "") in _INITIALISERS:
-            return False
-        return self._changes_parameter(function, first.arg, attr, seen)
-
-    def _changes_parameter(
-        self, function: Function, name: str, attr: str | None, seen: set[ast.AST]
-    ) -> bool:
-        """Return whether a function changes what is passed for a parameter."""
-        module = function.module
-        return any(
-            any(b.kind == "parameter" and b.scope.node is function.node for b in bindings)
-            and self._is_changed_by(module, use, attr, seen)
-            for use in find_mentions(module).names.get(name, ())
-            if (bindings := module.reaching(use))
-        )
-
-    def _may_be_container(self, module: Module, node: ast.expr) -> bool:
-        """Return whether an object may be a list, a dictionary, or the like."""
-        return all(
-            isinstance(value, Container)
-            or (isinstance(value, Result) and value.name.startswith(("builtins.", "collections.")))
-            for value in self.project.values(module, node)
-        )
 
     # -- code that runs once
 
@@ -498,128 +377,55 @@ class _Search:
         if not name or function in seen:
             return False
         seen.add(function)
-        if self.reached[0][0].node in _search(self.project, Function(module, function), None).nodes:
+        if self.reached[0][0].node in _state(self.project, Function(module, function), None).nodes:
             return False  # a program, which calls the checkpointed function
         uses = [
-            (user, use)
+            (user, _outermost_function(user, use))
             for user in self.project.mentioning([name])
             for use in find_mentions(user).reads(name)
         ]
-        for user, use in uses:
-            around = _outermost_function(user, use)
-            if around is not None and not self._runs_at_import(user, around, seen):
-                return False
-        return bool(uses)
+        return bool(uses) and all(
+            around is None or self._runs_at_import(user, around, seen) for user, around in uses
+        )
 
     # -- attributes of `self`
 
-    def _attribute(self, function: Function, owner: Class | None) -> ast.Name | None:
-        """Return `self` if a method uses an attribute of its object that is assigned later."""
-        if owner is None or is_pytree(self.evaluator, owner):
-            return None
-        if _MODULE in class_chain(self.evaluator, owner):
-            return None  # Flax rejects assignments outside of `setup`
-        for node in _body(function.node):
-            if not isinstance(node, ast.Attribute) or not _is_self(function.node, node.value):
-                continue
-            found = overrides_of(self.project).attribute(Instance(owner), node.attr).values
-            if any(isinstance(underlying(value), Function) for value in found):
-                continue
-            if self._is_attribute_assigned(owner, node.attr):
-                assert isinstance(node.value, ast.Name)
-                return node.value
-        return None
-
-    def _is_attribute_assigned(self, cls: Class, attr: str) -> bool:
-        """Return whether an attribute of an existing object, maybe of the class, is assigned."""
-        home = cls.module.source.path
-        if any(
-            getattr(module.enclosing_function(node), "name", "") not in _INITIALISERS
-            and _may_be_instance(self.project, module, node.value, cls)
-            and _may_get_instances(self.project, module.source.path, home)
-            for module, node in _attributes_written(self.project, attr)
-        ):
-            return True
+    def _is_changing_field(
+        self, function: Function, owner: Class | None, node: ast.Attribute
+    ) -> bool:
+        """Return whether a method reads an attribute of its object that changes later."""
+        if owner is None or not _is_self(function.node, node.value):
+            return False
+        if is_pytree(self.evaluator, owner) or _MODULE in class_chain(self.evaluator, owner):
+            return False  # Flax rejects assignments outside of `setup`
+        found = overrides_of(self.project).attribute(Instance(owner), node.attr).values
+        if any(isinstance(underlying(value), Function) for value in found):
+            return False
         return any(
-            getattr(module.enclosing_function(node), "name", "") not in _INITIALISERS
-            and self.project.values(module, node.value)
-            and _may_be_instance(self.project, module, node.value, cls)
-            and self._is_changed_by(module, node, None, set())
-            for module in self.project.mentioning([attr])
-            for node in find_mentions(module).attributes.get(attr, ())
+            getattr(module.enclosing_function(use), "name", "") not in _INITIALISERS
+            and (not isinstance(use.ctx, ast.Load) or self._changes(module, use, set()))
+            and self._may_be_instance(module, use.value, owner)
+            and _may_get_instances(self.project, module.source.path, owner.module.source.path)
+            for module in self.project.mentioning([node.attr])
+            for use in (
+                *find_mentions(module).written.get(node.attr, ()),
+                *find_mentions(module).attributes.get(node.attr, ()),
+            )
         )
 
+    def _may_be_instance(self, module: Module, node: ast.expr, cls: Class) -> bool:
+        """Return whether an expression may be an instance of a class, its bases or subclasses."""
+        values = self.project.values(module, node)
+        return not values or any(
+            not isinstance(value, Instance)
+            or not isinstance(value.cls, Class)
+            or cls.node in self._family(value.cls)
+            or value.cls.node in self._family(cls)
+            for value in values
+        )
 
-def _body(function: FunctionNode) -> Iterator[ast.AST]:
-    """Yield the nodes of a function that run when it is called."""
-    for part in [function.body] if isinstance(function, ast.Lambda) else function.body:
-        yield from ast.walk(part)
-
-
-def _runs_within(module: Module, call: ast.AST, factory: ast.AST) -> bool:
-    """Return whether a call runs before a factory returns: no function around it is returned."""
-    for around in module.ancestors(call):
-        if around is factory:
-            return True
-        if isinstance(around, FunctionNode) and _is_returned(module, around):
-            return False
-    return False
-
-
-def _is_returned(module: Module, function: FunctionNode) -> bool:
-    """Return whether the function around a nested one returns it, and not what it computes."""
-    outer, name = module.enclosing_function(function), getattr(function, "name", None)
-    return outer is not None and any(
-        part is function or (isinstance(part, ast.Name) and part.id == name)
-        for returned in returned_expressions(outer)
-        for part in ast.walk(returned)
-        if not isinstance(module.parent(part), ast.Call)
-    )
-
-
-def _is_self(function: FunctionNode, node: ast.expr) -> bool:
-    """Return whether an expression is the name of a method's first parameter."""
-    first = first_parameter(function)
-    return isinstance(node, ast.Name) and first is not None and node.id == first.arg
-
-
-def _bound_here(module: Module, name: ast.Name) -> Iterator[_Variable]:
-    """Yield the variables of a module that a name denotes and that may be assigned."""
-    bindings = module.reaching(name)
-    if any(b.kind not in _DEFINITIONS for b in bindings):
-        for scope in {module.scope_of(module.tree), *(b.scope for b in bindings)}:
-            yield module, scope, name.id
-
-
-def _attributes_written(project: Project, name: str) -> Iterator[tuple[Module, ast.Attribute]]:
-    """Yield the assignments to, and deletions of, attributes of a name."""
-    attribute = re.compile(rf"\.[\s\\]*{re.escape(name)}\b")
-    for path in project.files.mentioning((name,)):
-        if not attribute.search(project.files.read(path).text):
-            continue  # Reading is cheaper than parsing.
-        if module := project.module(path):
-            for node in module.nodes:
-                if isinstance(node, ast.Attribute) and node.attr == name:
-                    if not isinstance(node.ctx, ast.Load):
-                        yield module, node
-
-
-def _is_library(value: Value) -> bool:
-    """Return whether a value is a module, or belongs to a library whose objects do not change."""
-    if isinstance(value, External):
-        return value.name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins")
-    return isinstance(value, ModuleValue)
-
-
-def _may_be_instance(project: Project, module: Module, node: ast.expr, cls: Class) -> bool:
-    """Return whether an expression may be an instance of a class, its bases or subclasses."""
-    values = project.values(module, node)
-    for value in values:
-        if not isinstance(value, Instance) or not isinstance(value.cls, Class):
-            return True
-        if cls.node in _bases(project, value.cls) or value.cls.node in _bases(project, cls):
-            return True
-    return not values
+    def _family(self, cls: Class) -> set[ast.ClassDef]:
+        return {c.node for c in class_chain(self.evaluator, cls) if isinstance(c, Class)}
 
 
 def _may_get_instances(project: Project, user: Path, home: Path) -> bool:
@@ -637,8 +443,36 @@ def _may_get_instances(project: Project, user: Path, home: Path) -> bool:
     )
 
 
-def _bases(project: Project, cls: Class) -> set[ast.ClassDef]:
-    return {c.node for c in class_chain(project.evaluator, cls) if isinstance(c, Class)}
+@once
+def _changed_in_place(module: Module) -> frozenset[ast.expr]:
+    """Return the expressions whose objects a statement or a call changes."""
+    return frozenset(held for node in module.nodes for held, _ in changes_in_place(node))
+
+
+def _body(function: FunctionNode) -> Iterator[ast.AST]:
+    """Yield the nodes of a function that run when it is called."""
+    for part in [function.body] if isinstance(function, ast.Lambda) else function.body:
+        yield from ast.walk(part)
+
+
+def _is_self(function: FunctionNode, node: ast.expr) -> bool:
+    """Return whether an expression is the name of a method's first parameter."""
+    first = first_parameter(function)
+    return isinstance(node, ast.Name) and first is not None and node.id == first.arg
+
+
+def _exported(values: Iterable[Value], name: str) -> Iterator[_Variable]:
+    """Yield the variables of that name of the modules among some values."""
+    for value in values:
+        if isinstance(value, ModuleValue):
+            yield value.module, value.module.scope_of(value.module.tree), name
+
+
+def _is_library(value: Value) -> bool:
+    """Return whether a value is a module, or belongs to a library whose objects do not change."""
+    if isinstance(value, External):
+        return value.name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins")
+    return isinstance(value, ModuleValue)
 
 
 def changes_later(module: Module, node: ast.expr) -> ast.Name | None:
@@ -673,5 +507,5 @@ def _outermost_function(module: Module, node: ast.AST) -> FunctionNode | None:
     return found
 
 
-def _known_changes(project: Project) -> dict[tuple[_Variable, str | None], list[Place]]:
+def _known_changes(project: Project) -> dict[_Variable, list[Place]]:
     return {}

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from ...analysis import Project
+from ...analysis.names.mentions import has_side_effects
 from ...analysis.sites.calls import Call
 from ...analysis.statics.static_options import StaticSite
 from ...analysis.values.bind import Arguments, default_of, positional_parameters
@@ -23,7 +24,7 @@ from ...analysis.values.values import (
     Wrapped,
 )
 from ...codemod.changes import ArrangeArguments, Change, Code
-from ..literals import has_side_effects, is_literal, literal_text
+from ..literals import is_literal, literal_text
 from ..refusal import Refused, check_editable
 
 _GRADIENTS = frozenset(

@@ -8,44 +8,72 @@ from collections.abc import Collection
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.statics.project_needs import project_needs
-from ...analysis.values.callees import Target, called_values, layers, targets_of, underlying
+from ...analysis.values.callees import Target, layers, targets_of, underlying
 from ...analysis.values.evaluator import class_chain
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
 from ..flax_names import is_flax_class
 from ..refusal import Refused
 
-_EQUINOX = ("equinox.Module", "equinox._module.Module")
-_NNX = ("flax.nnx.",)
+JAX, LINEN, NNX = "jax.checkpoint", "flax.linen.remat", "flax.nnx.remat"
+EQUINOX = "equinox.filter_checkpoint"
+# The Apis for modules of libraries, by how the names of their base classes start.
+_APIS = {
+    "flax.nnx.": NNX,
+    "equinox.Module": EQUINOX,
+    "equinox._module.Module": EQUINOX,
+    "equinox.nn.": EQUINOX,
+    "haiku.": "haiku.remat",
+}
 _SEEN = ("jax.", "optax.")
 
 
-def api_for(project: Project, module: Module, call: ast.Call, is_traced: bool) -> str:
-    """Return the Api that can wrap a callee; with `is_traced`, an unknown one is allowed.
+def sole_api(apis: Collection[str], module: Module, node: ast.AST) -> str:
+    """Return the Api of a library that can wrap what code calls, or else that of JAX.
 
     Raises:
-        Refused: the callee must not be wrapped, or is unknown.
+        Refused: the code calls modules of several libraries.
     """
-    values = called_values(project.evaluator, module, call.func)
-    seen = bool(values)
-    apis = set()
+    if len(apis) > 1:
+        raise Refused("this may call modules of several libraries", module, node)
+    return next(iter(apis), JAX)
+
+
+def library_apis(
+    project: Project,
+    module: Module,
+    node: ast.AST,
+    values: Collection[Value],
+    what: str = "the function",
+) -> set[str]:
+    """Return the Apis of libraries whose modules called values are, or use.
+
+    Raises:
+        Refused: one of them is checkpointed already.
+    """
+    apis: set[str] = set()
     for value in values:
-        check_not_checkpointed(value, module, call, "the function")
+        check_not_checkpointed(value, module, node, what)
+        made = underlying(value)
+        if isinstance(made, Class | External) and is_flax_class(project, made):
+            apis.add(LINEN)  # a submodule of a compact method
+            continue
         receiver = receiver_of(value)
         if receiver is not None:
-            api = api_of_instance(project, receiver, module, call)
-            if api is not None:
-                apis.add(api)
-        targets = list(targets_of(project.evaluator, value))
-        if any(uses_haiku(project, t.function, set()) for t in targets):
+            apis |= api_of_class(project, underlying(receiver))
+        targets = targets_of(project.evaluator, value)
+        is_haiku = isinstance(value, External) and value.name.startswith("haiku.")
+        if is_haiku or any(uses_haiku(project, target.function, set()) for target in targets):
             apis.add("haiku.remat")
-        outside = isinstance(value, External) and value.name.startswith(_SEEN)
-        seen = seen and (bool(targets) or outside or receiver is not None)
-    if not seen and not is_traced:
-        reason = f"`{ast.unparse(call.func)}` is an unknown function, and may have side effects"
-        raise Refused(reason, module, call)
-    if len(apis) > 1:
-        raise Refused("this may call modules of several libraries", module, call)
-    return apis.pop() if apis else "jax.checkpoint"
+    return apis
+
+
+def is_visible(project: Project, value: Value) -> bool:
+    """Return whether what a called value runs is seen, or known to have no side effects."""
+    return (
+        receiver_of(value) is not None
+        or (isinstance(value, External) and value.name.startswith(_SEEN))
+        or any(True for _ in targets_of(project.evaluator, value))
+    )
 
 
 def check_not_checkpointed(value: Value, module: Module, node: ast.AST, what: str) -> None:
@@ -64,34 +92,15 @@ def receiver_of(value: Value) -> Value | None:
     return None
 
 
-def api_of_instance(
-    project: Project, cls: Value, module: Module, call: ast.Call, *, lifted: bool = False
-) -> str | None:
-    """Return the Api for an instance of a library's class; None for the project's own classes.
-
-    With `lifted`, the module is passed to the checkpoint as an argument.
-
-    Raises:
-        Refused: it is a module that is wrapped in another way.
-    """
-    if is_flax_class(project, underlying(cls) if lifted else cls):
-        if lifted:
-            return "flax.linen.remat"
-        raise Refused("this calls a Flax module: wrap its class in `nn.remat`", module, call)
+def api_of_class(project: Project, cls: Value | None) -> set[str]:
+    """Return the Api for modules of a library's class; none for the project's own classes."""
+    if is_flax_class(project, cls):
+        return {LINEN}
     names = [cls.name] if isinstance(cls, External) else []
     if isinstance(cls, Class):
         chain = class_chain(project.evaluator, cls)
         names += [base.name for base in chain if isinstance(base, External)]
-    if any(name.startswith(_NNX) for name in names):
-        if lifted:
-            return "flax.nnx.remat"
-        reason = "this calls a Flax nnx module: wrap a function of it in `nnx.remat`"
-        raise Refused(reason, module, call)
-    if any(name in _EQUINOX or name.startswith("equinox.nn.") for name in names):
-        return "equinox.filter_checkpoint"
-    if any(name.startswith("haiku.") for name in names):
-        return "haiku.remat"
-    return None
+    return {api for prefix, api in _APIS.items() for name in names if name.startswith(prefix)}
 
 
 def uses_haiku(project: Project, function: Function, seen: set[FunctionNode]) -> bool:

@@ -1,11 +1,11 @@
 """Checkpoints an expression, whatever it calls.
 
-    x + f(p, norm(x))      ->  x + jax.checkpoint(lambda p, x: f(p, norm(x)))(p, x)
-    self.up(self.norm(x))  ->  nn.remat(lambda self, x: self.up(self.norm(x)))(self, x)
+    x + f(p, norm(x))      ->  x + jax.checkpoint(lambda: f(p, norm(x)))()
+    self.up(self.norm(x))  ->  nn.remat(lambda self: self.up(self.norm(x)))(self)
 
-Arrays are parameters of the lambda, and so are the modules of Flax: its checkpoints see only the
-variables of modules that are passed. The lambda closes over everything else. Submodules that a
-compact method creates in the lambda keep their names.
+The lambda closes over arrays and Python values. Modules of Flax are its parameters: its checkpoints
+see only the variables of modules that are passed. Submodules that a compact method creates in the
+lambda keep their names.
 """
 
 from __future__ import annotations
@@ -16,24 +16,22 @@ from collections.abc import Collection, Iterator, Sequence
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
 from ...analysis.values.callees import called_values, targets_of, underlying
-from ...analysis.values.evaluator import class_chain
 from ...analysis.values.values import Class, External, Value
 from ...codemod.changes import Change, Code, Replace
-from ..arguments.traced_arguments import Arrays
 from ..checkpoint_code import CheckpointCode
-from ..flax_names import is_flax_class
 from ..imports import written
 from ..refusal import Refused, check_own
 from .callees import (
-    api_of_instance,
+    JAX,
+    LINEN,
+    NNX,
+    api_of_class,
     check_compile_time,
-    check_not_checkpointed,
-    receiver_of,
-    uses_haiku,
+    library_apis,
+    sole_api,
 )
 from .hazards import check_hazards
 
-_JAX, _LINEN, _NNX = "jax.checkpoint", "flax.linen.remat", "flax.nnx.remat"
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
@@ -43,9 +41,8 @@ def wrap_expression(
     value: ast.expr,
     options: Sequence[str] = (),
     *,
-    arrays: Arrays,
-    assigned: Collection[str] = (),
     condition: str = "",
+    checkpoint: str = JAX,
 ) -> list[Change]:
     """Return the changes that checkpoint an expression.
 
@@ -54,26 +51,19 @@ def wrap_expression(
         module: the module of the expression.
         value: the expression.
         options: options of the checkpoint, as `name=value`.
-        arrays: determines arrays without a trace.
-        assigned: names that get the value of the expression, which are arrays.
         condition: when to apply the checkpoint, by default always.
+        checkpoint: the Api of JAX to use, by qualified name.
 
     Raises:
         Refused: a checkpoint changes what the expression does, or may do so.
     """
     check_own(module, value, "the expression")
     api, modules = lifting(project, module, [value])
-    names = dict.fromkeys(modules)
-    for node in free_names(module, [value]):
-        if node.id in names or not is_local(module, node):
-            continue
-        if node.id in assigned or arrays.kind(module, node) == "array":
-            names[node.id] = None
-    reference = written(project, module, api, value)
-    code = CheckpointCode(reference.text, tuple(options))
-    given = ", ".join(names)
+    reference = written(project, module, checkpoint if api == JAX else api, value)
+    given = ", ".join(modules)
     body = "({value})" if isinstance(value, ast.Tuple) else "{value}"
-    text = code.around(f"lambda {given}: {body}" if given else f"lambda: {body}") + f"({given})"
+    function = f"lambda {given}: {body}" if given else f"lambda: {body}"
+    text = CheckpointCode(reference.text, tuple(options)).around(function) + f"({given})"
     if condition:
         text = f"{text} if {condition} else {body}"
     return [Replace(module, value, Code.of(text, value=value)), *reference.changes]
@@ -87,27 +77,23 @@ def lifting(
     Raises:
         Refused: a checkpoint changes what the code does, or may do so.
     """
-    apis: dict[str, None] = {}
+    apis: set[str] = set()
     modules: dict[str, None] = {}
     calls = [n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
     for call in calls:
         if any(isinstance(around, _COMPREHENSIONS) for around in _between(module, call, nodes)):
             raise Refused("a comprehension runs the stage: write it as a loop", module, call)
         values = called_values(project.evaluator, module, call.func)
-        own = set(_apis_of_values(project, module, call, values))
+        own = library_apis(project, module, call, values)
         if not values and _is_unknown_callee(module, call):
             own |= _api_of_context(project, module, call)
-        for api in own:
-            apis[api] = None
-            if api in (_LINEN, _NNX):
-                modules[_module_name(module, call, values, nodes)] = None
-    apis.pop(_JAX, None)
-    if len(apis) > 1:
-        raise Refused("this may call modules of several libraries", module, nodes[0])
-    api = next(iter(apis), _JAX)
-    if api == _LINEN and len(modules) > 1:
+        apis |= own
+        if not own.isdisjoint((LINEN, NNX)):
+            modules[_module_name(module, call, values, nodes)] = None
+    api = sole_api(apis, module, nodes[0])
+    if api == LINEN and len(modules) > 1:
         raise Refused("this calls several Flax modules from outside: move it into a method", module)
-    if api not in (_LINEN, _NNX):
+    if api not in (LINEN, NNX):
         for call in calls:
             for value in called_values(project.evaluator, module, call.func):
                 for target in targets_of(project.evaluator, value):
@@ -124,26 +110,6 @@ def _between(module: Module, node: ast.AST, nodes: Sequence[ast.AST]) -> Iterato
             return
 
 
-def _apis_of_values(
-    project: Project, module: Module, call: ast.Call, values: Collection[Value]
-) -> Iterator[str]:
-    for value in values:
-        check_not_checkpointed(value, module, call, "the function")
-        made = underlying(value)
-        if isinstance(made, Class | External) and is_flax_class(project, made):
-            yield _LINEN  # a submodule of a compact method
-            continue
-        receiver = receiver_of(value)
-        if receiver is not None:
-            yield api_of_instance(project, receiver, module, call, lifted=True) or _JAX
-        if any(
-            uses_haiku(project, t.function, set()) for t in targets_of(project.evaluator, value)
-        ):
-            yield "haiku.remat"
-        if isinstance(value, External) and value.name.startswith("haiku."):
-            yield "haiku.remat"
-
-
 def _is_unknown_callee(module: Module, call: ast.Call) -> bool:
     """Return whether a call may be of a module that a local variable or `self` holds."""
     root = _root(call.func)
@@ -157,14 +123,7 @@ def _api_of_context(project: Project, module: Module, call: ast.Call) -> set[str
     assert root is not None
     if method is None or not (call.func is root or root.id == parameters(method[0])[0].arg):
         return set()  # methods of arrays, such as `x.reshape`, are not calls of modules
-    cls = Class(module, method[1])
-    if is_flax_class(project, cls):
-        return {_LINEN}
-    bases = class_chain(project.evaluator, cls)
-    names = [base.name for base in bases if isinstance(base, External)]
-    if any(name.startswith("flax.nnx.") for name in names):
-        return {_NNX}
-    return {"equinox.filter_checkpoint"} if any(n.startswith("equinox.") for n in names) else set()
+    return api_of_class(project, Class(module, method[1]))
 
 
 def _method_around(module: Module, node: ast.AST) -> tuple[FunctionNode, ast.ClassDef] | None:

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 
 from ...analysis import Module, Project
 from ...codemod.changes import Change, Group
-from ..arguments.traced_arguments import Arrays
 from ..checkpoint_code import CheckpointCode
 from ..imports import written
 from ..refusal import Refused, check_own
@@ -33,7 +32,6 @@ def wrap_group(
     module: Module,
     statements: Sequence[ast.stmt],
     options: Sequence[str],
-    arrays: Arrays,
 ) -> list[Change]:
     """Return the changes that checkpoint a group of statements together.
 
@@ -43,7 +41,6 @@ def wrap_group(
         statements: the statements in the order in which they run; those of a loop's iteration
             repeat if the group consists of several iterations.
         options: options of the checkpoint, as `name=value`.
-        arrays: determines which names are arrays.
 
     Raises:
         Refused: they are not in one block, or a checkpoint changes what they do.
@@ -61,13 +58,12 @@ def wrap_group(
         loop = loop_around(module, statements[0])
         if loop is not above:
             raise Refused("the stages of the group are not in one block", module, statements[0])
-        # A parameter would get a gradient from each chunk, also where a chunk does not use it.
-        nested = _Nested(project, module, [loop], options, None)
+        nested = _Nested(project, module, [loop], options)
         return [_in_chunks(module, loop, times, nested), *nested.imports]
     first, last = suite.index(distinct[0]), suite.index(distinct[-1])
     if first > last:
         raise Refused("the group ends within an iteration of a loop", module, statements[0])
-    nested = _Nested(project, module, suite[first : last + 1], options, arrays)
+    nested = _Nested(project, module, suite[first : last + 1], options)
     return [nested.change(above), *nested.imports]
 
 
@@ -84,9 +80,7 @@ class _Nested:
         module: Module,
         body: Sequence[ast.stmt],
         options: Sequence[str],
-        arrays: Arrays | None,
     ) -> None:
-        """Find the parameters; with `arrays`, all arrays that the body reads are among them."""
         self._module, self._body = module, tuple(body)
         self._returns = isinstance(body[-1], ast.Return)
         inside = {node for statement in body for node in ast.walk(statement)}
@@ -96,12 +90,8 @@ class _Nested:
         api, modules = lifting(project, module, body)
         made = {n.id: None for n in _in_order(body) if isinstance(n.ctx, ast.Store)}
         read = [n for n in _read(module, body) if is_local(module, n)]
-        given = dict.fromkeys(modules)
-        given |= {
-            n.id: None
-            for n in read
-            if n.id in made or (arrays is not None and arrays.kind(module, n) == "array")
-        }
+        # Names that it assigns are local: their values are passed. It closes over all others.
+        given = dict.fromkeys([*modules, *(n.id for n in read if n.id in made)])
         after = {n.id for n in _used_after(module, body, inside)}
         self._results = [name for name in made if name in after or name in given]
         self._given = list(given)

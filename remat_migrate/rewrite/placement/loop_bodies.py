@@ -15,13 +15,12 @@ from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import External, Function, Value
 from ...codemod.changes import Change, Code, Decorate, Replace
 from ..checkpoint_code import CheckpointCode
-from ..flax_names import is_flax_class, names_of_instances
+from ..flax_names import names_of_instances
 from ..imports import written
 from ..refusal import Refused, check_own
-from .callees import api_of_instance, check_not_checkpointed, may_lack_hash, receiver_of, uses_haiku
+from .callees import JAX, LINEN, NNX, check_not_checkpointed, library_apis, may_lack_hash, sole_api
 from .hazards import check_hazards
 
-_JAX = "jax.checkpoint"
 _FLAX_SCAN = External("flax.linen.scan")
 
 
@@ -32,7 +31,7 @@ def wrap_body(
     body: ast.expr,
     options: Sequence[str] = (),
     *,
-    checkpoint: str = "jax.checkpoint",
+    checkpoint: str = JAX,
 ) -> list[Change]:
     """Return the changes that checkpoint the body of `jax.lax.scan` and similar loops.
 
@@ -53,25 +52,19 @@ def wrap_body(
     values = project.values(module, body)
     if any(underlying(v) == _FLAX_SCAN for v in project.values(module, call.func)):
         return _flax_body(project, module, call, body, options)
-    api = _JAX
+    api = sole_api(library_apis(project, module, body, values, "the body"), module, body)
+    if api in (LINEN, NNX):
+        reason = "the body is a method of a Flax module: wrap it in `nn.remat` in `nn.scan`"
+        raise Refused(reason, module, body)
     for value in values:
-        check_not_checkpointed(value, module, body, "the body")
-        receiver = receiver_of(value)
-        if receiver is not None:
-            if is_flax_class(project, receiver):
-                reason = "the body is a method of a Flax module: wrap it in `nn.remat` in `nn.scan`"
-                raise Refused(reason, module, body)
-            api = api_of_instance(project, receiver, module, call) or api
         for target in targets_of(project.evaluator, value):
-            if uses_haiku(project, target.function, set()):
-                api = "haiku.remat"
             check_hazards(project, target.function, own_arguments=True)
     if not values and not isinstance(body, ast.Lambda):
         raise Refused("the body is unknown", module, body)
     own = ["prevent_cse=False"] if is_real_loop(call) else []
     decorated = _only_here(module, body)
     place: ast.expr | ast.stmt = decorated or body
-    reference = written(project, module, checkpoint if api == _JAX else api, place)
+    reference = written(project, module, checkpoint if api == JAX else api, place)
     code = CheckpointCode(reference.text, (*options, *own))
     if decorated is not None:
         decorator = code.decorator(project, module, decorated)

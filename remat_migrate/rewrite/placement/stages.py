@@ -13,13 +13,13 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
 from ...analysis.sites.calls import Call
 from ...analysis.sites.site import Site
+from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.statics.mutated_state import changes_later
 from ...analysis.values.bind import bind_call
-from ...analysis.values.callees import called_values, targets_of
+from ...analysis.values.callees import Target, called_values, targets_of
 from ...analysis.values.values import Class, Function, Instance
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.calls import pass_by_position
-from ..arguments.traced_arguments import Arrays
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import flax_name, is_flax_class, name_change, unnamed
 from ..imports import written
@@ -27,21 +27,18 @@ from ..refusal import Refused
 from .loop_bodies import wrap_body
 from .staging import Stage, stages_of
 from .unwrapping import remove_site
-from .wrapping import wrap_call
+from .wrapping import is_array, wrap_call
 
 _ADVICE = "make each stage a function of its arrays"
 
 
-def move_to_stages(
-    project: Project, site: Site, target: Function, differentiated: Collection[str] = ()
-) -> list[Change]:
+def move_to_stages(project: Project, site: Site, target: Function) -> list[Change]:
     """Return the changes that checkpoint the stages of a function but the last, in place of it.
 
     Args:
         project: the project.
         site: the application to remove.
         target: the function that it wraps, which is differentiated.
-        differentiated: the parameters with respect to which it is known to be differentiated.
 
     Raises:
         Refused: the function has no stages, or one cannot be wrapped.
@@ -54,14 +51,12 @@ def move_to_stages(
         raise Refused(f"no stages could be told apart; {_ADVICE}", target.module, target.node)
     if not chosen and not any(stage.done for stage in found):
         raise Refused(f"only one stage could be told apart; {_ADVICE}", target.module, target.node)
-    known = frozenset(p for p in parameters(target.node) if p.arg in differentiated)
-    arrays = Arrays(project, known)
     changes: list[Change] = []
     for stage in chosen:
         if options and stage.module is not site.module:
             reason = "a stage in another file needs its options"
             raise Refused(reason, site.module, site.reference)
-        changes += _wrapped(project, stage, checkpoint, options, arrays)
+        changes += _wrapped(project, stage, checkpoint, options)
     changes = list(dict.fromkeys(changes))
     replaced = [change.node for change in changes if isinstance(change, Replace)]
     if len(set(replaced)) < len(replaced):
@@ -98,23 +93,19 @@ def _chosen(found: list[Stage]) -> list[Stage]:
     return [stage for stage in once.values() if not stage.done]
 
 
-def _wrapped(
-    project: Project, stage: Stage, checkpoint: str, options: list[str], arrays: Arrays
-) -> list[Change]:
+def _wrapped(project: Project, stage: Stage, checkpoint: str, options: list[str]) -> list[Change]:
     if stage.flax is not None:
-        return _flax(project, stage, stage.flax, options, arrays)
+        return _flax(project, stage, stage.flax, options)
     if stage.body is not None:
         if options:
             reason = "its policy would apply to the body of a loop"
             raise Refused(reason, stage.module, stage.call)
         return wrap_body(project, stage.module, stage.call, stage.body, checkpoint=checkpoint)
-    return wrap_call(
-        project, stage.module, stage.call, options, checkpoint=checkpoint, arrays=arrays
-    )
+    return wrap_call(project, stage.module, stage.call, options, checkpoint=checkpoint)
 
 
 def wrap_submodule(
-    project: Project, module: Module, call: ast.Call, options: list[str], arrays: Arrays
+    project: Project, module: Module, call: ast.Call, options: list[str]
 ) -> list[Change]:
     """Return the changes that wrap the class of a called Flax submodule in `nn.remat`.
 
@@ -129,15 +120,13 @@ def wrap_submodule(
     callees = tuple(t.function for v in values for t in targets_of(project.evaluator, v))
     holder = Function(module, function)
     stage = Stage(module, holder, call, None, False, classes[0], False, callees)
-    return _flax(project, stage, classes[0], options, arrays)
+    return _flax(project, stage, classes[0], options)
 
 
-def _flax(
-    project: Project, stage: Stage, cls: Class, options: list[str], arrays: Arrays
-) -> list[Change]:
+def _flax(project: Project, stage: Stage, cls: Class, options: list[str]) -> list[Change]:
     """Return the changes that wrap the class of a submodule in `nn.remat`, with static flags."""
     module = stage.module
-    static, changes = _static_arguments(arrays, stage)
+    static, changes = _static_arguments(project, stage)
     if static:
         options = [*options, f"static_argnums={tuple(static)!r}"]
     for call in _instances(project, stage, cls):
@@ -199,7 +188,7 @@ def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list
     return changes
 
 
-def _static_arguments(arrays: Arrays, stage: Stage) -> tuple[list[int], list[Change]]:
+def _static_arguments(project: Project, stage: Stage) -> tuple[list[int], list[Change]]:
     """Return the `static_argnums` of a submodule's call, where `self` is 0.
 
     Also returns the changes that pass static keyword arguments by position.
@@ -217,12 +206,11 @@ def _static_arguments(arrays: Arrays, stage: Stage) -> tuple[list[int], list[Cha
         expr = bound.by_name.get(parameter.arg)
         if expr is None:
             continue
-        kind = arrays.kind(module, expr)
-        if kind == "unknown" and arrays.parameter(function.module, node, parameter) != "array":
+        if kinds_of(project).of(module, expr) == "python":
+            static.append(index)
+        elif not is_array(project, module, call, expr, [Target(function, stage.flax, skip=1)]):
             reason = f"`{parameter.arg}` would be traced, and may not be an array"
             raise Refused(reason, module, expr)
-        if kind == "python":
-            static.append(index)
     if not static:
         return [], []
     if any(every[index] in node.args.kwonlyargs for index in static):

@@ -13,12 +13,12 @@ import ast
 from collections.abc import Collection
 
 from ...analysis import Module, Project
+from ...analysis.names.mentions import has_side_effects
 from ...analysis.sites.find_sites import sites_with
 from ...analysis.sites.forms import decorates
 from ...analysis.sites.references import is_used_elsewhere
 from ...analysis.sites.site import Option, Site
 from ...codemod.changes import Change, Code, Keep, Remove, Replace, SetArgument
-from ...codemod.tree.reductions import is_pure
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import names_without_remat
 from ..refusal import Refused, check_editable
@@ -76,7 +76,7 @@ def _one_of_two(
 ) -> tuple[ast.expr, ast.expr]:
     """Return what is replaced, and by which part: `jax.checkpoint(f) if remat else f`, by `f`."""
     holder = module.parent(application)
-    if isinstance(holder, ast.IfExp) and is_pure(holder.test):
+    if isinstance(holder, ast.IfExp) and not has_side_effects(holder.test):
         other = holder.orelse if application is holder.body else holder.body
         if application is not holder.test and ast.dump(other) == ast.dump(subject):
             return holder, other

@@ -1,1 +1,0 @@
-"""What remains of a syntax tree once some of its nodes are removed."""
