@@ -1,4 +1,4 @@
-"""Functions that a parameter or a field holds: fixed if all are known and agree."""
+"""Functions that a parameter holds: fixed if all are known and agree. Those of fields are not."""
 
 from __future__ import annotations
 
@@ -60,11 +60,6 @@ AGREEING = {
     "no need": (FACTORY + "@maybe_remat()\ndef block(x, w):\n    return x * w\n", "fn)"),
     "aliased": (FACTORY + "save = maybe_remat()\n\n@save\ndef g(x, on):\n"
                 "    return x if on else -x\n", "static_argnums=(1,)"),
-    "default of a field": (FIELD, "static_argnums=(2,)"),
-    "other field of that name": (
-        FIELD + "class Other:\n    cls: Any = Second\n\n\nOther(cls=Second)\n",
-        "static_argnums=(2,)",
-    ),
 }  # fmt: skip
 
 DISAGREEING = {
@@ -73,12 +68,8 @@ DISAGREEING = {
     "handed on": FACTORY + BLOCK + "blocks = list(map(maybe_remat(), [abs]))\n",
     "aliased": FACTORY + BLOCK + "save = maybe_remat()\n\n"
     "@save\ndef g(on, x):\n    return x if on else -x\n",
+    "default of a field": FIELD,
     "constructor": FIELD + "net = Net(Second)\n",
-    "keyword": FIELD + "net = Net(cls=Second)\n",
-    "partial": FIELD + "import functools\n\nnet = functools.partial(Net, cls=Second)\n",
-    "settings": FIELD + "CFG = {'cls': Second}\nnet = Net(**CFG)\n",
-    "subclass": FIELD + "class Other(Net):\n    cls: Any = Second\n",
-    "clone": FIELD + "net = Net().clone(cls=Second)\n",
     "unknown": FIELD + "def make(cls):\n    return Net(cls=cls)\n",
 }
 

@@ -1,4 +1,4 @@
-"""What the project's calls pass for a parameter of one of its functions."""
+"""What a parameter of one of the project's functions may be, by what the calls of it pass."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from dataclasses import dataclass
 
 from ..names.mentions import find_mentions
 from ..names.module import Module, Place
-from ..names.scopes import FunctionNode, parameters
+from ..names.scopes import Definition, FunctionNode, parameters
 from ..project import Project
-from ..values.bind import bind_call, default_of, first_parameter
+from ..values.bind import bind_call, default_of
+from ..values.callees import targets_of
 from ..values.classes import class_annotations, self_assignments
-from ..values.evaluator import Evaluator, class_attribute
+from ..values.evaluator import Evaluator, class_attribute, class_chain
 from ..values.values import (
     Bound,
     Class,
     Constant,
     Function,
+    Instance,
     Parameter,
     Value,
     Values,
@@ -48,7 +50,7 @@ class PassedArguments:
         return found or frozenset((value,))
 
     def numbers(
-        self, module: Module, node: ast.expr | None, via: frozenset[ast.Call] = frozenset()
+        self, module: Module, node: ast.expr | None, via: frozenset[ast.Call]
     ) -> set[int] | None:
         """Return the integers that an expression may be, as `constants` does."""
         values = [constant.value for constant in self.constants(module, node, via) or ()]
@@ -56,57 +58,45 @@ class PassedArguments:
         return numbers if values and len(numbers) == len(values) else None
 
     def constants(
-        self,
-        module: Module,
-        node: ast.expr | None,
-        via: frozenset[ast.Call] = frozenset(),
-        depth: int = 0,
+        self, module: Module, node: ast.expr | None, via: frozenset[ast.Call], depth: int = 0
     ) -> set[Constant] | None:
         """Return the constants that an expression may be in this project; None if more is possible.
 
         If one of the calls of a function is in `via`, only those in `via` count.
         """
+        places: list[Place] | None = None
         match node:
             case ast.Constant(value=value):
                 return {Constant(value)}
-            case _ if node is None or module.parent(node) is None:
-                return None  # of another module, through a partial
+            case _ if node is None or depth > _DEPTH or module.parent(node) is None:
+                return None  # without a parent, it is of another module, through a partial
             case ast.IfExp(body=one, orelse=other):
-                return self._all(((module, one), (module, other)), via, depth)
-            case ast.Name() if depth <= _DEPTH:
-                return self._named(module, node, via, depth)
-            case ast.Attribute(value=ast.Name(id=own), attr=name) if depth <= _DEPTH:
-                return self._stored(module, node, own, name, via, depth)
-        return None
-
-    def _all(
-        self, found: tuple[Place, ...], via: frozenset[ast.Call], depth: int
-    ) -> set[Constant] | None:
-        constants: set[Constant] = set()
-        for module, node in found:
-            more = self.constants(module, node, via, depth + 1)
-            if more is None:
-                return None
-            constants |= more
-        return constants if found else None
+                places = [(module, one), (module, other)]
+            case ast.Name():
+                places = self._named(module, node, via)
+            case ast.Attribute():
+                places = self._stored(module, node)
+        found = [self.constants(*place, via, depth + 1) for place in places or ()]
+        known = [constants for constants in found if constants is not None]
+        return set().union(*known) if found and len(known) == len(found) else None
 
     def _named(
-        self, module: Module, node: ast.Name, via: frozenset[ast.Call], depth: int
-    ) -> set[Constant] | None:
-        sources: list[Place] = []
+        self, module: Module, node: ast.Name, via: frozenset[ast.Call]
+    ) -> list[Place] | None:
+        found: list[Place] = []
         for binding in module.reaching(node):
             if binding.kind == "assign" and binding.value is not None and not binding.path:
-                sources.append((module, binding.value))
+                found.append((module, binding.value))
             elif binding.kind == "parameter" and isinstance(binding.node, ast.arg):
                 function = binding.scope.node
                 assert isinstance(function, FunctionNode)
-                given = self._received(module, function, binding.node, via)
-                if given is None:
+                passed = self._received(module, function, binding.node, via)
+                if passed is None:
                     return None
-                sources += given
+                found += passed
             else:
                 return None
-        return self._all(tuple(sources), via, depth)
+        return found
 
     def _received(
         self,
@@ -133,51 +123,17 @@ class PassedArguments:
             found.append((module, default))
         return found
 
-    def _stored(
-        self,
-        module: Module,
-        node: ast.Attribute,
-        own: str,
-        name: str,
-        via: frozenset[ast.Call],
-        depth: int,
-    ) -> set[Constant] | None:
-        """Return what an attribute of `self` may be: assigned by methods, or passed to
-        constructors.
-        """
-        function = module.enclosing_function(node)
-        while function is not None and module.enclosing_class(function) is None:
-            function = module.enclosing_function(function)
-        cls = module.enclosing_class(function) if function is not None else None
-        if function is None or cls is None:
-            return None
-        first = first_parameter(function)
-        if first is None or first.arg != own:
-            return None
-        sources = [(module, value) for value in self_assignments(cls).get(name, ())]
-        if not sources and name in class_annotations(cls):
-            for owner, call in self._constructions(module, cls):
-                if _spreads(call):
-                    return None
-                sources += [(owner, k.value) for k in call.keywords if k.arg == name]
-            sources += [
-                (module, statement.value)
-                for statement in cls.body
-                if isinstance(statement, ast.AnnAssign)
-                and isinstance(statement.target, ast.Name)
-                and statement.target.id == name
-                and statement.value is not None
-            ]
-        return self._all(tuple(sources), via, depth)
-
-    def _constructions(
-        self, module: Module, cls: ast.ClassDef
-    ) -> Iterator[tuple[Module, ast.Call]]:
-        for owner in dict.fromkeys((module, *self.project.modules.values())):
-            for node in find_mentions(owner).reads(cls.name):
-                call = owner.parent(node)
-                if isinstance(call, ast.Call) and call.func is node:
-                    yield owner, call
+    def _stored(self, module: Module, node: ast.Attribute) -> list[Place] | None:
+        """Return what the methods of a class assign to an attribute of its instances."""
+        found: list[Place] = []
+        for value in self.project.values(module, node.value):
+            if not isinstance(value, Instance) or not isinstance(value.cls, Class):
+                return None
+            stored = self_assignments(value.cls.node).get(node.attr, ())
+            if not stored or node.attr in class_annotations(value.cls.node):
+                return None
+            found += ((value.cls.module, expression) for expression in stored)
+        return found
 
     def loop_parameters(self, module: Module) -> set[str]:
         """Return the parameters of a module's functions that receive a loop to run."""
@@ -195,8 +151,7 @@ class PassedArguments:
                 if isinstance(holder, ast.arguments):
                     function = module.parent(holder)
                     assert isinstance(function, FunctionNode)
-                    parameter = parameter_of_default(function, node)
-                    if parameter is not None:
+                    if (parameter := parameter_of_default(function, node)) is not None:
                         given.setdefault(module, set()).add(parameter)
                 elif isinstance(holder, ast.Call) and holder.func is not node:
                     for owner, parameter in self._receiving_parameters(module, holder, node):
@@ -247,10 +202,54 @@ def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Functi
                     yield found, 1
 
 
-def _spreads(call: ast.Call) -> bool:
-    return any(isinstance(arg, ast.Starred) for arg in call.args) or any(
-        keyword.arg is None for keyword in call.keywords
+def candidates(
+    project: Project, module: Module, node: ast.expr
+) -> tuple[list[Value], tuple[Module, ast.expr | FunctionNode] | None]:
+    """Return the functions and classes that `node` may hold, and a place that passes something
+    unknown.
+
+    A decorator factory checkpoints what it decorates, a registry what is registered: parameters
+    stand for what callers pass, everywhere in the project. If there are no values, nothing in the
+    project passes any.
+    """
+    found: dict[Value, None] = {}
+    unknown: list[tuple[Module, ast.expr | FunctionNode]] = []
+    seen: set[Parameter] = set()
+    waiting: list[Place] = [(module, node)]
+    while waiting:
+        place = waiting.pop(0)
+        values = project.values(*place)
+        if not values or is_field(project, *place):
+            unknown.append(place)
+        for value in values:
+            if isinstance(value, Parameter) and value not in seen:
+                seen.add(value)
+                passed = passed_for(project, value)
+                waiting += passed.places
+                found |= {_defined(*definition): None for definition in passed.definitions}
+                if passed.unknown is not None:
+                    unknown.append(passed.unknown)
+                elif not passed.places and not passed.definitions:
+                    unknown.append(place)
+            elif any(targets_of(project.evaluator, value)):
+                found[value] = None
+            elif not isinstance(value, Parameter) and value != Constant(None):
+                unknown.append(place)  # None is the default of an optional argument
+    return list(found), next(iter(unknown), None)
+
+
+def is_field(project: Project, module: Module, node: ast.expr) -> bool:
+    """Return whether an expression is a field of an object, set by callers: `self.block_cls`."""
+    return isinstance(node, ast.Attribute) and any(
+        isinstance(owner, Class) and node.attr in class_annotations(owner.node)
+        for value in project.values(module, node.value)
+        if isinstance(value, Instance) and isinstance(value.cls, Class)
+        for owner in class_chain(project.evaluator, value.cls)
     )
+
+
+def _defined(module: Module, node: Definition) -> Value:
+    return Class(module, node) if isinstance(node, ast.ClassDef) else Function(module, node)
 
 
 def parameter_of_default(function: FunctionNode, default: ast.expr) -> str | None:

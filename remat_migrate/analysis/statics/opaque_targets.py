@@ -13,11 +13,10 @@ from ..needs.dependence import Key
 from ..needs.need import Need
 from ..project import Project
 from ..sites.calls import Uses
+from ..sites.passed_arguments import is_field
 from ..sites.site import Site
 from ..values.callees import Target, applied_module, layers
-from ..values.classes import class_annotations
-from ..values.evaluator import class_chain
-from ..values.values import Applied, Bound, Class, External, Instance, Parameter, Value, Wrapped
+from ..values.values import Applied, Bound, External, Instance, Parameter, Value, Wrapped
 from .argument_kinds import kinds_of
 from .arguments import Argument, BoundCalls, is_python_value
 from .statics import Obstacle, Required, Statics
@@ -103,23 +102,15 @@ def opaque_use_obstacle(need: Need) -> Obstacle:
     )
 
 
-def is_field(project: Project, site: Site) -> bool:
+def wraps_field(project: Project, site: Site) -> bool:
     """Return whether the target is a field of an object, set by callers: `nn.remat(self.cls)`."""
-    if site.subject is None or not isinstance(site.subject[1], ast.Attribute):
-        return False
-    module, node = site.subject
-    assert isinstance(node, ast.Attribute)
-    return any(
-        isinstance(owner, Class) and node.attr in class_annotations(owner.node)
-        for value in project.values(module, node.value)
-        if isinstance(value, Instance) and isinstance(value.cls, Class)
-        for owner in class_chain(project.evaluator, value.cls)
-    )
+    module, node = site.subject or (site.module, None)
+    return isinstance(node, ast.expr) and is_field(project, module, node)
 
 
 def is_held(project: Project, site: Site, values: list[Value]) -> bool:
     """Return whether callers choose the target: a field or a parameter holds it."""
-    return is_field(project, site) or any(isinstance(v, Parameter) for v in values)
+    return wraps_field(project, site) or any(isinstance(v, Parameter) for v in values)
 
 
 def changing_decorator(values: list[Value]) -> Wrapped | None:
@@ -145,7 +136,7 @@ def opaque_statics(
     unknown = Statics(None, uses=uses, obstacle=obstacle)
     if not uses.calls or uses.escapes or site.definition.counting != "function":
         return unknown
-    if is_field(project, site):
+    if wraps_field(project, site):
         return unknown
     kinds = kinds_of(project)
     positions: set[int] = set()

@@ -11,7 +11,7 @@ from ..names.scopes import FunctionNode
 from ..needs.dependence import Key
 from ..project import Project
 from ..sites.calls import Call, Uses, uses_of
-from ..sites.candidates import candidates
+from ..sites.passed_arguments import candidates
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import call_order, default_of, positional_parameters

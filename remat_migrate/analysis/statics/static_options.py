@@ -12,12 +12,11 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
 from ..sites.calls import Call, uses_of
-from ..sites.candidates import candidates
 from ..sites.site import Option, Site
 from ..values.bind import Arguments, positional_parameters
 from ..values.callees import Target, layers, targets_of
 from ..values.values import Constant, Container, Instance, Value, Wrapped
-from .opaque_targets import changing_decorator, is_field
+from .opaque_targets import changing_decorator, wraps_field
 from .positions import bind_use, counted_position
 from .static_arguments import applied_values, place_of
 
@@ -184,14 +183,7 @@ def known_target(project: Project, site: Site) -> Target | None:
 def known_targets(project: Project, site: Site) -> list[Target]:
     """Return the same, once for each class that may have inherited the function, in order."""
     values = applied_values(project, site)
-    if is_field(project, site):
-        assert site.subject is not None
-        module, node = site.subject
-        assert isinstance(node, ast.expr)
-        values, unseen = candidates(project, module, node)
-        if unseen is not None:
-            return []
-    if not values or changing_decorator(values) is not None:
+    if not values or wraps_field(project, site) or changing_decorator(values) is not None:
         return []
     found = [list(targets_of(project.evaluator, v)) for v in values]
     if not all(found) or len({t.function.node for targets in found for t in targets}) != 1:
