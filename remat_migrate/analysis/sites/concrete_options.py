@@ -8,12 +8,16 @@ from dataclasses import dataclass, replace
 
 from ...libraries.apis import Api
 from ...text import Span
-from ..names.module import Module
+from ..names.mentions import last_name
+from ..names.module import Module, once
+from ..names.scopes import FunctionNode
 from ..project import Project
-from ..values.values import Constant
-from .find_sites import options_in, sites_in
-from .loose_options import LooseOption, loose_options, unpacks
-from .site import Option, Site
+from ..values.application import api_of, argument_calls, without_partials
+from ..values.callees import layers
+from ..values.evaluator import class_chain
+from ..values.values import Class, Constant, External, Function, Instance, Value
+from .find_sites import options_in, sites_in, sites_of, sites_with
+from .site import Option, Site, own_call
 from .wrappers import forwarded
 
 
@@ -71,24 +75,102 @@ def concrete_uses(project: Project, module: Module) -> Iterator[ConcreteUse]:
         yield replace(concrete_use(project, option, site.definition), site=site)
     around = [site.arguments.get("concrete") for site in _sites_around(project, module)]
     used = {option.value for option in around if option is not None}
-    for loose in loose_options(project, module):
-        if loose.value not in used:
-            yield _loose_use(module, loose)
+    for node, value in _mentions(module):
+        reached = _may_reach(project, module, node, value) if value not in used else None
+        if reached is not None:
+            yield _loose_use(module, node, value, reached)
 
 
-def _loose_use(module: Module, loose: LooseOption) -> ConcreteUse:
-    site, holder = loose.site, module.parent(loose.node)
-    keyword = loose.node if isinstance(loose.node, ast.keyword) else None
+def _loose_use(
+    module: Module, node: ast.keyword | ast.expr, value: ast.expr, site: Site
+) -> ConcreteUse:
+    holder = module.parent(node)
     call = holder if isinstance(holder, ast.Call | ast.Dict) else ast.Dict([], [])
-    option = Option("concrete", loose.value, module, call, keyword)
-    value = bool(loose.value.value) if isinstance(loose.value, ast.Constant) else None
+    keyword = node if isinstance(node, ast.keyword) else None
+    option = Option("concrete", value, module, call, keyword)
+    constant = bool(value.value) if isinstance(value, ast.Constant) else None
     reason = (
         f"it may reach `{site.api}` in line {site.module.source.position(site.span.start)[0]}"
         f"{'' if site.module is module else ' of ' + site.module.source.path.name}"
-        f"{', which unpacks its options' if unpacks(site) else ''}: remove it, and name the"
+        f"{', which unpacks its options' if _unpacks(site) else ''}: remove it, and name the"
         " arguments that must be concrete in `static_argnums`"
     )
-    return ConcreteUse(option, site.definition, (), value, module.span(loose.node), reason)
+    return ConcreteUse(option, site.definition, (), constant, module.span(node), reason)
+
+
+@once
+def _mentions(module: Module) -> list[tuple[ast.keyword | ast.expr, ast.expr]]:
+    """Return each `concrete` that is passed, or put into a dict, with its value."""
+    found: list[tuple[ast.keyword | ast.expr, ast.expr]] = []
+    for node in module.nodes:
+        match node:
+            case ast.keyword(arg="concrete", value=value):
+                found.append((node, value))
+            case ast.Dict(keys=keys, values=values):
+                pairs = zip(keys, values, strict=True)
+                found += ((k, v) for k, v in pairs if k is not None and _is_key(k))
+            case (
+                ast.Call(func=ast.Attribute(attr="setdefault" | "__setitem__"), args=[key, value])
+                | ast.Tuple(elts=[key, value], ctx=ast.Load())  # `dict([("concrete", True)])`
+                | ast.Assign(targets=[ast.Subscript(slice=key)], value=value)
+            ) if _is_key(key):
+                found.append((key, value))
+            case (
+                ast.AnnAssign(target=ast.Name("concrete") as field, value=ast.Constant() as value)
+                | ast.Assign(targets=[ast.Name("concrete") as field], value=ast.Constant() as value)
+            ) if isinstance(module.parent(node), ast.ClassDef):
+                found.append((field, value))  # `**settings._asdict()`
+    return found
+
+
+def _is_key(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "concrete"
+
+
+def _may_reach(
+    project: Project, module: Module, node: ast.keyword | ast.expr, value: ast.expr
+) -> Site | None:
+    """Return an application that may use a `concrete` though none is seen to: it is passed to code
+    of the project that takes any options, or to a dict, and an application unpacks options.
+    """
+    every = project.once(_unpacking)
+    here = next((site for site in every if site.module is module), None)
+    call = module.parent(node)
+    if not isinstance(node, ast.keyword) or not isinstance(call, ast.Call):
+        is_bool = isinstance(value, ast.Constant) and isinstance(value.value, bool)
+        return here or (next(iter(every), None) if is_bool else None)
+    if last_name(call.func) == "update" or last_name(call.func).lower().endswith("dict"):
+        return here or next(iter(every), None)
+    others = [keyword.value for keyword in call.keywords if keyword is not node]
+    for part in (call.func, *call.args, *others):
+        for callee in project.values(module, part):
+            if isinstance(without_partials(callee), External):
+                for site in sites_in(project, module):
+                    if api_of(project.apis, callee) is site.definition:
+                        return site
+            elif any(_takes_options(project, layer) for layer in layers(callee)):
+                return here or next(iter(every), None)
+    return None
+
+
+def _takes_options(project: Project, value: Value) -> bool:
+    """Return whether a function, or a method of a class, has a parameter such as `**options`."""
+    nodes: list[ast.AST] = [value.node] if isinstance(value, Function) else []
+    if isinstance(cls := value.cls if isinstance(value, Instance) else value, Class):
+        for base in class_chain(project.evaluator, cls):
+            nodes += base.node.body if isinstance(base, Class) else ()
+    return any(isinstance(node, FunctionNode) and node.args.kwarg is not None for node in nodes)
+
+
+def _unpacking(project: Project) -> list[Site]:
+    """Return the applications that unpack options."""
+    return [site for site in sites_of(project) if site.definition.concrete and _unpacks(site)]
+
+
+def _unpacks(site: Site) -> bool:
+    own = own_call(site.module, site.application, site.callee)
+    calls = argument_calls(site.callee, site.module, own)
+    return any(keyword.arg is None for _, call, _ in calls for keyword in call.keywords)
 
 
 def _sites_around(project: Project, module: Module) -> Iterator[Site]:
@@ -109,7 +191,7 @@ def _span(option: Option) -> Span:
 
 def concrete_use(project: Project, option: Option, definition: Api) -> ConcreteUse:
     """Return what is known about one `concrete` option, and the applications that it reaches."""
-    sites = tuple(_applications(project, option))
+    sites = tuple(s for s in sites_with(project, option) if s.application is not None)
     value, reason = _value(project, option)
     return ConcreteUse(option, definition, sites, value, _span(option), reason)
 
@@ -134,41 +216,3 @@ def _value(project: Project, option: Option) -> tuple[bool | None, str]:
         f"whether `{text}` is true is not known here: where it is, name the arguments that Python"
         " needs in `static_argnums`; then take the option out"
     )
-
-
-def _applications(project: Project, option: Option) -> Iterator[Site]:
-    """Return the applications that an option reaches, in all files of the project."""
-    modules = dict.fromkeys(project.modules.values())
-    names = holder_names(option)
-    if names:
-        modules.update(dict.fromkeys(project.mentioning(sorted(names))))
-    for module in modules:
-        yield from _by_option(project, module).get(option.value, ())
-
-
-def _by_option(project: Project, module: Module) -> dict[ast.expr, list[Site]]:
-    """Group the applications of a module by the value that they pass for `concrete`."""
-    known = project.once(_known_by_option)
-    if module not in known:
-        found = known[module] = {}
-        for site in sites_in(project, module):
-            own = site.arguments.get("concrete")
-            if own is not None and site.application is not None:
-                found.setdefault(own.value, []).append(site)
-    return known[module]
-
-
-def _known_by_option(project: Project) -> dict[Module, dict[ast.expr, list[Site]]]:
-    return {}
-
-
-def holder_names(option: Option) -> set[str]:
-    """Return the names that the partial or dict with an option is assigned to."""
-    found: set[str] = set()
-    for around in option.module.ancestors(option.call):
-        match around:
-            case ast.Assign(targets=targets):
-                found |= {getattr(t, "id", getattr(t, "attr", "")) for t in targets}
-            case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name)):
-                found.add(name)
-    return {n for n in found if len(n) > 1}
