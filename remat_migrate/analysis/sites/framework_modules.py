@@ -20,7 +20,7 @@ from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framewo
 from ..names.module import Module, Place
 from ..project import Project
 from ..values.callees import underlying
-from ..values.classes import class_annotations, self_assignments
+from ..values.classes import self_assignments
 from ..values.containers import elements
 from ..values.evaluator import Evaluator, class_chain
 from ..values.haiku_transforms import APPLY
@@ -35,6 +35,7 @@ from ..values.values import (
     Value,
     Wrapped,
 )
+from .passed_arguments import is_field
 
 Form = Literal["class", "instance", "method"]
 
@@ -120,70 +121,37 @@ def module_kind(project: Project, module: Module, node: ast.expr) -> ModuleKind 
     return first if same else None
 
 
-def makers(
-    project: Project, module: Module, node: ast.expr, depth: int = 6
-) -> list[tuple[Module, ast.Call]]:
+def makers(project: Project, module: Module, node: ast.expr) -> list[tuple[Module, ast.Call]]:
     """Return the calls that create the instance that an expression is; empty if one is unknown.
 
     Annotations do not count: they may name a class where the class itself is meant.
     """
-    parts: list[Place] | None = None
-    if depth <= 0:
-        return []
+    parts: list[Place] = []
     match node:
-        case ast.Call():
-            kinds = module_kind(project, module, node), module_kind(project, module, node.func)
+        case ast.Call(func=func):
+            kinds = module_kind(project, module, node), module_kind(project, module, func)
             match kinds:
                 case ModuleKind(form="instance"), ModuleKind(form="class"):
                     return [(module, node)]
-            return []
         case ast.Name():
-            parts = _bound_to(project, module, node)
-        case ast.Attribute(value=ast.Name()):
-            parts = _assigned(project, module, node)
-        case ast.Subscript(value=holder) if not isinstance(node.slice, ast.Slice):
-            parts = _elements(project, module, holder)
-        case ast.IfExp(body=body, orelse=orelse):
-            parts = [(module, body), (module, orelse)]
-        case ast.NamedExpr(value=value):
-            parts = [(module, value)]
-    found = [makers(project, owner, part, depth - 1) for owner, part in parts or ()]
-    return [maker for one in found for maker in one] if all(found) else []
-
-
-def _bound_to(project: Project, module: Module, node: ast.Name) -> list[Place] | None:
-    found: list[Place] = []
-    for binding in module.reaching(node):
-        if binding.kind not in ("assign", "element") or binding.value is None or binding.path:
-            return None
-        if binding.kind == "assign":
-            found.append((module, binding.value))
-        else:
-            found += _elements(project, module, binding.value) or []
-    return found
-
-
-def _elements(project: Project, module: Module, node: ast.expr) -> list[Place] | None:
-    """Return the elements of a container, or None if there may be others."""
-    values = project.values(module, node)
-    if not values or not all(isinstance(v, Container) for v in values):
-        return None
-    return [part for v in values if isinstance(v, Container) for part in elements(v)]
-
-
-def _assigned(project: Project, module: Module, node: ast.Attribute) -> list[Place] | None:
-    """Yield what the methods of a class assign to an attribute of `self` that is not a field."""
-    found: list[Place] = []
-    for value in project.values(module, node.value):
-        if not isinstance(value, Instance) or not isinstance(value.cls, Class):
-            return None
-        for owner in class_chain(project.evaluator, value.cls):
-            if isinstance(owner, Class):
-                if node.attr in class_annotations(owner.node):
-                    return None
-                expressions = self_assignments(owner.node).get(node.attr, ())
-                found += ((owner.module, expression) for expression in expressions)
-    return found
+            for binding in module.reaching(node):
+                if binding.value is None or binding.path:
+                    return []
+                if binding.kind == "element":
+                    values = project.values(module, binding.value)
+                    parts += [p for v in values if isinstance(v, Container) for p in elements(v)]
+                else:
+                    parts.append((module, binding.value))
+        case ast.Attribute() if not is_field(project, module, node):
+            parts = [
+                (value.cls.module, assigned)
+                for value in project.values(module, node.value)
+                if isinstance(value, Instance) and isinstance(value.cls, Class)
+                for assigned in self_assignments(value.cls.node).get(node.attr, ())
+            ]
+    found = [makers(project, *part) for part in parts if isinstance(part[1], ast.Call)]
+    complete = all(found) and len(found) == len(parts)
+    return [maker for one in found for maker in one] if complete else []
 
 
 def holds_arrays(project: Project, cls: Value, depth: int = 4) -> bool:
