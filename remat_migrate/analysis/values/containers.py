@@ -121,14 +121,6 @@ def _item(iterable: ast.expr, index: object) -> ast.expr:
     return ast.Subscript(iterable, slot, ast.Load())
 
 
-def stored_items(container: Container) -> Iterator[tuple[str, ast.expr]]:
-    """Return the values that `options["name"] = value` later adds to a dict."""
-    if isinstance(container.node, ast.Dict):
-        for key, (_, value) in stored(container.module, container.node):
-            if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                yield key.value, value
-
-
 @dataclass(frozen=True, slots=True)
 class _Entries:
     """The values in a dict: by their keys, with keys that are not constants, and from mappings."""
@@ -215,16 +207,12 @@ def _changed_by(call: ast.Call) -> Iterator[ast.expr]:
 
 
 def is_changed(container: Container) -> bool:
-    """Return whether a dict may get entries in other ways than `options["name"] = value`."""
-    module, node = container.module, container.node
-    shown, within = _name_of(module, node)
+    """Return whether a dict may get or lose entries after the expression that makes it."""
+    shown, within = _name_of(container.module, container.node)
     if within is None:
         return False
-    added = _added(module, within)
-    keys = [key for key, _ in added.entries.get(shown, ())]
-    if isinstance(node, ast.Dict):
-        keys = [key for key in keys if not isinstance(key, ast.Constant)]
-    return bool(keys) or shown in added.changed
+    added = _added(container.module, within)
+    return bool(added.entries.get(shown)) or shown in added.changed
 
 
 def appended(module: Module, literal: ast.List) -> Sequence[Place]:
