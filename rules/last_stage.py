@@ -91,7 +91,7 @@ class LastStage(Rule):
         return self.finding(
             site.module.source,
             site.span,
-            f"`{site.api}` wraps the last stage of what `{derivative.gradient.name}`"
+            f"`{site.api}` wraps the last stage of what `{derivative.transform.name}`"
             " differentiates; it saves no memory, and may compute the stage twice",
             confidence="medium" if part.certainty in ("certain", "likely") else "low",
             related=(differentiated_here(part),),

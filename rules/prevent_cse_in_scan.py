@@ -21,8 +21,8 @@ from remat_migrate.api import (
     Site,
     sites_in,
 )
-from remat_migrate.api.code import Parameter, in_test
-from remat_migrate.api.placement import LoopUse, checkpoints_around, placement_of
+from remat_migrate.api.code import Applied, Parameter, in_test, layers
+from remat_migrate.api.placement import LoopUse, placement_of
 
 from .shared.placement_fixes import placement_fix
 
@@ -122,7 +122,7 @@ class PreventCseInScan(Rule):
         return self.finding(
             site.module.source,
             site.span,
-            f"`{site.api}` in `{loops[0].loop.name}` does not need `prevent_cse=True`; its"
+            f"`{site.api}` in `{loops[0].transform.name}` does not need `prevent_cse=True`; its"
             " barriers save no memory",
             confidence=confidence,
             related=(*others, *places),
@@ -144,12 +144,12 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
         if not around:
             return None
         for loop in around:
-            if _has_outer_checkpoint(site, loop) or not loop.loop.differentiable:
+            if _has_outer_checkpoint(site, loop) or not loop.transform.differentiable:
                 return None
             if not placement.compiles_to_loop(loop, occurrence):
                 return None
             # A function that applies the checkpoint itself may be passed another loop elsewhere.
-            sure = sure and loop.use.certain and (occurrence.passed or not loop.use.passed)
+            sure = sure and loop.certain and (occurrence.passed or not loop.passed)
         loops += around
     return (list(dict.fromkeys(loops)), "high" if sure else "low") if loops else None
 
@@ -160,9 +160,9 @@ def _has_outer_checkpoint(site: Site, loop: LoopUse) -> bool:
     Its recomputation and that of this one happen in the same iteration, which needs the barriers.
     """
     return any(
-        applied.node is not site.application
-        for body in loop.bodies
-        for applied in checkpoints_around(body)
+        isinstance(layer, Applied) and layer.node is not site.application
+        for body in loop.functions
+        for layer in layers(body)
     )
 
 

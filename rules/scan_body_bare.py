@@ -116,12 +116,14 @@ class ScanBodyBare(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each differentiated scan without a checkpoint on its body."""
         placement = placement_of(project)
-        for loop in placement.loops(module):
-            if loop.loop.name not in SCANS or loop.compiled == "no" or not loop.use.certain:
+        for loop in placement.transforms.loops(module):
+            if loop.transform.name not in SCANS or loop.compiled == "no" or not loop.certain:
                 continue
             if not placement.differentiated_backward.contains(module, loop.node):
                 continue
-            if in_test(module, loop.node) or placement.in_derivative_rule(module, loop.node):
+            if in_test(module, loop.node) or placement.transforms.in_derivative_rule(
+                module, loop.node
+            ):
                 continue
             if not has_heavy_body(placement, loop):
                 continue
@@ -134,10 +136,10 @@ class ScanBodyBare(Rule):
                     yield self._moved(project, loop, site)
 
     def _finding(self, project: Project, loop: LoopUse, certain: bool) -> Finding:
-        name, call = loop.loop.name, loop.node
+        name, call = loop.transform.name, loop.node
         wrapper = "nn.remat(Module" if name == "flax.linen.scan" else "jax.checkpoint(body"
         fix, reason = None, f"if memory is short, use `{wrapper}, prevent_cse=False)`"
-        if isinstance(call, ast.Call) and loop.use.subject is not None:
+        if isinstance(call, ast.Call) and loop.subject is not None:
             make = partial(_wrap_body, project, loop)
             fix, reason = placement_fix("checkpoint the body", not certain, reason, make)
         return self.finding(
@@ -161,8 +163,8 @@ class ScanBodyBare(Rule):
         return self.finding(
             site.module.source,
             site.span,
-            f"`{site.api}` wraps a whole `{loop.loop.name}`; its recomputation keeps the residuals"
-            " of every iteration, and on the body it saves memory at the same cost",
+            f"`{site.api}` wraps a whole `{loop.transform.name}`; its recomputation keeps the"
+            " residuals of every iteration, and on the body it saves memory at the same cost",
             confidence="medium",
             related=(Related(*loop.module.location(loop.node), "the scan"),),
             fix=fix,
@@ -174,5 +176,5 @@ def _wrap_body(project: Project, loop: LoopUse) -> Sequence[Change]:
     from remat_migrate.api.rewrites import wrap_body
 
     assert isinstance(loop.node, ast.Call)
-    assert loop.use.subject is not None
-    return wrap_body(project, loop.module, loop.node, loop.use.subject)
+    assert loop.subject is not None
+    return wrap_body(project, loop.module, loop.node, loop.subject)

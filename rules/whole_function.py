@@ -130,7 +130,7 @@ class WholeFunction(Rule):
         return self.finding(
             site.module.source,
             site.span,
-            f"`{site.api}` wraps {message.format(derivative.gradient.name)}",
+            f"`{site.api}` wraps {message.format(derivative.transform.name)}",
             confidence=CONFIDENCE[part.certainty],
             related=(differentiated_here(part),),
             fix=fix,

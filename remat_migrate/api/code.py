@@ -5,10 +5,10 @@ from ..analysis.names.module import Place
 from ..analysis.names.scopes import FunctionNode, parameters
 from ..analysis.sites.references import import_of, is_used_elsewhere, reference_to
 from ..analysis.values.bind import Arguments, positional_parameters
-from ..analysis.values.callees import targets_of
+from ..analysis.values.callees import layers, targets_of
 from ..analysis.values.declarations import gradient_places
 from ..analysis.values.evaluator import class_chain
-from ..analysis.values.values import Class, Constant, External, Parameter, Partial
+from ..analysis.values.values import Applied, Class, Constant, External, Parameter, Partial
 from ..errors import SourceError
 from ..suppressions import Directive, SuppressionRule, Unused, suppressed_at
 from ..text import Edit, SourceFile, Span

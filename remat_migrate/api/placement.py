@@ -6,11 +6,11 @@ from ..analysis.placement.loop_bodies import (
     in_checkpoint,
     wraps_scan,
 )
-from ..analysis.placement.loops import LoopUse, checkpoints_around
 from ..analysis.placement.nested_checkpoints import calls_within, checkpoint_within
 from ..analysis.placement.operations import is_head
 from ..analysis.placement.placement import Placement, placement_of
 from ..analysis.placement.stages import in_python_loop
+from ..analysis.placement.transforms import LoopUse
 from ..analysis.placement.whole_and_last import (
     Certainty,
     DifferentiatedPart,

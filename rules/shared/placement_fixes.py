@@ -58,7 +58,7 @@ def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple
 
 def _differentiated_positions(part: DifferentiatedPart) -> list[int]:
     """Return the positions of the parameters that are differentiated."""
-    use = part.derivative.use
+    use = part.derivative
     argnums = use.argument("argnums", 1)
     if argnums is None:
         return [0]

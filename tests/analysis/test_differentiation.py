@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from remat_migrate.analysis import Module, Project
-from remat_migrate.analysis.placement.differentiation import derivative_rules
 from remat_migrate.analysis.placement.placement import placement_of
+from remat_migrate.analysis.placement.transforms import derivative_rules
 from remat_migrate.analysis.values.callees import layers
 from remat_migrate.analysis.values.values import Function
 
@@ -60,8 +60,8 @@ FOUND = [
 @pytest.mark.parametrize(("code", "name", "mode"), FOUND)
 def test_derivative(open_project: Callable[..., Project], code: str, name: str, mode: str) -> None:
     project, module = opened(open_project, f"g = {code}")
-    [derivative] = placement_of(project).derivatives(module)
-    assert (derivative.gradient.name, derivative.gradient.mode) == (name, mode)
+    [derivative] = placement_of(project).transforms.derivatives(module)
+    assert (derivative.transform.name, derivative.transform.mode) == (name, mode)
     inner = {layer for value in derivative.functions for layer in layers(value)}
     assert {v.node for v in inner if isinstance(v, Function)} == {named(module, "f")}
 
@@ -77,7 +77,7 @@ DECORATED = [
 @pytest.mark.parametrize("code", DECORATED)
 def test_decorated(open_project: Callable[..., Project], code: str) -> None:
     project, module = opened(open_project, code)
-    [derivative] = placement_of(project).derivatives(module)
+    [derivative] = placement_of(project).transforms.derivatives(module)
     inner = {layer for value in derivative.functions for layer in layers(value)}
     assert {v.node for v in inner if isinstance(v, Function)} == {named(module, "h")}
 
@@ -87,7 +87,7 @@ def test_decorated(open_project: Callable[..., Project], code: str) -> None:
 )
 def test_no_derivative(open_project: Callable[..., Project], code: str) -> None:
     project, module = opened(open_project, code)
-    assert placement_of(project).derivatives(module) == ()
+    assert placement_of(project).transforms.derivatives(module) == []
 
 
 def test_differentiated_functions(open_project: Callable[..., Project]) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from remat_migrate.analysis import Project
-from remat_migrate.analysis.placement.loops import LoopUse
 from remat_migrate.analysis.placement.placement import placement_of
+from remat_migrate.analysis.placement.transforms import LoopUse
 from remat_migrate.analysis.values.callees import layers
 from remat_migrate.analysis.values.values import Function
 
@@ -27,7 +27,9 @@ remat = jax.checkpoint
 
 
 def loops(project: Project) -> list[LoopUse]:
-    return list(placement_of(project).loops(project.modules[project.settings.root / "m.py"]))
+    return list(
+        placement_of(project).transforms.loops(project.modules[project.settings.root / "m.py"])
+    )
 
 
 FOUND = [
@@ -57,14 +59,14 @@ FOUND = [
 
 def body_names(loop: LoopUse) -> list[str]:
     """The names of the functions that are the loop's body, whatever wraps them."""
-    inner = (layer for body in loop.bodies for layer in layers(body))
+    inner = (layer for body in loop.functions for layer in layers(body))
     return [layer.node.name for layer in inner if isinstance(layer, Function)]
 
 
 @pytest.mark.parametrize(("code", "name", "real"), FOUND)
 def test_loop(open_project: Callable[..., Project], code: str, name: str, real: str) -> None:
     [loop] = loops(open_project(HEAD + f"y = {code}\n"))
-    assert (loop.loop.name, loop.compiled) == (name, real)
+    assert (loop.transform.name, loop.compiled) == (name, real)
     assert body_names(loop) == ["step"]
 
 

@@ -15,6 +15,7 @@ from ...libraries.transforms import RULE_METHODS, Gradient
 from ..names.expected_failures import in_test
 from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
+from ..project import Project
 from ..values.application import without_partials
 from ..values.callees import layers, targets_of
 from ..values.values import (
@@ -28,7 +29,8 @@ from ..values.values import (
     Value,
     Wrapped,
 )
-from .applied_transforms import AppliedTransforms
+from .operations import Operations
+from .transforms import LoopUse, Transforms
 
 # At most so many functions are followed; those beyond count as not differentiated.
 _MOST = 4000
@@ -63,24 +65,22 @@ class DifferentiatedFunctions:
         )
 
 
-def find_differentiated(
-    transforms: AppliedTransforms, *, backward: bool = False
-) -> DifferentiatedFunctions:
+def find_differentiated(project: Project, *, backward: bool = False) -> DifferentiatedFunctions:
     """Return what the derivatives in the project's modules run.
 
     With `backward`, only those in reverse mode whose memory matters: none in tests.
     """
-    modules = set(transforms.project.modules.values())
+    modules = set(project.modules.values())
     found = DifferentiatedFunctions()
     queue: list[tuple[Function, bool]] = []
     for module in list(modules):
-        for derivative in transforms.derivatives(module):
-            if backward and derivative.gradient.mode == "forward":
+        for derivative in project.once(Transforms).derivatives(module):
+            if backward and derivative.transform.mode == "forward":
                 continue
             if backward and in_test(module, derivative.node):
                 continue
-            for value in transforms.operations.run_by(derivative.functions):
-                queue += ((function, False) for function in _run_by(transforms, value))
+            for value in project.once(Operations).run_by(derivative.functions):
+                queue += ((function, False) for function in _run_by(project, value))
     while queue and len(found.outside_loops) + len(found.in_loops) < _MOST:
         function, in_loop = queue.pop()
         known = found.in_loops if in_loop else found.outside_loops
@@ -88,7 +88,7 @@ def find_differentiated(
             continue
         known.add(function.node)
         queue += ((setup, in_loop) for setup in _set_up_for(function))
-        for inner, looped in _calls(transforms, function, found):
+        for inner, looped in _calls(project, function, found):
             queue.append((inner, in_loop or looped))
     return found
 
@@ -109,30 +109,33 @@ def _around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
 
 
 def _calls(
-    transforms: AppliedTransforms, function: Function, found: DifferentiatedFunctions
+    project: Project, function: Function, found: DifferentiatedFunctions
 ) -> Iterator[tuple[Function, bool]]:
     """Yield the functions that a function calls or passes on, and whether as a loop body."""
-    module, operations = function.module, transforms.operations
+    module, operations = function.module, project.once(Operations)
     for node in own_nodes(function.node):
         if not isinstance(node, ast.Call) or _defines_rule(node):
             continue
-        called = transforms.evaluator.values(module, node.func)
+        called = project.evaluator.values(module, node.func)
         # What is passed inside something differentiated is followed where it is passed.
         passed = any(isinstance(v, Parameter) and v.function in found for v in called)
         callees = operations.callees(module, node)
         for value in callees:
             if passed and not any(isinstance(layer, Bound) for layer in layers(value)):
                 continue
-            for inner in _run_by(transforms, value):
+            for inner in _run_by(project, value):
                 yield inner, _is_looped(value)
-        known = bool(callees) and all(_runs_once(transforms, value) for value in callees)
+        known = bool(callees) and all(_runs_once(project, value) for value in callees)
         for arg in (*node.args, *(keyword.value for keyword in node.keywords)):
             if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
                 continue
-            looped = transforms.is_body(module, arg) or not known
-            for value in transforms.evaluator.values(module, arg):
+            looped = (
+                isinstance(project.once(Transforms).transformed_at(module, arg), LoopUse)
+                or not known
+            )
+            for value in project.evaluator.values(module, arg):
                 if isinstance(value, Function | Applied | Wrapped | Partial | Bound):
-                    for inner in _run_by(transforms, value):
+                    for inner in _run_by(project, value):
                         yield inner, looped or _is_looped(value)
 
 
@@ -140,16 +143,16 @@ def _defines_rule(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in RULE_METHODS
 
 
-def _runs_once(transforms: AppliedTransforms, value: Value) -> bool:
+def _runs_once(project: Project, value: Value) -> bool:
     """Return whether a function passed to a value runs outside of any loop: `jax.jit`, a
     gradient.
     """
     value = without_partials(value)
     if not isinstance(value, External):
         return False
-    if value.name == "functools.partial" or transforms.project.apis.find(value.name) is not None:
+    if value.name == "functools.partial" or project.apis.find(value.name) is not None:
         return True
-    if isinstance(transforms.evaluator.transforms.find(value.name), Gradient):
+    if isinstance(project.evaluator.transforms.find(value.name), Gradient):
         return True
     return value.name in SAME_CALL and not value.name.endswith(".scan")
 
@@ -163,10 +166,10 @@ def _is_looped(value: Value) -> bool:
     )
 
 
-def _run_by(transforms: AppliedTransforms, value: Value) -> Iterator[Function]:
+def _run_by(project: Project, value: Value) -> Iterator[Function]:
     if isinstance(value, Class):
         return  # calling a class makes an instance
     if any(isinstance(one, Wrapped) and one.how.endswith("custom_vjp") for one in layers(value)):
         return  # its rule runs in its place
-    for target in targets_of(transforms.evaluator, value):
+    for target in targets_of(project.evaluator, value):
         yield target.function

@@ -11,11 +11,10 @@ from ..sites.find_sites import sites_in
 from ..sites.site import Site
 from ..values.callees import targets_of
 from ..values.values import Function
-from .applied_transforms import AppliedTransforms
-from .loops import LoopUse
 from .nested_checkpoints import wrapped_by
 from .placement import Placement
 from .stages import in_python_loop
+from .transforms import LoopUse
 from .whole_and_last import wraps_policy
 
 _CHECKPOINT_WORDS = ("remat", "checkpoint", "ckpt")
@@ -27,8 +26,8 @@ def has_heavy_body(placement: Placement, loop: LoopUse) -> bool:
     Bodies that run or mention a checkpoint have what they need.
     """
     operations, differentiated = placement.operations, placement.differentiated_backward
-    bodies = operations.run_by(loop.bodies)
-    if loop.loop.own_checkpoints or not bodies or not _is_known(placement, loop):
+    bodies = operations.run_by(loop.functions)
+    if loop.transform.own_checkpoints or not bodies or not _is_known(placement, loop):
         return False
     for body in bodies:
         inside = list(operations.of_value(body))
@@ -44,7 +43,7 @@ def has_heavy_body(placement: Placement, loop: LoopUse) -> bool:
 
 def _is_known(placement: Placement, loop: LoopUse) -> bool:
     """Return whether a body is known on every path: not after `if wrap: body = wrap(body)`."""
-    module, body = loop.module, loop.use.subject
+    module, body = loop.module, loop.subject
     bindings = module.reaching(body) if isinstance(body, ast.Name) else ()
     return all(placement.evaluator.binding(module, binding) for binding in bindings)
 
@@ -69,7 +68,7 @@ def checkpoint_of_scan(placement: Placement, loop: LoopUse) -> Site | None:
     function = module.enclosing_function(loop.node)
     if function is None or not isinstance(loop.node, ast.Call):
         return None
-    call = loop.node if loop.use.subject in loop.node.args else module.parent(loop.node)
+    call = loop.node if loop.subject in loop.node.args else module.parent(loop.node)
     for node in own_nodes(function):
         if node not in (call, loop.node) and placement.operations.works(module, node):
             return None
@@ -88,7 +87,7 @@ def checkpoint_of_scan(placement: Placement, loop: LoopUse) -> Site | None:
 
 def wraps_scan(placement: Placement, site: Site) -> bool:
     """Return whether a checkpoint is around a scan and nothing else: RMT303 moves it."""
-    loops = placement.loops(site.module)
+    loops = placement.transforms.loops(site.module)
     return any(checkpoint_of_scan(placement, loop) is site for loop in loops)
 
 
@@ -99,9 +98,9 @@ def _wraps(placement: Placement, site: Site, function: FunctionNode) -> bool:
     }
 
 
-def in_checkpoint(transforms: AppliedTransforms, module: Module, node: ast.AST) -> bool:
+def in_checkpoint(placement: Placement, module: Module, node: ast.AST) -> bool:
     """Return whether code is in a function of its module that is checkpointed."""
-    sites = sites_in(transforms.project, module)
+    sites = sites_in(placement.project, module)
     applied = {site.application for site in sites}
     wrapped = {site.subject[1] for site in sites if site.subject is not None}
     for around in module.ancestors(node):

@@ -11,15 +11,15 @@ from ...libraries.apis import SAME_CALL
 from ..names.mentions import find_mentions, reads_of
 from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode
+from ..project import Project
 from ..sites.forms import decorates
 from ..sites.passed_arguments import called_function, parameter_of_default
 from ..values.application import without_partials
 from ..values.bind import bind_call
+from ..values.callees import order
 from ..values.haiku_transforms import APPLY, is_transformed, makes_pair
-from ..values.values import External, Function, Instance, Parameter, Partial
-from .applied_transforms import AppliedTransforms
-from .differentiation import Derivative
-from .loops import LoopUse
+from ..values.values import External, Function, Instance, Parameter, Partial, Value, Values
+from .transforms import Derivative, LoopUse, Transforms
 
 # Methods of a Flax module; all but `apply` are called once, to initialize the parameters.
 _MODULE_METHODS = APPLY | {"tabulate"}
@@ -66,18 +66,46 @@ class Occurrence:
         return bool(self.via)
 
 
+_Read = tuple[Module, ast.Name | ast.Attribute]
+
+
+class _Reads:
+    """The reads of names in all modules of a project, by what they may denote."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._reads: dict[str, dict[Value, list[_Read]]] = {}
+
+    def of(self, name: str, values: Values) -> list[_Read]:
+        """Return where the project's modules read a name, or an alias of it, that may denote one of
+        some values."""
+        if name not in self._reads:
+            self._reads[name] = self._find_reads(name)
+        known = self._reads[name]
+        found = (read for value in sorted(values, key=order) for read in known.get(value, ()))
+        return list(dict.fromkeys(found))
+
+    def _find_reads(self, name: str) -> dict[Value, list[_Read]]:
+        found: dict[Value, list[_Read]] = {}
+        for module in self.project.modules.values():
+            mentions = find_mentions(module)
+            for one in sorted({name, *mentions.renamed.get(name, ())}):
+                for node in mentions.reads(one):
+                    for value in self.project.values(module, node):
+                        found.setdefault(value, []).append((module, node))
+        return found
+
+
 class FunctionTracker:
     """Follows a function from where it is made.
 
     With `through`, also into the parameters of the project's functions that receive it.
     """
 
-    def __init__(
-        self, transforms: AppliedTransforms, module: Module, *, through: bool = False
-    ) -> None:
-        self.transforms = transforms
+    def __init__(self, project: Project, module: Module, *, through: bool = False) -> None:
+        self.project = project
         self.module = module
-        self.evaluator = transforms.evaluator
+        self.evaluator = project.evaluator
         self.through = through
         self.seen: set[ast.AST] = set()
         self.depth = 0
@@ -205,7 +233,7 @@ class FunctionTracker:
                 yield found
 
     def _transformed(self, node: ast.expr) -> Occurrence | None:
-        match self.transforms.use_at(self.module, node):
+        match self.project.once(Transforms).transformed_at(self.module, node):
             case LoopUse() as loop:
                 return Occurrence("body", self.module, node, loop=loop)
             case Derivative() as derivative:
@@ -250,7 +278,7 @@ class FunctionTracker:
                     return True
                 if makes_pair(value.name):
                     return True  # its `apply` runs the function
-                if self.transforms.project.apis.find(value.name) is not None:
+                if self.project.apis.find(value.name) is not None:
                     return True
         return False
 
@@ -272,7 +300,7 @@ class FunctionTracker:
         return False
 
     def _inside(self, module: Module) -> FunctionTracker:
-        inside = FunctionTracker(self.transforms, module, through=self.through)
+        inside = FunctionTracker(self.project, module, through=self.through)
         inside.seen, inside.depth = self.seen, self.depth
         return inside
 
@@ -341,7 +369,7 @@ class FunctionTracker:
     def _imported(self, name: str) -> Iterator[Occurrence]:
         """Follow a function of this file in the project's other files."""
         exported = self.evaluator.member(self.module, name)
-        for other, node in self.transforms.reads_of(name, exported):
+        for other, node in self.project.once(_Reads).of(name, exported):
             if other is not self.module:
                 yield from self._inside(other)._follow(node)
 

@@ -7,11 +7,13 @@ from functools import cached_property, partial
 
 from ..names.module import Module
 from ..project import Project
+from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
-from .applied_transforms import AppliedTransforms
+from ..values.evaluator import Evaluator
 from .call_graph import DifferentiatedFunctions, find_differentiated
-from .loops import LoopUse, compiles_to_loop
 from .occurrences import FunctionTracker, Occurrence
+from .operations import Operations
+from .transforms import LoopUse, Transforms
 
 # How many functions may lie between a checkpoint and the loop that runs it.
 _DEPTH = 4
@@ -22,22 +24,30 @@ def placement_of(project: Project) -> Placement:
     return project.once(Placement)
 
 
-class Placement(AppliedTransforms):
+class Placement:
     """What is differentiated and what runs in loops, and where functions are used."""
 
     def __init__(self, project: Project) -> None:
-        super().__init__(project)
+        self.project = project
+        self.arguments = project.once(PassedArguments)
+        self.operations = project.once(Operations)
+        self.transforms = project.once(Transforms)
         self._occurrences: dict[tuple[ast.AST, bool], tuple[Occurrence, ...]] = {}
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The evaluator of the project."""
+        return self.project.evaluator
 
     @cached_property
     def differentiated(self) -> DifferentiatedFunctions:
         """The functions that run inside something differentiated."""
-        return find_differentiated(self)
+        return find_differentiated(self.project)
 
     @cached_property
     def differentiated_backward(self) -> DifferentiatedFunctions:
         """The functions that run inside something that is differentiated in reverse mode."""
-        return find_differentiated(self, backward=True)
+        return find_differentiated(self.project, backward=True)
 
     def occurrences(
         self, module: Module, function: ast.AST, *, through: bool = False
@@ -51,7 +61,7 @@ class Placement(AppliedTransforms):
         key = (function, through)
         if key not in self._occurrences:
             self._occurrences[key] = ()  # a function that is passed to itself
-            found = FunctionTracker(self, module, through=through).start(function)
+            found = FunctionTracker(self.project, module, through=through).start(function)
             self._occurrences[key] = tuple(found)
         return self._occurrences[key]
 
@@ -70,7 +80,7 @@ class Placement(AppliedTransforms):
             holder = site.module.parent(node)
             assert isinstance(holder, ast.expr)
             node = holder
-        return tuple(FunctionTracker(self, site.module, through=True).wrapper(node))
+        return tuple(FunctionTracker(self.project, site.module, through=True).wrapper(node))
 
     def loops_of(
         self, occurrence: Occurrence, *, through: bool = False, depth: int = 0
@@ -105,4 +115,4 @@ class Placement(AppliedTransforms):
         if not occurrence.passed:
             return loop.compiled == "yes"
         numbers = partial(self.arguments.numbers, via=occurrence.via)
-        return compiles_to_loop(loop.use, numbers) == "yes"
+        return loop.compiles_to_loop(numbers) == "yes"

@@ -15,11 +15,11 @@ from ..sites.find_sites import sites_in
 from ..sites.site import Site
 from ..values.callees import order
 from ..values.values import Applied, Function
-from .differentiation import Derivative
 from .occurrences import Occurrence
 from .operations import Operation, Operations, is_head, weight
 from .placement import Placement, placement_of
 from .stages import Checkpointed, checkpointed_parts
+from .transforms import Derivative
 
 # How certain it is that the checkpoint does not run in another way: it does not; no other is found,
 # but something may be chosen or wrapped; others may import it; it is also called in another way.
@@ -64,7 +64,7 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
         # A training step may reach a Flax module through its state alone.
         modules.update(dict.fromkeys(project.mentioning(["apply_fn"])))
     for module in modules:
-        for derivative in placement.derivatives(module):
+        for derivative in placement.transforms.derivatives(module):
             if not _has_immediate_backward_pass(placement.operations, derivative):
                 continue
             if in_test(module, derivative.node):
@@ -130,7 +130,7 @@ def _certainty(
 ) -> Certainty | None:
     """Return how certain it is that the checkpoint is used for nothing else; None if it is."""
     levels: list[Certainty] = ["certain"]
-    if not site.certain or not derivative.use.certain or len(derivative.functions) > 1:
+    if not site.certain or not derivative.certain or len(derivative.functions) > 1:
         levels.append("likely")
     occurrences = list(placement.of_site(site, through=site.definition.wraps_classes))
     calls = {call for _, call in found.calls}
@@ -163,7 +163,7 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
     module, node = derivative.module, derivative.node
     if not _has_immediate_backward_pass(placement.operations, derivative):
         return False
-    if placement.in_derivative_rule(module, node):
+    if placement.transforms.in_derivative_rule(module, node):
         return False
     if placement.differentiated.contains(module, node):
         return False
@@ -185,11 +185,11 @@ def _has_immediate_backward_pass(operations: Operations, derivative: Derivative)
     """
     if not derivative.is_reverse_mode:
         return False
-    if not derivative.gradient.later:
+    if not derivative.transform.later:
         return True
     module, node = derivative.module, derivative.node
     function = module.enclosing_function(node)
-    if function is None or not derivative.gradient.name.endswith("vjp"):
+    if function is None or not derivative.transform.name.endswith("vjp"):
         return False
     match module.parent(node):
         case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(id=name), *_])]) as holder:

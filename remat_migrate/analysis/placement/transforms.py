@@ -1,0 +1,380 @@
+"""Where functions are differentiated and run in JAX's loops: `jax.grad(f)`, `jax.lax.scan(f, x)`.
+
+The transformation may be called, used as a decorator or through `functools.partial`, aliased,
+passed as an argument, or called through a function of the project that only passes its arguments
+on.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...libraries.transforms import RULE_METHODS, Gradient, Loop
+from ..names.mentions import find_mentions
+from ..names.module import Module
+from ..names.scopes import Definition, FunctionNode
+from ..project import Project
+from ..sites.passed_arguments import PassedArguments
+from ..sites.wrappers import forwarding_callee
+from ..values.bind import with_partials
+from ..values.callees import layers
+from ..values.evaluator import Evaluator
+from ..values.values import (
+    NOTHING,
+    Bound,
+    Constant,
+    External,
+    Function,
+    Parameter,
+    Partial,
+    Value,
+    Values,
+    Wrapped,
+    union,
+)
+
+# Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.
+Answer = Literal["yes", "no", "unclear"]
+# Returns the integers that an expression may be; None if others are possible.
+Numbers = Callable[[Module, ast.expr], set[int] | None]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Transformed:
+    """One application of a transformation.
+
+    Attributes:
+        module: the module.
+        node: the call or the decorator.
+        subject: the expression of the function; None if a function is decorated.
+        functions: what the transformed function may be.
+        args: the positional arguments, including those of partials.
+        keywords: the keyword arguments.
+        certain: whether nothing else can be called there.
+        passed: whether the transformation is a parameter that callers pass.
+    """
+
+    module: Module
+    node: ast.expr
+    subject: ast.expr | None
+    functions: Values
+    args: Sequence[ast.expr]
+    keywords: Sequence[ast.keyword]
+    certain: bool
+    passed: bool
+
+    def argument(self, name: str, position: int | None) -> ast.expr | None:
+        """Return the argument for a parameter."""
+        return _argument(self.args, self.keywords, name, position)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Derivative(Transformed):
+    """One place where a function is differentiated."""
+
+    transform: Gradient
+
+    @property
+    def is_reverse_mode(self) -> bool:
+        """Whether it is a single reverse-mode gradient."""
+        return self.transform.mode == "reverse"
+
+    @property
+    def returns_value(self) -> bool:
+        """Whether the function's own value, or an auxiliary output, is used, too."""
+        aux = self.argument("has_aux", None)
+        plain = aux is None or (isinstance(aux, ast.Constant) and not aux.value)
+        return self.transform.value or not plain
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LoopUse(Transformed):
+    """One loop in the source that JAX runs."""
+
+    transform: Loop
+
+    @property
+    def compiled(self) -> Answer:
+        """Whether the compiler sees a loop, as far as literal numbers tell."""
+        return self.compiles_to_loop(_literal)
+
+    def compiles_to_loop(self, numbers: Numbers) -> Answer:
+        """Return whether the compiler sees a loop, given what its length and unrolling may be.
+
+        A scan that is unrolled or has length 1 is straight-line code to the compiler.
+        """
+        loop = self.transform
+        if not loop.compiled_once:
+            return "no"
+        if any(isinstance(arg, ast.Starred) for arg in self.args):
+            return "unclear"
+        if any(keyword.arg is None for keyword in self.keywords):
+            return "unclear"
+        length = self.argument(*loop.length) if loop.length is not None else None
+        if length is not None:
+            if any(number <= 1 for number in numbers(self.module, length) or ()):
+                return "no"
+        if loop.bounds is not None:
+            places = [place for place in loop.bounds if self.args[place:]]
+            ends = [numbers(self.module, self.args[place]) for place in places]
+            if len(ends) == 2 and ends[0] and ends[1] and min(ends[1]) - max(ends[0]) <= 1:
+                return "no"
+        unroll = self.argument(loop.unroll, loop.unroll_position) if loop.unroll else None
+        return "yes" if unroll is None else self._unrolled(unroll, length, numbers)
+
+    def _unrolled(self, unroll: ast.expr, length: ast.expr | None, numbers: Numbers) -> Answer:
+        if isinstance(unroll, ast.Constant) and isinstance(unroll.value, bool):
+            return "no" if unroll.value else "yes"  # `True` unrolls the whole loop; `False` means 1
+        if length is not None and ast.dump(unroll) == ast.dump(length):
+            return "no"
+        rounds = numbers(self.module, unroll)
+        if rounds is None:
+            return "unclear"
+        return "yes" if all(number <= 1 for number in rounds) else "no"
+
+
+def _literal(module: Module, node: ast.expr) -> set[int] | None:
+    """Return the value of a literal integer, the only one that is known without the project."""
+    match node:
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
+            return {number}
+    return None
+
+
+def _argument(
+    args: Sequence[ast.expr],
+    keywords: Sequence[ast.keyword],
+    name: str,
+    position: int | None,
+) -> ast.expr | None:
+    for keyword in keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return args[position] if position is not None and position < len(args) else None
+
+
+class Transforms:
+    """The derivatives and loops of a project, module by module."""
+
+    def __init__(self, project: Project) -> None:
+        self.evaluator = project.evaluator
+        self._arguments = project.once(PassedArguments)
+        self._transformed: dict[Module, dict[ast.expr, LoopUse | Derivative]] = {}
+        self._rules: dict[Module, frozenset[FunctionNode]] = {}
+
+    def _transformed_in(self, module: Module) -> dict[ast.expr, LoopUse | Derivative]:
+        if module not in self._transformed:
+            found = _find_transformed(module, self.evaluator, self._arguments)
+            self._transformed[module] = {use.subject or use.node: use for use in found}
+        return self._transformed[module]
+
+    def transformed_at(self, module: Module, node: ast.expr) -> LoopUse | Derivative | None:
+        """Return the transformation of the function that an expression denotes, or that a decorator
+        decorates.
+        """
+        return self._transformed_in(module).get(node)
+
+    def loops(self, module: Module) -> list[LoopUse]:
+        """Return the loops of a module."""
+        return [use for use in self._transformed_in(module).values() if isinstance(use, LoopUse)]
+
+    def derivatives(self, module: Module) -> list[Derivative]:
+        """Return the places in a module that differentiate functions."""
+        return [use for use in self._transformed_in(module).values() if isinstance(use, Derivative)]
+
+    def in_derivative_rule(self, module: Module, node: ast.AST) -> bool:
+        """Return whether code is part of a custom derivative rule."""
+        if module not in self._rules:
+            self._rules[module] = derivative_rules(module, self.evaluator)
+        rules = self._rules[module]
+        return any(around in rules for around in (node, *module.ancestors(node)))
+
+
+def _find_transformed(
+    module: Module, evaluator: Evaluator, arguments: PassedArguments
+) -> list[LoopUse | Derivative]:
+    """Return the transformations that a module applies, in order of place."""
+    words = evaluator.transforms.last_names | arguments.loop_parameters(module)
+    if not find_mentions(module).mention(words):
+        return []
+    found: list[LoopUse | Derivative] = []
+    finder = _Finder(module, evaluator, arguments)
+    for node in module.nodes:
+        if isinstance(node, ast.Call):
+            found += finder.applied_by(node)
+        elif isinstance(node, Definition):
+            for decorator in node.decorator_list:
+                found += finder.applied_as(decorator)
+    found.sort(key=lambda use: (use.node.lineno, use.node.col_offset))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Denoted:
+    """A transformation that an expression denotes, and the partials that pass arguments."""
+
+    transform: Gradient | Loop
+    partials: list[ast.Call]
+    certain: bool
+    passed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Finds the transformations that one module applies."""
+
+    module: Module
+    evaluator: Evaluator
+    arguments: PassedArguments
+
+    def applied_by(self, call: ast.Call) -> Iterator[LoopUse | Derivative]:
+        """Yield the transformations that a call applies, or binds to a function as a partial."""
+        outer = self.module.parent(call)
+        if self.evaluator.is_partial(self.module, call):
+            for denoted in self.denoted_by(call):
+                if (subject := self._subject(denoted, ())) is not None:
+                    yield self.use(denoted, call, subject)
+            return
+        for denoted in self.denoted_by(call.func):
+            subject = self._subject(denoted, (call,))
+            if subject is None and isinstance(outer, ast.Call) and outer.func is call:
+                # `layer_stack(8)(f)`; a factory that is evaluated is applied by the outer call.
+                subject = outer.args[0] if outer.args and not self.denoted_by(call) else None
+            if subject is not None:
+                yield self.use(denoted, call, subject, (call,))
+
+    def applied_as(self, decorator: ast.expr) -> Iterator[LoopUse | Derivative]:
+        """Yield the transformations that a decorator applies."""
+        for denoted in (found := self.denoted_by(decorator)):
+            yield self.use(denoted, decorator, None)
+        if isinstance(decorator, ast.Call) and not found:
+            for denoted in self.denoted_by(decorator.func):
+                yield self.use(denoted, decorator, None, (decorator,))
+
+    def _subject(self, denoted: _Denoted, own: Sequence[ast.Call]) -> ast.expr | None:
+        """Return the argument that is transformed; none if a second call passes it."""
+        transform = denoted.transform
+        if isinstance(transform, Loop) and transform.factory:
+            return None
+        args, keywords = _arguments(denoted, own)
+        return _argument(args, keywords, transform.parameter, transform.position)
+
+    def use(
+        self,
+        denoted: _Denoted,
+        node: ast.expr,
+        subject: ast.expr | None,
+        own: Sequence[ast.Call] = (),
+    ) -> LoopUse | Derivative:
+        """Return the application of a transformation by a call or a decorator."""
+        functions = self._decorated(node)
+        if subject is not None:
+            functions = self.evaluator.values(self.module, subject)
+        kind = LoopUse if isinstance(denoted.transform, Loop) else Derivative
+        args, keywords = _arguments(denoted, own)
+        certain, passed = denoted.certain, denoted.passed
+        rest = args, keywords, certain, passed, denoted.transform
+        return kind(self.module, node, subject, functions, *rest)  # type: ignore[arg-type]
+
+    def _decorated(self, decorator: ast.expr) -> Values:
+        """Return what the function below a decorator may be."""
+        holder = self.module.parent(decorator)
+        if not isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef):
+            return NOTHING
+        return frozenset(
+            layer.func
+            for value in self.evaluator.definition(self.module, holder)
+            for layer in layers(value)
+            if isinstance(layer, Wrapped) and layer.node is decorator
+        )
+
+    def denoted_by(self, node: ast.expr) -> list[_Denoted]:
+        """Return the transformations that an expression may denote."""
+        values = self.evaluator.values(self.module, node)
+        passed = any(isinstance(value, Parameter) for value in values)
+        if passed:
+            values = self._passed(values)
+        each = {value: list(self._transforms(value)) for value in values}
+        certain = all(each.values()) and not any(
+            isinstance(v, Function) and forwarding_callee(v.node) is not None for v in values
+        )
+        found = {transform.name: (transform, value) for value in each for transform in each[value]}
+        certain = certain and (passed or len(found) == 1)
+        return [
+            _Denoted(
+                transform,
+                [layer.call for layer in layers(v) if isinstance(layer, Partial)],
+                certain,
+                passed,
+            )
+            for _, (transform, v) in sorted(found.items())
+        ]
+
+    def _passed(self, values: Values) -> Values:
+        """Return what a parameter may be: its default, and what callers pass; nothing unless all
+        are loops.
+        """
+        found = union(self.arguments.resolved(value) for value in values)
+        known = frozenset(v for v in found if not isinstance(v, Parameter | Constant))
+        loops = all(any(isinstance(t, Loop) for t in self._transforms(v)) for v in known)
+        return known if loops else NOTHING
+
+    def _transforms(self, value: Value) -> Iterator[Gradient | Loop]:
+        """Yield the transformations that a value is, or that a function of the project with the
+        same arguments calls: `def scan(*args, **kwargs)`.
+        """
+        while isinstance(value, Partial):
+            value = value.func
+        names: list[str] = []
+        match value:
+            case External(name) | Bound(func=External(name)):
+                names = [name]
+            case Function(module=module, node=node):
+                names = [module.qualified_name(node)]  # a loop named in the settings
+                func = forwarding_callee(node)
+                passed_on = self.evaluator.values(module, func) if func is not None else ()
+                names += [v.name for v in passed_on if isinstance(v, External)]
+        yield from filter(None, map(self.evaluator.transforms.find, names))
+
+
+def _arguments(
+    denoted: _Denoted, own: Sequence[ast.Call]
+) -> tuple[list[ast.expr], list[ast.keyword]]:
+    """Return the arguments of a transformation, those of a call and of partials."""
+    args = [arg for call in own for arg in call.args]
+    keywords = [keyword for call in own for keyword in call.keywords]
+    return with_partials(args, keywords, denoted.partials)
+
+
+def derivative_rules(module: Module, evaluator: Evaluator) -> frozenset[FunctionNode]:
+    """Return the functions of a module that are custom derivative rules.
+
+    They are passed to `f.defvjp(forward, backward)`, decorated with `@f.defjvp`, or passed to a
+    function that takes a rule.
+    """
+    found: set[FunctionNode] = set()
+    for node in module.nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(attr=attr)) if attr in RULE_METHODS:
+                for arg in (*node.args, *(k.value for k in node.keywords)):
+                    for value in evaluator.values(module, arg):
+                        found |= {v.node for v in layers(value) if isinstance(v, Function)}
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                if any(_takes_rule(module, each, evaluator) for each in node.decorator_list):
+                    found.add(node)
+    return frozenset(found)
+
+
+def _takes_rule(module: Module, decorator: ast.expr, evaluator: Evaluator) -> bool:
+    match decorator:
+        case ast.Call(func=ast.Attribute(attr=attr)) | ast.Attribute(attr=attr) if (
+            attr in RULE_METHODS
+        ):
+            return True
+    return any(
+        isinstance(value, External) and value.name.endswith(".custom_gradient")
+        for value in evaluator.values(module, decorator)
+    )
