@@ -61,10 +61,11 @@ class NewCheckpointFlag(Rule):
     new one.
 
     ## Fix
-    Removes a statement, list item, mapping item, keyword, line, or word that does nothing but set
-    the flag, along with blocks and imports that have no other use. Everything else is left to you,
-    with the reason: a branch on the flag, a longer string, a `try` around it, a variable that the
-    project reads. Values and gradients stay the same. Comments and prose are kept.
+    Removes a statement of Python, or a line, item, or word of another file, that does nothing but
+    set the flag, along with blocks and imports that have no other use. Everything else is left to
+    you, with the reason: a branch on the flag, an argument or item in Python, a longer string, a
+    `try` around it, a variable that the project reads. Values and gradients stay the same. Comments
+    and prose are kept.
     """
 
     code, name = "RMT102", "new-checkpoint-flag"

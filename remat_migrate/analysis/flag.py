@@ -1,9 +1,9 @@
 """Finds the flag `jax_new_checkpoint`, in Python and in other files, and what removes each use.
 
-In Python, a statement, list item, mapping item, or keyword that does nothing but set the flag is
-removed. Other files are searched with regular expressions: a line, item, or word that holds nothing
-but the setting is removed. Any other use, such as a branch on the flag, is reported with the reason
-why it is left to the user. Comments and prose are not uses.
+In Python, a statement that does nothing but set the flag is removed. Other files are searched with
+regular expressions: a line, item, or word that holds nothing but the setting is removed. Any other
+use, such as a branch on the flag, is reported with the reason why it is left to the user. Comments
+and prose are not uses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .names.module import Module
 from .names.scopes import parameters
 from .project import Project
 from .sites.references import is_used_elsewhere
-from .values.values import Container, External, Function, Parameter, Result
+from .values.values import External, Function, Parameter, Result
 
 # The effect of a use on current JAX: `update` and `read` raise AttributeError, `option` ends the
 # program; `attribute`, `environment`, and `environment-read` have no effect. `name` is unclear.
@@ -48,6 +48,7 @@ _NAME = re.compile(rf"(?<!\w)(?:{VARIABLE}|(?:no)?{OPTION})(?!\w)")
 
 _OWN_OPTION = "the project defines its own option with this name"
 _UNCLEAR = "it is unclear what this does with the flag: remove it by hand"
+_ARGUMENT = "it is an argument of a command: remove it by hand"
 _READ = "keep the code for the new implementation, the only one since jax 0.3.17"
 _NOT_CONFIG = "this may not be jax.config"
 _VALUE_BEFORE = "the option before it takes it as its value: remove both by hand"
@@ -93,7 +94,6 @@ _CONFIG = re.compile(
 )
 _CONFIG_READS = frozenset({"read", "_read", "getattr", "hasattr"})
 _CONFIG_WRITES = frozenset({"update", "setattr", "delattr"})
-_CONFIG_CONTEXT = re.compile(r"\w*(config|flags?)(_context|_override|_scope|_values|saver)?")
 _ENVIRONMENT = re.compile(
     r"(?i)_*((\w*_)?(env|environ|environment)s?(_?vars?|_variables)?|passenv)"
 )
@@ -105,6 +105,7 @@ _SPEAKS = re.compile(
     r"p?print|echo|log\w*|debug|info|warn\w*|error|exception|critical|fatal|fail|skip\w*|xfail"
     r"|secho|[A-Z]\w*(Error|Warning|Exception|Test)"
 )
+_WORDS_OF_TEXT = re.compile(r"\w\s+\w")
 _PROSE_KEYWORDS = frozenset({"help", "usage", "description", "epilog", "reason", "msg", "message"})
 
 
@@ -190,41 +191,13 @@ class _Finder:
         return None if unknown or not values else False
 
     def _is_environment(self, node: ast.expr) -> bool:
-        """Return whether an expression is `os.environ`, a copy of it, or is named like an
-        environment.
-        """
+        """Return whether an expression is `os.environ`, or is named like an environment."""
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 if names := self.project.qualified(self.module, node):
                     return names == {"os.environ"}
                 return _ENVIRONMENT.fullmatch(name) is not None
-            case ast.Call(func=ast.Attribute(value=base, attr="copy"), args=[]):
-                return self._is_environment(base)
-            case ast.Call(args=[base, *_]) if Container(self.module, node) in (
-                self.project.values(self.module, node)
-            ):
-                return self._is_environment(base)  # `dict(os.environ, ...)`
-            case ast.Dict(keys=[None, *_], values=[base, *_]):
-                return self._is_environment(base)  # `{**os.environ, ...}`
         return False
-
-    def _becomes_environment(self, node: ast.expr) -> bool:
-        """Return whether a mapping is used as an environment."""
-        match holder := self.parent(node):
-            case ast.keyword(arg=str(name)):
-                return _ENVIRONMENT.fullmatch(name) is not None
-            case ast.Call():
-                return self._merges(holder)
-        return self._is_environment(node)
-
-    def _merges(self, call: ast.Call) -> bool:
-        """Return whether a call merges its arguments into an environment."""
-        match call:
-            case ast.Call(func=ast.Attribute(value=base, attr="update")):
-                return self._is_environment(base)
-            case ast.Call(func=ast.Attribute(attr="dict"), args=[first, *_]):  # `patch.dict`
-                return ast.unparse(first) == "'os.environ'" or self._is_environment(first)
-        return self._is_environment(call)
 
     def _name(self, node: ast.Constant, key: str) -> Iterator[FlagUse]:
         """Yield a use of the name of the flag or of the variable as a string."""
@@ -242,8 +215,13 @@ class _Finder:
                     yield self._setting(node, "environment", holder)
             case ast.Compare() if key == VARIABLE:
                 yield FlagUse(node, "environment-read", reason=_READ)
-            case ast.Dict(keys=keys) if node in keys:
-                yield from self._item(holder, node, key)
+            case ast.Dict(keys=keys, values=values) if node in keys:
+                value = values[keys.index(node)]
+                if not isinstance(value, ast.Constant) or not _WORDS_OF_TEXT.search(
+                    str(value.value)
+                ):
+                    reason = "it is unclear what this mapping is used for: remove the item by hand"
+                    yield FlagUse(node, "name", reason=reason, sure=False)
             case ast.Assign():
                 yield FlagUse(node, "name", reason="remove it with what uses this name")
             case ast.Expr():
@@ -296,69 +274,41 @@ class _Finder:
 
     def _keyword(self, keyword: ast.keyword, name: str) -> Iterator[FlagUse]:
         """Yield `with_config(jax_new_checkpoint=False)`, `dict(os.environ, JAX_NEW_CHECKPOINT="0")`
-        and the like.
+        and the like, but no parameter of a function of the project.
         """
         call = self.parent(keyword)
-        if not isinstance(call, ast.Call) or any(
+        if isinstance(call, ast.Call) and not any(
             isinstance(value, Function) and name in (a.arg for a in parameters(value.node))
             for value in self.project.values(self.module, call.func)
         ):
-            return  # a parameter of a function of the project
-        is_variable = name == VARIABLE
-        if is_variable and (self._merges(call) or self._becomes_environment(call)):
-            yield self._setting(keyword, "environment", keyword, [keyword.value])
-        elif not is_variable and _CONFIG_CONTEXT.fullmatch(last_name(call.func)):
-            yield self._setting(keyword, "update", keyword, [keyword.value])
-        else:
             yield FlagUse(keyword, "name", reason=_UNCLEAR, sure=False)
-
-    def _item(self, mapping: ast.Dict, node: ast.Constant, key: str) -> Iterator[FlagUse]:
-        value = mapping.values[mapping.keys.index(node)]
-        if isinstance(value, ast.Constant) and re.search(r"\w\s+\w", str(value.value)):
-            return  # a text about the flag
-        if key == VARIABLE and self._becomes_environment(mapping):
-            part = mapping if len(mapping.keys) == 1 else node
-            yield self._setting(node, "environment", part, [value])
-        else:
-            reason = "it is unclear what this mapping is used for: remove the item by hand"
-            yield FlagUse(node, "name", reason=reason, sure=False)
 
     def _setting(
         self,
-        node: ast.expr | ast.keyword,
+        node: ast.expr,
         form: Form,
-        part: ast.expr | ast.keyword,
+        part: ast.expr,
         values: Sequence[ast.expr] = (),
     ) -> FlagUse:
-        """Return the use for what sets the flag: a call, a target, a keyword, or an item.
+        """Return the use for what sets the flag.
 
         Args:
             node: what to report.
             form: what it does.
-            part: what is removed, with its statement where that does nothing else.
+            part: the call or the target, whose statement is removed if it does nothing else.
             values: what is evaluated for it.
         """
-        remove: ast.AST | None = None
-        holder = self.parent(part)
-        match part:
-            case ast.Call() if isinstance(holder, ast.Expr):
-                remove = holder
-            case ast.Attribute() | ast.Subscript():
-                match holder:
-                    case ast.Assign(targets=[_], value=value):
-                        remove, values = holder, [value]
-                    case ast.Delete(targets=[_]):
-                        remove = holder
-            case ast.Dict(keys=[item]) | ast.List(elts=[item]) | ast.Tuple(elts=[item]):
-                remove = self._emptied(holder) or item
-            case ast.keyword() | ast.Constant():
-                remove = self._emptied(holder) or part
-        if remove is None:
-            return FlagUse(
-                node,
-                form,
-                reason="it is part of another expression or statement: remove it by hand",
-            )
+        remove = self.parent(part)
+        match remove:
+            case ast.Expr() if isinstance(part, ast.Call):
+                pass
+            case ast.Assign(targets=[_], value=value):
+                values = [value]
+            case ast.Delete(targets=[_]):
+                pass
+            case _:
+                reason = "it is part of another expression or statement: remove it by hand"
+                return FlagUse(node, form, reason=reason)
         if not all(map(is_pure, values)):
             reason = "evaluating the value may have side effects: keep them by hand"
             return FlagUse(node, form, reason=reason)
@@ -368,17 +318,6 @@ class _Finder:
             return FlagUse(node, form, reason=reason)
         return FlagUse(node, form, remove)
 
-    def _emptied(self, holder: ast.AST | None) -> ast.AST | None:
-        """Return the statement that does nothing without its only argument or value."""
-        match holder:
-            case ast.Call(func=ast.Attribute(attr="update" | "extend"), args=args, keywords=named):
-                statement = self.parent(holder)
-                is_only = len(args) + len(named) == 1 and isinstance(statement, ast.Expr)
-                return statement if is_only else None
-            case ast.AugAssign():
-                return holder
-        return None
-
     def _text(self, node: ast.Constant, text: str) -> Iterator[FlagUse]:
         """Yield an argument of a command line, or a string that holds more than the flag."""
         form: Form = "option" if OPTION in text else "environment"
@@ -387,31 +326,9 @@ class _Finder:
                 reason = "it is part of a longer string: remove it by hand"
                 yield FlagUse(node, "name", reason=reason, sure=False)
             return
-        match holder := self.parent(node):
-            case ast.List(elts=words) | ast.Tuple(elts=words):
-                reason = _bound_to_neighbor(words, node, form) or self._position_matters(holder)
-                use = self._setting(node, form, holder if len(words) == 1 else node)
-                yield replace(use, remove=None, reason=reason) if reason else use
-            case ast.Call(func=ast.Attribute(attr="append"), args=[_]):
-                yield self._setting(node, form, holder)
-            case _ if not self._is_prose(node):
-                yield FlagUse(node, form, reason=_UNCLEAR, sure=False)
-
-    def _position_matters(self, words: ast.expr) -> str:
-        """Return why an argument stays in its list: other code may use positions in it."""
-        uses: Sequence[ast.expr] = [words]
-        match self.parent(words):
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                uses = find_mentions(self.module).names.get(name, [])
-        for use in uses:
-            match self.parent(use):
-                case ast.Call(func=func) if last_name(func) in ("parametrize", "product"):
-                    return "a test runs for each of these values: remove this one by hand"
-                case ast.Call() | ast.keyword() | ast.Starred() | ast.BinOp() | ast.AugAssign():
-                    pass
-                case _:
-                    return "other code may use positions in this list: remove it by hand"
-        return ""
+        is_word = isinstance(self.parent(node), ast.List | ast.Tuple)
+        if is_word or not self._is_prose(node):
+            yield FlagUse(node, form, reason=_ARGUMENT, sure=is_word)
 
     def _is_prose(self, node: ast.expr) -> bool:
         """Return whether a string is a message or documentation, or is passed to no function."""
@@ -433,16 +350,6 @@ def _handles_failure(node: ast.AST) -> bool:
         case ast.With(items=items):
             return any("suppress" in ast.dump(item) for item in items)
     return False
-
-
-def _bound_to_neighbor(words: Sequence[ast.expr], node: ast.Constant, form: Form) -> str:
-    """Return why an argument stays: it belongs to the one before or after it."""
-    texts = ["", *(str(getattr(word, "value", "")) for word in words), ""]
-    number = words.index(node) + 1
-    if form == "environment" and texts[number - 1].startswith("-"):
-        return _VALUE_BEFORE
-    has_value = "=" in texts[number] or not _IS_VALUE.fullmatch(texts[number + 1])
-    return "" if form == "environment" or has_value else _VALUE_AFTER
 
 
 # -- other files

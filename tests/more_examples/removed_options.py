@@ -13,12 +13,6 @@ import os, subprocess
 env = {**os.environ, "JAX_NEW_CHECKPOINT": "0"}
 subprocess.run(["python", "t.py", "--jax_new_checkpoint=0"], env=env)
 """,
-            """\
-import os, subprocess
-
-env = {**os.environ}
-subprocess.run(["python", "t.py"], env=env)
-""",
         ),
     ],
     "RMT103": [

@@ -25,33 +25,14 @@ REMOVED = [
         "if not y:\n    print(1)",
     ),
     ('def f():\n    jax.config.update("jax_new_checkpoint", 0)\nf()', "def f():\n    pass\nf()"),
-    (
-        "with jtu.with_config(jax_new_checkpoint=False):\n    f()",
-        "with jtu.with_config():\n    f()",
-    ),
     ('os.environ["JAX_NEW_CHECKPOINT"] = "0"', ""),
     ('os.environ.setdefault("JAX_NEW_CHECKPOINT", "0")', ""),
-    ('os.environ.update({"JAX_NEW_CHECKPOINT": "0"})', ""),
-    ('os.environ.update(JAX_NEW_CHECKPOINT="1")', ""),
     ('os.putenv("JAX_NEW_CHECKPOINT", "0")', ""),
     ('os.environ.pop("JAX_NEW_CHECKPOINT", None)', ""),
-    (
-        '@patch.dict(os.environ, {"JAX_NEW_CHECKPOINT": "0"})\ndef f(): ...',
-        "@patch.dict(os.environ, {})\ndef f(): ...",
-    ),
     (
         'def f(monkeypatch):\n    monkeypatch.setenv("JAX_NEW_CHECKPOINT", "0")',
         "def f(monkeypatch):\n    pass",
     ),
-    ('run(env={**os.environ, "JAX_NEW_CHECKPOINT": "1"})', "run(env={**os.environ})"),
-    (
-        'run(env=dict(os.environ, JAX_NEW_CHECKPOINT="1", A="1"))',
-        'run(env=dict(os.environ, A="1"))',
-    ),
-    ('run(["python", "t.py", "--jax_new_checkpoint=0", "-v"])', 'run(["python", "t.py", "-v"])'),
-    ('run(["env", "JAX_NEW_CHECKPOINT=0", "python"])', 'run(["env", "python"])'),
-    ('sys.argv.append("--jax_new_checkpoint=False")', ""),
-    ('sys.argv += ["--nojax_new_checkpoint"]', ""),
 ]
 HEAD = (
     "import os, sys, jax\nfrom contextlib import suppress\nfrom functools import partial\n"
@@ -108,8 +89,14 @@ LEFT = [
         "a `try` around it",
     ),
     ('@parametrize("f,v", [("jax_new_checkpoint", 1)])\ndef test(f, v): ...', "unclear"),
-    ('@parametrize("f", ["--jax_new_checkpoint=0"])\ndef test(f): ...', "a test runs"),
     ('run({"JAX_NEW_CHECKPOINT": "0"})', "unclear"),
+    ("with jtu.with_config(jax_new_checkpoint=False):\n    f()", "unclear"),
+    ('os.environ.update({"JAX_NEW_CHECKPOINT": "0"})', "unclear"),
+    ('os.environ.update(JAX_NEW_CHECKPOINT="1")', "unclear"),
+    ('@patch.dict(os.environ, {"JAX_NEW_CHECKPOINT": "0"})\ndef f(): ...', "unclear"),
+    ('run(env={**os.environ, "JAX_NEW_CHECKPOINT": "1"})', "unclear"),
+    ('run(["python", "t.py", "--jax_new_checkpoint=0", "-v"])', "an argument of a command"),
+    ('sys.argv += ["--nojax_new_checkpoint"]', "an argument of a command"),
     ("f(dict(jax_new_checkpoint=True))", "unclear"),
     ('KEEP = ("JAX_NEW_CHECKPOINT", "XLA_FLAGS")', "unclear"),
     ('def f(config):\n    config.update("jax_new_checkpoint", 0)', "may not be jax.config"),
@@ -125,8 +112,8 @@ LEFT = [
     ('os.system("JAX_NEW_CHECKPOINT=0 python t.py")', "longer string"),
     ('os.system(f"python {p} --jax_new_checkpoint=0")', "longer string"),
     ('f.write("JAX_NEW_CHECKPOINT=0\\n")', "longer string"),
-    ('c = ["docker", "run", "-e", "JAX_NEW_CHECKPOINT=0"]', "takes it as its value"),
-    ('c = ["t.py", "--jax_new_checkpoint", "0"]', "may be its value"),
+    ('c = ["docker", "run", "-e", "JAX_NEW_CHECKPOINT=0"]', "an argument of a command"),
+    ('c = ["t.py", "--jax_new_checkpoint", "0"]', "an argument of a command"),
     ('p.add_argument("--jax_new_checkpoint")', "its own option"),
 ]
 
@@ -183,9 +170,10 @@ def loss(w, x):
 
 
 def child():
-    env = {**os.environ, "JAX_NEW_CHECKPOINT": "0"}
+    env = dict(os.environ)
+    env["JAX_NEW_CHECKPOINT"] = "0"
     code = "import os, sys; print('JAX_NEW' + '_CHECKPOINT' in os.environ, sys.argv[1:])"
-    command = [sys.executable, "-c", code, "--jax_new_checkpoint=False", "--lr"]
+    command = [sys.executable, "-c", code, "--lr"]
     return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
 
 
@@ -203,8 +191,8 @@ def test_the_fixed_program_runs_with_the_same_result(tmp_path):
     ]
     plain = PROGRAM.replace('config.update("jax_new_checkpoint", False)', "")
     plain = plain.replace(", env=env", "")
+    plain = plain.replace('    env["JAX_NEW_CHECKPOINT"] = "0"\n', "")
     plain = plain.replace('os.environ["JAX_NEW_CHECKPOINT"] = "0"', "")
-    plain = plain.replace('"--jax_new_checkpoint=False", ', "")
     assert run(tmp_path, after) == run(tmp_path, plain)
     assert "float64 False ['--lr']" in run(tmp_path, after)
 
@@ -333,11 +321,3 @@ def test_a_suppressed_use_stays_with_its_imports():
     )
     kept = code.splitlines(keepends=True)[1:3]
     assert fixed(code, select="RMT102")["example.py"] == "".join(kept)
-
-
-@pytest.mark.parametrize("use", ["CMD[4]", "python, script, _, *rest = CMD"])
-def test_an_argument_of_a_list_whose_positions_are_used(use: str) -> None:
-    code = f'CMD = ["python", "train.py", "--jax_new_checkpoint=0", "--lr", "3"]\n{use}\n'
-    [finding] = findings(code, select="RMT102")
-    assert finding.fix is None or finding.fix.safety == "manual"
-    assert "positions" in finding.reason

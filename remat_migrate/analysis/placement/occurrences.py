@@ -21,7 +21,7 @@ from ..values.values import External, Function, Instance, Parameter, Partial
 from .transforms import Derivative, LoopUse, Transforms
 
 # Methods of a Flax module that run it.
-_MODEL_METHODS = APPLY | {"tabulate"}
+_RUNS_MODEL = APPLY | {"tabulate"}
 # Functions that only inspect the function that they receive.
 _INSPECTING_FUNCTIONS = frozenset(
     {
@@ -118,7 +118,7 @@ class _Tracker:
                 yield from self.follow(module, holder)
             case ast.Call():
                 yield from self._in_call(module, node, holder)
-            case ast.Attribute(attr=attr) if attr in _MODEL_METHODS and self._is_model(module, node):
+            case ast.Attribute(attr=attr) if attr in _RUNS_MODEL and self._is_model(module, node):
                 # All but `apply` are called once, to initialize the parameters.
                 call = module.parent(holder)
                 if attr == "apply" and isinstance(call, ast.Call) and call.func is holder:
