@@ -218,19 +218,6 @@ class Evaluator:
         base = parts[: len(parts) - drop] if drop else parts
         return self.dotted(".".join([*base, *([node.module] if node.module else [])]), module)
 
-    def imports_api(self, module: Module, node: ast.ImportFrom, alias: ast.alias) -> bool:
-        """Return whether a name imported from a module of the project is an Api or a partial of
-        one.
-        """
-        head = (node.module or "").partition(".")[0]
-        if not node.level and head in KNOWN_PACKAGES:
-            return False
-        for base in self.import_base(node, module):
-            for value in self.attribute(base, alias.name):
-                if self.holds_api(value):
-                    return True
-        return False
-
     def holds_api(self, value: Value) -> bool:
         """Return whether a value is an Api, a partial of one, or a container of such values."""
         if isinstance(value, Container):
