@@ -115,11 +115,6 @@ def concrete_use(project: Project, option: Option, definition: Api) -> ConcreteU
 
 
 def _value(project: Project, option: Option) -> tuple[bool | None, str]:
-    if isinstance(option.call, ast.Dict) and option.value not in option.call.values:
-        return None, (
-            "it is put into the options one step at a time: take it out there, and name the"
-            " arguments that Python needs in `static_argnums`"
-        )
     if isinstance(option.value, ast.Constant):
         return bool(option.value.value), ""
     if forwarded(option.module, option.value) is not None:

@@ -13,7 +13,7 @@ from ..names.scopes import Definition
 from ..project import Project
 from ..values.api_names import interesting_names
 from ..values.application import api_of, argument_calls, subject_of
-from ..values.containers import is_changed, stored_items
+from ..values.containers import is_changed
 from ..values.evaluator import Evaluator
 from ..values.values import Constant, Container, Partial, Value
 from .certainty import Certainty
@@ -208,8 +208,6 @@ def _spread_options(
                         unpacked.append(entry)
                     case _:
                         complete = False
-            for name, entry in stored_items(value):
-                here[name] = Option(name, entry, owner, holder)
         elif isinstance(holder, ast.Call):
             unpacked += holder.args  # `dict(base, concrete=True)`
             for keyword in holder.keywords:

@@ -29,7 +29,7 @@ def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
         aliases = _find_aliases(module)
         names, left = set(known), list(known)
         while left:
-            new = aliases.get(left.pop(), frozenset()) - names
+            new = aliases.get(left.pop(), set()) - names
             names |= new
             left += new
         evaluator.names[module, known] = frozenset(names)
