@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from ...libraries.apis import TRACED_BODIES
 from ..names.module import Module, once
 from .bind import with_partials
-from .classes import class_annotations
-from .evaluator import Evaluator, annotated_values, class_chain
+from .evaluator import Evaluator, class_chain
 from .haiku_transforms import APPLY, leading_arguments
 from .values import (
     Applied,
@@ -21,11 +20,8 @@ from .values import (
     Instance,
     Partial,
     Value,
-    Values,
     Wrapped,
 )
-
-_SEQUENCES = frozenset({"list", "tuple", "List", "Tuple", "Sequence"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +73,6 @@ def _targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
             yield from targets_of(evaluator, cls)
         case Instance(cls=Applied(target=inner) | Wrapped(func=inner)):
             yield from targets_of(evaluator, inner)
-
-
-def called_values(evaluator: Evaluator, module: Module, func: ast.expr) -> Values:
-    """Return the values that a call may call, also for elements of `blocks: list[Block]`."""
-    found = evaluator.values(module, func)
-    if found or not isinstance(func, ast.Name):
-        return found
-    made: set[Value] = set()
-    for binding in module.reaching(func):
-        if binding.kind != "element" or not isinstance(binding.value, ast.Attribute):
-            return found
-        for holder in evaluator.values(module, binding.value.value):
-            if not isinstance(holder, Instance) or not isinstance(holder.cls, Class):
-                continue
-            for owner in class_chain(evaluator, holder.cls):
-                if not isinstance(owner, Class):
-                    continue
-                match class_annotations(owner.node).get(binding.value.attr):
-                    case ast.Subscript(
-                        value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner
-                    ) if name in _SEQUENCES:
-                        part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
-                        made |= annotated_values(evaluator, owner.module, part)
-    return frozenset(made)
 
 
 def applied_module(value: Value) -> tuple[Instance, int] | None:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.statics.project_needs import project_needs
-from ...analysis.values.callees import Target, called_values, layers, targets_of, underlying
+from ...analysis.values.callees import Target, layers, targets_of, underlying
 from ...analysis.values.evaluator import class_chain
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value
 from ..flax_names import is_flax_class
@@ -25,7 +25,7 @@ def api_for(project: Project, module: Module, call: ast.Call, is_traced: bool) -
     Raises:
         Refused: the callee must not be wrapped, or is unknown.
     """
-    values = called_values(project.evaluator, module, call.func)
+    values = project.values(module, call.func)
     seen = bool(values)
     apis = set()
     for value in values:

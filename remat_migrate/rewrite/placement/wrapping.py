@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
 from ...analysis.values.bind import bind_call
-from ...analysis.values.callees import Target, called_values, targets_of
+from ...analysis.values.callees import Target, targets_of
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.traced_arguments import Arrays, declared_kind
 from ..checkpoint_code import CheckpointCode
@@ -65,7 +65,7 @@ def wrap_call(
         Refused: a checkpoint changes what the call does, or may do so.
     """
     check_own(module, call, "the call")
-    values = called_values(project.evaluator, module, call.func)
+    values = project.values(module, call.func)
     api = api_for(project, module, call, known_arrays is not None)
     targets = [t for v in values for t in targets_of(project.evaluator, v)]
     for target in targets:
