@@ -134,52 +134,13 @@ def _registered(module: Module) -> frozenset[str]:
 
 
 def is_frozen(evaluator: Evaluator, cls: Class) -> bool:
-    """Return whether instances of a class are values: immutable, and equal only if all their parts
-    are.
-
-    Such are enums, and frozen dataclasses and named tuples of numbers, strings, functions, and the
-    like.
+    """Return whether instances of a class are values: immutable, and equal only if they are the
+    same.
     """
-    for owner in class_chain(evaluator, cls):
-        if isinstance(owner, External):
-            if owner.name.startswith("enum."):
-                return True
-        elif isinstance(owner, Class):
-            if any(getattr(s, "name", "") in ("__eq__", "__hash__") for s in owner.node.body):
-                return False
-            if not all(_is_value_field(s) for s in owner.node.body):
-                return False
-    return _is_declared_frozen(evaluator, cls)
+    bases = class_chain(evaluator, cls)
+    return any(isinstance(base, External) and base.name.startswith("enum.") for base in bases)
 
 
-def _is_declared_frozen(evaluator: Evaluator, cls: Class) -> bool:
-    if External("typing.NamedTuple") in class_chain(evaluator, cls):
-        return True
-    return any(
-        k.arg == "frozen" and isinstance(k.value, ast.Constant) and k.value.value is True
-        for decorator in cls.node.decorator_list
-        if isinstance(decorator, ast.Call)
-        for k in decorator.keywords
-    )
-
-
-def _is_value_field(statement: ast.stmt) -> bool:
-    if not isinstance(statement, ast.AnnAssign):
-        return True
-    names = {
-        getattr(n, "id", getattr(n, "attr", None))
-        for n in ast.walk(statement.annotation)
-        if isinstance(n, ast.Name | ast.Attribute)
-    }
-    # `dataclasses.field(compare=False)` takes no part in comparisons.
-    plain = not isinstance(statement.value, ast.Call)
-    return plain and bool(names) and names <= _VALUE_TYPES
-
-
-_VALUE_TYPES = frozenset(
-    {"bool", "int", "float", "str", "bytes", "complex", "tuple", "Tuple", "Optional", "Literal",
-     "Callable", "type", "typing", "None", "Union", "Final", "ClassVar"}
-)  # fmt: skip
 _PYTREE_BASES = frozenset(
     {
         "typing.NamedTuple", "equinox.Module", "flax.struct.PyTreeNode", "flax.nnx.Module",
