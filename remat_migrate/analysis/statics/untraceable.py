@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 
 from ..names.mentions import last_name
 from ..names.module import Module
-from ..names.scopes import Binding, FunctionNode
 from ..needs.need import Need
 from ..needs.object_uses import are_trees
 from ..project import Project
-from ..sites.calls import Uses, passed_for
+from ..sites.calls import Uses
 from ..values.callees import is_pytree
 from ..values.evaluator import class_chain, returned_expressions
 from ..values.static_fields import is_declared_static
@@ -23,7 +22,6 @@ from ..values.values import (
     External,
     Function,
     Instance,
-    Parameter,
     Partial,
     Result,
     Value,
@@ -31,8 +29,6 @@ from ..values.values import (
 )
 from .argument_kinds import kinds_of
 from .arguments import Argument
-
-_DEPTH = 6
 
 
 def is_untraceable(argument: Argument) -> bool:
@@ -191,49 +187,4 @@ def _has_object_field(project: Project, cls: Class) -> bool:
         for owner in class_chain(project.evaluator, cls)
         if isinstance(owner, Class)
         for field in owner.node.body
-    )
-
-
-def has_sorted_keys(argument: Argument) -> bool:
-    """Return whether dictionaries that calls pass are sorted: written so, or rebuilt by JAX."""
-    passed = argument.passed
-    return bool(passed) and all(_is_sorted(argument.project, *p, _DEPTH) for p in passed)
-
-
-def _is_sorted(project: Project, module: Module, expr: ast.expr, depth: int) -> bool:
-    if depth <= 0:
-        return False
-    match expr:
-        case ast.Dict(keys=keys, values=values):
-            names = [k.value for k in keys if isinstance(k, ast.Constant)]
-            parts = [v for v in values if isinstance(v, ast.Dict)]
-            is_sorted = len(names) == len(keys) and names == sorted(names, key=str)
-            return is_sorted and all(_is_sorted(project, module, v, depth - 1) for v in parts)
-        case ast.Subscript(value=whole) | ast.Attribute(value=whole):
-            return _is_sorted(project, module, whole, depth)
-        case ast.Name():
-            bindings = module.reaching(expr)
-            return bool(bindings) and all(
-                _is_sorted_binding(project, module, binding, depth - 1) for binding in bindings
-            )
-    return False
-
-
-def _is_sorted_binding(project: Project, module: Module, binding: Binding, depth: int) -> bool:
-    """Return whether a parameter is differentiated or compiled, or what is bound is sorted."""
-    if binding.kind != "parameter":
-        # A dictionary with a name may get further keys.
-        return (
-            binding.kind in ("assign", "element")
-            and binding.value is not None
-            and not isinstance(binding.value, ast.Dict)
-            and _is_sorted(project, module, binding.value, depth)
-        )
-    function, node = binding.scope.node, binding.node
-    assert isinstance(function, FunctionNode)
-    assert isinstance(node, ast.arg)
-    parameter = Parameter(module, function, binding.name)
-    passed = passed_for(project, parameter).places
-    return kinds_of(project).is_traced(parameter, node) or (
-        bool(passed) and all(_is_sorted(project, *place, depth) for place in passed)
     )
