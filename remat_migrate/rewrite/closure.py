@@ -174,9 +174,7 @@ def _check_own_name(site: Site, node: ast.FunctionDef) -> None:
     assert site.application is not None
     assert site.subject is not None
     statement, subject = module.parent(site.application), site.subject[1]
-    holder = module.parent(node)
     assert isinstance(statement, ast.Assign)
-    assert holder is not None
     found = module.reaching(subject) if isinstance(subject, ast.Name) else frozenset()
     scope = module.scope_at(statement)
     nodes = {(b.node, b.scope) for b in found}
@@ -184,6 +182,8 @@ def _check_own_name(site: Site, node: ast.FunctionDef) -> None:
         raise Refused(f"`{name}` is bound more than once", module, node)
     if nodes != {(node, scope)} or len(statement.targets) > 1 or not isinstance(subject, ast.Name):
         raise Refused("what it wraps is not a `def` of the same scope")
+    holder = module.parent(node)
+    assert holder is not None
     for block in (v for _, v in ast.iter_fields(holder) if isinstance(v, list)):
         if node in block and statement in block:
             between = block[block.index(node) + 1 : block.index(statement)]
