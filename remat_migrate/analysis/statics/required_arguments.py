@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.dependence import Key
-from ..needs.need import BRANCH, IDENTITY, ORDER, Need
+from ..needs.need import BRANCH, IDENTITY, Need
 from ..project import Project
 from ..sites.calls import Uses
 from ..sites.site import Site
@@ -27,7 +27,6 @@ from .positions import bind_use, position_of, static_indices
 from .project_needs import needs_with_overrides
 from .statics import Obstacle, Required, Statics
 from .untraceable import (
-    has_sorted_keys,
     holds_objects,
     is_called_object,
     is_known_object,
@@ -142,8 +141,6 @@ class _Decision:
             changes = (
                 [] if self.site.definition.modules == "nnx" else [n for n in needs if n.changed]
             )
-            if has_sorted_keys(argument):
-                changes = [need for need in changes if need.reason != ORDER]
             if argument.is_variadic:  # a container that is made for each call
                 changes = [n for n in changes if not argument.is_itself(n.node)]
             needs = [need for need in needs if not need.changed]

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 
 from ..names.mentions import last_name
 from ..names.module import Module
-from ..names.scopes import Binding, FunctionNode
 from ..needs.need import Need
 from ..needs.object_uses import are_trees
 from ..project import Project
-from ..sites.calls import Uses, passed_for
+from ..sites.calls import Uses
 from ..values.callees import is_pytree
 from ..values.evaluator import class_chain, returned_expressions
 from ..values.static_fields import is_declared_static
@@ -23,7 +22,6 @@ from ..values.values import (
     External,
     Function,
     Instance,
-    Parameter,
     Partial,
     Result,
     Value,
@@ -32,17 +30,19 @@ from ..values.values import (
 from .argument_kinds import kinds_of
 from .arguments import Argument
 
-_DEPTH = 6
+
+# Types of which JAX rejects all values.
+_OBJECTS = ("str", "bytes", "Callable")
 
 
 def is_untraceable(argument: Argument) -> bool:
     """Return whether some call passes a string, a function or a class, which JAX rejects.
 
-    The declaration, what the function does with the argument, and what callers pass on tell.
+    The declaration, the default, and what callers pass on tell.
     """
-    annotated = argument.annotated_instances
+    annotated, annotation = argument.annotated_instances, argument.parameter.annotation
     return (
-        _is_used_untraceably(argument)
+        (annotation is not None and last_name(annotation) in _OBJECTS)
         or (bool(annotated) and all(_is_rejected(argument.project, v) for v in annotated))
         or holds_objects(argument)
         or _is_object_by_default(argument)
@@ -59,42 +59,6 @@ def is_known_object(argument: Argument) -> bool:
 def _is_object_by_default(argument: Argument) -> bool:
     default = argument.default
     return default is not None and _holds_object(argument.project, argument.module, default)
-
-
-def _is_used_untraceably(argument: Argument) -> bool:
-    """Return whether the function shows that an argument is a function or a string.
-
-    It compares the argument with one; or it calls it or reads attributes that no array has, and all
-    calls pass Python values: an object may also be a module with parameters, which JAX can trace.
-    """
-    match argument.parameter.annotation:
-        case ast.Name(id="str" | "bytes" | "Callable"):
-            return True
-    module = argument.module
-    is_object = argument.has_attributes
-    for use, _ in argument.uses:
-        match module.parent(use):
-            case ast.Call(func=func) if func is use:
-                is_object = True
-            case ast.Compare() as comparison:
-                if _is_compared_with_untraceable(argument.project, module, comparison, use):
-                    return True
-    return is_object and argument.kind == "python"
-
-
-def _is_compared_with_untraceable(
-    project: Project, module: Module, comparison: ast.Compare, node: ast.expr
-) -> bool:
-    """Return whether an operand is compared with a string, or tested to be some function."""
-    others = [n for n in (comparison.left, *comparison.comparators) if n is not node]
-    if isinstance(comparison.ops[0], ast.In | ast.NotIn):
-        return False  # a key of a dictionary
-    if any(isinstance(n, ast.Constant) and isinstance(n.value, str | bytes) for n in others):
-        return True
-    if not isinstance(comparison.ops[0], ast.Is | ast.IsNot):
-        return False
-    values = {v for other in others for v in project.values(module, other)}
-    return any(isinstance(v, Function | External) and _is_rejected(project, v) for v in values)
 
 
 def _is_rejected(project: Project, value: Value) -> bool:
@@ -186,54 +150,9 @@ def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
 def _has_object_field(project: Project, cls: Class) -> bool:
     return any(
         isinstance(field, ast.AnnAssign)
-        and any(last_name(n) in ("str", "bytes", "Callable") for n in ast.walk(field.annotation))
+        and any(last_name(n) in _OBJECTS for n in ast.walk(field.annotation))
         and not is_declared_static(field)
         for owner in class_chain(project.evaluator, cls)
         if isinstance(owner, Class)
         for field in owner.node.body
-    )
-
-
-def has_sorted_keys(argument: Argument) -> bool:
-    """Return whether dictionaries that calls pass are sorted: written so, or rebuilt by JAX."""
-    passed = argument.passed
-    return bool(passed) and all(_is_sorted(argument.project, *p, _DEPTH) for p in passed)
-
-
-def _is_sorted(project: Project, module: Module, expr: ast.expr, depth: int) -> bool:
-    if depth <= 0:
-        return False
-    match expr:
-        case ast.Dict(keys=keys, values=values):
-            names = [k.value for k in keys if isinstance(k, ast.Constant)]
-            parts = [v for v in values if isinstance(v, ast.Dict)]
-            is_sorted = len(names) == len(keys) and names == sorted(names, key=str)
-            return is_sorted and all(_is_sorted(project, module, v, depth - 1) for v in parts)
-        case ast.Subscript(value=whole) | ast.Attribute(value=whole):
-            return _is_sorted(project, module, whole, depth)
-        case ast.Name():
-            bindings = module.reaching(expr)
-            return bool(bindings) and all(
-                _is_sorted_binding(project, module, binding, depth - 1) for binding in bindings
-            )
-    return False
-
-
-def _is_sorted_binding(project: Project, module: Module, binding: Binding, depth: int) -> bool:
-    """Return whether a parameter is differentiated or compiled, or what is bound is sorted."""
-    if binding.kind != "parameter":
-        # A dictionary with a name may get further keys.
-        return (
-            binding.kind in ("assign", "element")
-            and binding.value is not None
-            and not isinstance(binding.value, ast.Dict)
-            and _is_sorted(project, module, binding.value, depth)
-        )
-    function, node = binding.scope.node, binding.node
-    assert isinstance(function, FunctionNode)
-    assert isinstance(node, ast.arg)
-    parameter = Parameter(module, function, binding.name)
-    passed = passed_for(project, parameter).places
-    return kinds_of(project).is_traced(parameter, node) or (
-        bool(passed) and all(_is_sorted(project, *place, depth) for place in passed)
     )
