@@ -30,7 +30,6 @@ from ..values.values import (
 from .argument_kinds import kinds_of
 from .arguments import Argument
 
-
 # Types of which JAX rejects all values.
 _OBJECTS = ("str", "bytes", "Callable")
 
