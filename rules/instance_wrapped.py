@@ -66,9 +66,8 @@ class InstanceWrapped(Rule):
     ## Fix
     If the instance is created in the call, wraps the class and passes the arguments to it. In a
     compact method it also passes the `name=` that the module has without a checkpoint, so that
-    stored parameters are found; if that name is unknown, the fix omits it and is unsafe. If the
-    instance is created elsewhere, wraps a function that takes the module, and passes the module in
-    the call.
+    stored parameters are found; if that name is unknown, the fix is manual. If the instance is
+    created elsewhere, wraps a function that takes the module, and passes the module in the call.
     """
 
     code, name = "RMT501", "instance-wrapped"
@@ -114,7 +113,6 @@ class InstanceWrapped(Rule):
             kind = wrapped_instance(project, site)
             if kind is None or expects_failure(module, site.reference):
                 continue
-            fix, reason = _fix(project, site, kind)
             what, error = "an instance", "`TransformTargetError`"
             if kind.form == "method":
                 what, error = "a bound method", "an error"
@@ -123,13 +121,11 @@ class InstanceWrapped(Rule):
                 site.span,
                 f"`{site.target}` is {what}; `{site.api}` wraps classes and raises {error}",
                 confidence="high" if site.certain else "medium",
-                fix=fix,
-                reason=reason,
+                fix=_fix(project, site, kind),
             )
 
 
-def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix, str]:
-    """Return the fix, and what a user has to know to apply an unsafe one."""
+def _fix(project: Project, site: Site, kind: ModuleKind) -> Fix:
     from remat_migrate.api.rewrites import library_values, pass_module
 
     assert site.subject is not None
@@ -139,38 +135,39 @@ def _fix(project: Project, site: Site, kind: ModuleKind) -> tuple[Fix, str]:
         advice = "wrap the method of the class: `nn.remat(Block.inner)(block, x)`"
     made = isinstance(subject, ast.Call) and kind.form == "instance"
     if "methods" in site.arguments or ("static_argnums" in site.arguments and made):
-        return Fix.manual(f"{advice}; its `static_argnums` count `self` as 0"), ""
+        return Fix.manual(f"{advice}; its `static_argnums` count `self` as 0")
     inside = isinstance(site.application, ast.Call) and owner is site.module and site.certain
     if not inside or subject not in ast.walk(site.application or site.reference):
-        return Fix.manual(advice), ""
+        return Fix.manual(advice)
     try:
         concrete = library_values(project, site) if made else ()
         if isinstance(subject, ast.Call) and concrete is None:
             return _class_fix(project, site, subject, advice)
         if not site.definition.same_function:
-            return Fix.manual(advice), ""
+            return Fix.manual(advice)
         changes = pass_module(project, site, bound=kind.form == "method", concrete=concrete or ())
     except Refused as refused:
-        return Fix.manual(refused.reason), ""
-    return Fix("wrap a function that takes the module", Safety.SAFE, tuple(changes)), ""
+        return Fix.manual(refused.reason)
+    return Fix("wrap a function that takes the module", Safety.SAFE, tuple(changes))
 
 
-def _class_fix(project: Project, site: Site, maker: ast.Call, advice: str) -> tuple[Fix, str]:
+def _class_fix(project: Project, site: Site, maker: ast.Call, advice: str) -> Fix:
+    """Return the fix that wraps the class of an instance.
+
+    Raises:
+        Refused: the name of the module, or of others, would change.
+    """
     from remat_migrate.api.rewrites import kept_name, wrap_class
 
     module = site.module
     kind = module_kind(project, module, maker.func)
     if kind is None or kind.form != "class" or _is_lifted(project, site):
-        return Fix.manual(advice), ""
-    name, reason = None, ""
+        return Fix.manual(advice)
+    name = None
     if site.definition.same_function:
-        try:
-            name = kept_name(project, module, maker, _wrapped_here(project, module))
-        except Refused as refused:
-            reason = refused.reason
+        name = kept_name(project, module, maker, _wrapped_here(project, module))
     title = "wrap the class" if name is None else f"wrap the class and name the module {name}"
-    safety = Safety.UNSAFE if reason else Safety.SAFE
-    return Fix(title, safety, (wrap_class(site, maker, name),)), reason
+    return Fix(title, Safety.SAFE, (wrap_class(site, maker, name),))
 
 
 def _is_lifted(project: Project, site: Site) -> bool:

@@ -98,17 +98,9 @@ def test_non_array_keywords_are_closed_over() -> None:
     )
 
 
-def test_names_of_other_modules_that_would_change() -> None:
-    """A later `Block()` would become `Block_0`, so the fix omits the name and is unsafe."""
-    code = COMPACT + "        x = nn.remat(Block())(x)\n        return Block()(x)\n"
-    [finding] = findings(code, select=CODE)
-    assert finding.fix is not None
-    assert (finding.fix.safety, bool(finding.reason)) == ("unsafe", True)
-    [text] = fixed(code, select=CODE, unsafe=True).values()
-    assert "nn.remat(Block)()(x)" in text
-
-
 BY_HAND = [
+    # A later `Block()` would become `Block_0`.
+    COMPACT + "        x = nn.remat(Block())(x)\n        return Block()(x)\n",
     COMPACT + "        return nn.remat(Block(), static_argnums=(1,))(x)\n",
     COMPACT + "        return nn.scan(nn.remat(Block()), length=2)(x)\n",
     CALL + "        f = nn.remat(self.block)\n        return f(x)\n",
