@@ -89,7 +89,7 @@ class _Decision:
         if self.obstacle is None:
             self._judge_opaque_needs()
         results = tuple(self._results())
-        returned = untraceable_result(self.project, self.target.function, self._untraceable)
+        returned = untraceable_result(self.project, self.target.function)
         if returned is not None:
             self.obstacle = _returned_obstacle(self.target, returned)
         if self.obstacle is None and (kept := leaking(self.project, self.target)) is not None:
@@ -107,9 +107,6 @@ class _Decision:
             results,
             changing_state(self.project, self.target, self.site, self.uses),
         )
-
-    def _untraceable(self, parameter: ast.arg) -> bool:
-        return is_untraceable(Argument(self.project, self.target, parameter, self.bound))
 
     def _results(self) -> Iterator[Need]:
         """Yield the results that must be concrete; what may be traced is an obstacle."""

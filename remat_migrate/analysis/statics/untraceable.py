@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from ..names.mentions import last_name
 from ..names.module import Module
@@ -30,6 +30,7 @@ from ..values.values import (
 from .argument_kinds import kinds_of
 from .arguments import Argument
 
+_DEPTH = 6
 # Types of which JAX rejects all values.
 _OBJECTS = ("str", "bytes", "Callable")
 
@@ -80,28 +81,15 @@ def _is_rejected(project: Project, value: Value) -> bool:
     return False
 
 
-def untraceable_result(
-    project: Project, function: Function, is_untraceable: Callable[[ast.arg], bool]
-) -> ast.expr | None:
-    """Return what a function returns that no checkpoint can: a function, a string, an object.
-
-    `is_untraceable` tells whether a parameter is one.
-    """
-    module = function.module
+def untraceable_result(project: Project, function: Function) -> ast.expr | None:
+    """Return what a function returns that no checkpoint can: a function, a string, an object."""
     waiting = list(returned_expressions(function.node))
     while waiting:
-        expr = waiting.pop(0)
-        match expr:
+        match waiting.pop(0):
             case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
                 waiting += parts
-                continue
-            case ast.Name():
-                bound = [b.node for b in module.reaching(expr)]
-                if bound and all(isinstance(n, ast.arg) and is_untraceable(n) for n in bound):
-                    return expr
-        values = project.values(module, expr)
-        if values and all(_is_rejected(project, value) for value in values):
-            return expr
+            case expr if _holds_object(project, function.module, expr):
+                return expr
     return None
 
 
@@ -124,25 +112,27 @@ def is_called_object(argument: Argument, needs: Iterable[Need], uses: Uses) -> b
 
 def holds_objects(argument: Argument) -> bool:
     """Return whether some call passes a function, a string, or an object, or a tree with one."""
-    return any(_holds_object(argument.project, *origin) for origin in argument.origins)
+    return any(_holds_object(argument.project, *located) for located in argument.passed)
 
 
-def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
+def _holds_object(project: Project, module: Module, expr: ast.expr, depth: int = _DEPTH) -> bool:
+    if depth <= 0:
+        return False  # `x = (x, y)` in a loop
     match expr:
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
-            return any(_holds_object(project, module, part) for part in parts)
+            return any(_holds_object(project, module, part, depth - 1) for part in parts)
         case ast.Call(func=ast.Name(id="list" | "tuple" | "dict"), args=[inner]):
-            origins = kinds_of(project).origins(module, inner)
-            return any(_holds_object(project, *origin) for origin in origins)
-    for value in project.values(module, expr):
-        match value:
-            case Container(module=owner, node=node) if node is not expr:
-                if _holds_object(project, owner, node):
+            return _holds_object(project, module, inner, depth - 1)
+    for place in kinds_of(project).origins(module, expr):
+        for value in project.values(*place):
+            match value:
+                case Container(module=owner, node=node) if node is not expr:
+                    if _holds_object(project, owner, node, depth - 1):
+                        return True
+                case Instance(cls=Class() as cls) if _has_object_field(project, cls):
                     return True
-            case Instance(cls=Class() as cls) if _has_object_field(project, cls):
-                return True
-            case _ if _is_rejected(project, value):
-                return True
+                case _ if _is_rejected(project, value):
+                    return True
     return False
 
 
