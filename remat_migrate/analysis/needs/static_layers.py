@@ -17,14 +17,9 @@ from ..values.containers import elements
 from ..values.evaluator import Evaluator
 from ..values.values import Bound, Constant, Container, Function, Partial, Value, Wrapped
 
-_OPTIONS = frozenset(
-    {
-        "static_argnums",
-        "static_broadcasted_argnums",
-        "nondiff_argnums",
-        "static_argnames",
-        "nondiff_argnames",
-    }
+_OPTIONS = (
+    *("static_argnums", "static_broadcasted_argnums", "nondiff_argnums"),
+    *("static_argnames", "nondiff_argnames"),
 )
 
 

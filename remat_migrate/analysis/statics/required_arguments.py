@@ -80,7 +80,7 @@ class _Decision:
         if self.obstacle is None:
             self._judge_opaque_needs()
         results = tuple(self._results())
-        returned = untraceable_result(self.project, self.target.function, self._untraceable)
+        returned = untraceable_result(self.project, self.target.function)
         module = self.target.function.module
         if returned is not None:
             reason = (
@@ -110,9 +110,6 @@ class _Decision:
             results,
             changing_state(self.project, self.target, self.site),
         )
-
-    def _untraceable(self, parameter: ast.arg) -> bool:
-        return is_untraceable(Argument(self.project, self.target, parameter, self.bound))
 
     def _results(self) -> Iterator[Need]:
         """Yield the results that must be concrete; what may be traced is an obstacle."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from ..names.mentions import last_name
 from ..names.module import Module
@@ -30,15 +30,19 @@ from ..values.values import (
 from .argument_kinds import kinds_of
 from .arguments import Argument
 
+_DEPTH = 6
+# Types of which JAX rejects all values.
+_OBJECTS = ("str", "bytes", "Callable")
+
 
 def is_untraceable(argument: Argument) -> bool:
     """Return whether some call passes a string, a function or a class, which JAX rejects.
 
-    The declaration, what the function does with the argument, and what callers pass on tell.
+    The declaration, the default, and what callers pass on tell.
     """
-    annotated = argument.annotated_instances
+    annotated, annotation = argument.annotated_instances, argument.parameter.annotation
     return (
-        _is_used_untraceably(argument)
+        (annotation is not None and last_name(annotation) in _OBJECTS)
         or (bool(annotated) and all(_is_rejected(argument.project, v) for v in annotated))
         or holds_objects(argument)
         or _is_object_by_default(argument)
@@ -55,42 +59,6 @@ def is_known_object(argument: Argument) -> bool:
 def _is_object_by_default(argument: Argument) -> bool:
     default = argument.default
     return default is not None and _holds_object(argument.project, argument.module, default)
-
-
-def _is_used_untraceably(argument: Argument) -> bool:
-    """Return whether the function shows that an argument is a function or a string.
-
-    It compares the argument with one; or it calls it or reads attributes that no array has, and all
-    calls pass Python values: an object may also be a module with parameters, which JAX can trace.
-    """
-    match argument.parameter.annotation:
-        case ast.Name(id="str" | "bytes" | "Callable"):
-            return True
-    module = argument.module
-    is_object = argument.has_attributes
-    for use, _ in argument.uses:
-        match module.parent(use):
-            case ast.Call(func=func) if func is use:
-                is_object = True
-            case ast.Compare() as comparison:
-                if _is_compared_with_untraceable(argument.project, module, comparison, use):
-                    return True
-    return is_object and argument.kind == "python"
-
-
-def _is_compared_with_untraceable(
-    project: Project, module: Module, comparison: ast.Compare, node: ast.expr
-) -> bool:
-    """Return whether an operand is compared with a string, or tested to be some function."""
-    others = [n for n in (comparison.left, *comparison.comparators) if n is not node]
-    if isinstance(comparison.ops[0], ast.In | ast.NotIn):
-        return False  # a key of a dictionary
-    if any(isinstance(n, ast.Constant) and isinstance(n.value, str | bytes) for n in others):
-        return True
-    if not isinstance(comparison.ops[0], ast.Is | ast.IsNot):
-        return False
-    values = {v for other in others for v in project.values(module, other)}
-    return any(isinstance(v, Function | External) and _is_rejected(project, v) for v in values)
 
 
 def _is_rejected(project: Project, value: Value) -> bool:
@@ -113,28 +81,15 @@ def _is_rejected(project: Project, value: Value) -> bool:
     return False
 
 
-def untraceable_result(
-    project: Project, function: Function, is_untraceable: Callable[[ast.arg], bool]
-) -> ast.expr | None:
-    """Return what a function returns that no checkpoint can: a function, a string, an object.
-
-    `is_untraceable` tells whether a parameter is one.
-    """
-    module = function.module
+def untraceable_result(project: Project, function: Function) -> ast.expr | None:
+    """Return what a function returns that no checkpoint can: a function, a string, an object."""
     waiting = list(returned_expressions(function.node))
     while waiting:
-        expr = waiting.pop(0)
-        match expr:
+        match waiting.pop(0):
             case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
                 waiting += parts
-                continue
-            case ast.Name():
-                bound = [b.node for b in module.reaching(expr)]
-                if bound and all(isinstance(n, ast.arg) and is_untraceable(n) for n in bound):
-                    return expr
-        values = project.values(module, expr)
-        if values and all(_is_rejected(project, value) for value in values):
-            return expr
+            case expr if _holds_object(project, function.module, expr):
+                return expr
     return None
 
 
@@ -157,32 +112,34 @@ def is_called_object(argument: Argument, needs: Iterable[Need], uses: Uses) -> b
 
 def holds_objects(argument: Argument) -> bool:
     """Return whether some call passes a function, a string, or an object, or a tree with one."""
-    return any(_holds_object(argument.project, *origin) for origin in argument.origins)
+    return any(_holds_object(argument.project, *located) for located in argument.passed)
 
 
-def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
+def _holds_object(project: Project, module: Module, expr: ast.expr, depth: int = _DEPTH) -> bool:
+    if depth <= 0:
+        return False  # `x = (x, y)` in a loop
     match expr:
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
-            return any(_holds_object(project, module, part) for part in parts)
+            return any(_holds_object(project, module, part, depth - 1) for part in parts)
         case ast.Call(func=ast.Name(id="list" | "tuple" | "dict"), args=[inner]):
-            origins = kinds_of(project).origins(module, inner)
-            return any(_holds_object(project, *origin) for origin in origins)
-    for value in project.values(module, expr):
-        match value:
-            case Container(module=owner, node=node) if node is not expr:
-                if _holds_object(project, owner, node):
+            return _holds_object(project, module, inner, depth - 1)
+    for place in kinds_of(project).origins(module, expr):
+        for value in project.values(*place):
+            match value:
+                case Container(module=owner, node=node) if node is not expr:
+                    if _holds_object(project, owner, node, depth - 1):
+                        return True
+                case Instance(cls=Class() as cls) if _has_object_field(project, cls):
                     return True
-            case Instance(cls=Class() as cls) if _has_object_field(project, cls):
-                return True
-            case _ if _is_rejected(project, value):
-                return True
+                case _ if _is_rejected(project, value):
+                    return True
     return False
 
 
 def _has_object_field(project: Project, cls: Class) -> bool:
     return any(
         isinstance(field, ast.AnnAssign)
-        and any(last_name(n) in ("str", "bytes", "Callable") for n in ast.walk(field.annotation))
+        and any(last_name(n) in _OBJECTS for n in ast.walk(field.annotation))
         and not is_declared_static(field)
         for owner in class_chain(project.evaluator, cls)
         if isinstance(owner, Class)
