@@ -102,11 +102,6 @@ def read_indices(project: Project, option: Option) -> Indices:
     return _read(project, option.module, option.value, 3)
 
 
-def read_index_values(project: Project, module: Module, node: ast.expr) -> tuple[int, ...] | None:
-    """Return the indices that an expression gives; None if they are not known."""
-    return _read(project, module, node, 3).values
-
-
 def _read(project: Project, module: Module, node: ast.expr, depth: int) -> Indices:
     match node:
         case ast.Constant(value=bool()):
