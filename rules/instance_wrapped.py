@@ -12,11 +12,10 @@ from remat_migrate.api import (
     Fix,
     Module,
     Project,
-    Related,
     Rule,
 )
 from remat_migrate.api.code import expects_failure
-from remat_migrate.api.sites import ModuleKind, makers, sites_in, wrapped_instance
+from remat_migrate.api.sites import ModuleKind, sites_in, wrapped_instance
 
 from .shared.example_uses import FLAX_INIT
 
@@ -109,16 +108,12 @@ class InstanceWrapped(Rule):
             what, error = "an instance", "`TransformTargetError`"
             if kind.form == "method":
                 what, error = "a bound method", "an error"
-            made = [] if isinstance(subject, ast.Call) else makers(project, module, subject)[:1]
             yield self.finding(
                 module.source,
                 site.span,
                 f"`{site.target}` is {what}; `{site.api}` wraps classes and raises {error}",
                 confidence="high" if site.certain else "medium",
                 fix=Fix.manual(_instead(kind, subject)),
-                related=tuple(
-                    Related(*m.location(call), "the instance is created here") for m, call in made
-                ),
             )
 
 

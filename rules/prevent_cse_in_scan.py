@@ -136,11 +136,11 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
     placement = placement_of(project)
     loops: list[LoopUse] = []
     sure = site.certain
-    for occurrence in placement.of_site(site, through=True):
+    for occurrence in placement.of_site(site):
         if occurrence.how == "exported":
             sure = False
             continue
-        around = placement.loops_of(occurrence, through=True)
+        around = placement.loops_of(occurrence)
         if not around:
             return None
         for loop in around:

@@ -29,8 +29,8 @@ class UnknownName(Rule):
     """## What it does
     Checks for names in `save_only_these_names`, `save_any_names_but_these`, and
     `save_and_offload_only_these_names` that no `checkpoint_name` in the project gives to a value.
-    f-strings and constants are resolved. Where another package or a computed name may define it,
-    only typos of known names are reported.
+    Constants are resolved. Where another package or a computed name may define it, only typos of
+    known names are reported.
 
     ## Why is this bad?
     It fails silently. The value is not saved and the checkpoint recomputes everything, or a value

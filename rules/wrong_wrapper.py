@@ -70,29 +70,44 @@ _EQUINOX_USE = "value = block(jax.numpy.ones(3))\n"
 _SHAPE = "assert value.shape == (3,)\n"
 
 _HASH = "hashes what it wraps, but a {} is not hashable and raises `TypeError`"
-_MESSAGES: dict[Fault, str] = {
-    "linen-instance": _HASH.format("Flax module with variables"),
-    "linen-mixed": "does not support Flax modules before jax 0.4.36 and raises `JaxTransformError`",
-    "linen-method": "treats `self` of a Flax module as an argument and raises `TypeError`",
-    "haiku": "traces the parameters of a Haiku module and raises `UnexpectedTracerError`",
-    "haiku-outside": "is used outside `hk.transform` and raises `ValueError`",
-    "equinox": _HASH.format("module with arrays"),
-    "nnx-bound": "rejects bound methods since flax 0.12.1 and raises `ValueError`",
-}
 _REMAT = "use `nn.remat`, which wraps the class, or a function that takes the module first"
-_INSTEAD: dict[Fault, str] = {
-    "linen-instance": _REMAT,
-    "linen-mixed": _REMAT,
-    "linen-method": "use `nn.remat` above `nn.compact`",
-    "haiku": "use `hk.remat`",
-    "haiku-outside": "apply it where the module is called: `hk.remat(self.inner)(x)`",
-    "equinox": "use `eqx.filter_checkpoint`, which treats non-array arguments as static",
-    "nnx-bound": "wrap the unbound method and pass the module: `nnx.remat(Block.inner)(block, x)`",
-}
-_APIS: dict[Fault, str] = {
-    "linen-method": "flax.linen.remat",
-    "haiku": "haiku.remat",
-    "equinox": "equinox.filter_checkpoint",
+# What goes wrong, what to do instead, and the function to use.
+_FAULTS: dict[Fault, tuple[str, str, str | None]] = {
+    "linen-instance": (
+        _HASH.format("Flax module with variables"),
+        _REMAT,
+        None,
+    ),
+    "linen-mixed": (
+        "does not support Flax modules before jax 0.4.36 and raises `JaxTransformError`",
+        _REMAT,
+        None,
+    ),
+    "linen-method": (
+        "treats `self` of a Flax module as an argument and raises `TypeError`",
+        "use `nn.remat` above `nn.compact`",
+        "flax.linen.remat",
+    ),
+    "haiku": (
+        "traces the parameters of a Haiku module and raises `UnexpectedTracerError`",
+        "use `hk.remat`",
+        "haiku.remat",
+    ),
+    "haiku-outside": (
+        "is used outside `hk.transform` and raises `ValueError`",
+        "apply it where the module is called: `hk.remat(self.inner)(x)`",
+        None,
+    ),
+    "equinox": (
+        _HASH.format("module with arrays"),
+        "use `eqx.filter_checkpoint`, which treats non-array arguments as static",
+        "equinox.filter_checkpoint",
+    ),
+    "nnx-bound": (
+        "rejects bound methods since flax 0.12.1 and raises `ValueError`",
+        "wrap the unbound method and pass the module: `nnx.remat(Block.inner)(block, x)`",
+        None,
+    ),
 }
 
 
@@ -166,22 +181,22 @@ class WrongWrapper(Rule):
                 yield self.finding(
                     module.source,
                     site.span,
-                    f"`{site.api}` {_MESSAGES[found.fault]}",
+                    f"`{site.api}` {_FAULTS[found.fault][0]}",
                     confidence="medium" if found.fault == "haiku" else "high",
                     fix=_fix(project, found),
                 )
 
 
 def _fix(project: Project, found: Wrong) -> Fix:
-    instead = _INSTEAD[found.fault]
+    _, instead, api = _FAULTS[found.fault]
     try:
-        changes = _changes(project, found)
+        changes = _changes(project, found, api)
     except Refused as refused:
         return Fix.manual(f"{instead}: {refused.reason}" if refused.reason else instead)
     return Fix(instead, Safety.SAFE, tuple(changes))
 
 
-def _changes(project: Project, found: Wrong) -> list[Change]:
+def _changes(project: Project, found: Wrong, api: str | None) -> list[Change]:
     """Return the changes that use the framework's own checkpoint function.
 
     Raises:
@@ -189,7 +204,7 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
     """
     from remat_migrate.api.rewrites import check_editable, written
 
-    site, api = found.site, _APIS.get(found.fault)
+    site = found.site
     module, application = site.module, site.application
     if api is None or application is None or site.reference not in ast.walk(application):
         raise Refused("")
@@ -204,14 +219,9 @@ def _changes(project: Project, found: Wrong) -> list[Change]:
         check_editable(module, [option.keyword])
         changes.append(Remove(module, option.keyword, is_needed))
     if found.fault == "linen-method":
-        _check_outermost(module, application)
+        holder = module.parent(application)
+        assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef)
+        if holder.decorator_list[0] is not application:  # `nn.compact` must be below
+            raise Refused("it must be the outermost decorator")
     reference = written(project, module, api, site.reference)
     return [*changes, Replace(module, site.reference, Code(reference.text)), *reference.changes]
-
-
-def _check_outermost(module: Module, application: ast.expr) -> None:
-    """Insist that a decorator is the outermost one, as `nn.remat` of a compact method must be."""
-    holder = module.parent(application)
-    assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef)
-    if holder.decorator_list[0] is not application:
-        raise Refused("it must be the outermost decorator")

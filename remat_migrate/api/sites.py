@@ -4,12 +4,12 @@ they make is called."""
 from ..analysis.sites.calls import Call, uses_of
 from ..analysis.sites.concrete_options import ConcreteUse, concrete_use, concrete_uses
 from ..analysis.sites.find_sites import options_in, sites_in, sites_of, sites_with
-from ..analysis.sites.framework_modules import ModuleKind, makers, module_kind
+from ..analysis.sites.framework_modules import ModuleKind, module_kind
 from ..analysis.sites.positional_options import (
     PositionalOptions,
     positional_options,
     shared_with_partial,
 )
 from ..analysis.sites.site import Option
-from ..analysis.sites.wrapped_instances import wrapped_instance
+from ..analysis.statics.wrong_wrappers import wrapped_instance
 from ..libraries.apis import APIS, Api

@@ -187,9 +187,10 @@ def _check_own_name(site: Site, node: ast.FunctionDef) -> None:
         raise Refused(f"`{name}` is bound more than once", module, node)
     if nodes != {(node, scope)} or len(statement.targets) > 1 or not isinstance(subject, ast.Name):
         raise Refused("what it wraps is not a `def` of the same scope")
-    holder = module.parent(node) or module.tree
-    for _, block in ast.iter_fields(holder):
-        if isinstance(block, list) and node in block and statement in block:
+    holder = module.parent(node)
+    assert holder is not None
+    for block in (v for _, v in ast.iter_fields(holder) if isinstance(v, list)):
+        if node in block and statement in block:
             between = block[block.index(node) + 1 : block.index(statement)]
             if any(name in _names(ast.unparse(other)) for other in between):
                 raise Refused(f"`{name}` is used before it is checkpointed", module, node)

@@ -6,7 +6,7 @@ import ast
 
 from ..analysis import Module, Project
 from ..analysis.sites.site import Option
-from ..analysis.sites.wrappers import Forwarded, escaping, forwarded, passed_for
+from ..analysis.sites.wrappers import Forwarded, forwarded, passed_options
 from ..codemod.changes import Change, Remove
 from .options import remove
 from .refusal import Refused, check_own
@@ -94,17 +94,12 @@ class _Drop:
         for node in ast.walk(function):
             if isinstance(node, ast.Name) and node.id == name:
                 self._read(handed, node)
-        modules = dict.fromkeys([handed.module, *self.project.mentioning([function.name])])
-        for module in modules:
-            escape = escaping(module, self.project.evaluator, handed)
-            if escape is not None:
-                raise Refused(
-                    f"`{function.name}` is passed on as a value, so not all callers are known",
-                    module,
-                    escape,
-                )
-        for passed in passed_for(modules, self.project.evaluator, handed):
-            self._passed(handed, passed.module, passed.value, passed.keyword, passed.call)
+        passed, hiding = passed_options(self.project, handed)
+        if hiding is not None:
+            reason = f"`{function.name}` is passed on as a value, so not all callers are known"
+            raise Refused(reason, *hiding)
+        for option in passed:
+            self._passed(handed, option)
 
     def _read(self, handed: Forwarded, node: ast.Name) -> None:
         module = handed.module
@@ -117,19 +112,13 @@ class _Drop:
             raise Refused(reason, module, node)
         self.removed.setdefault(module, []).append(holder)
 
-    def _passed(
-        self,
-        handed: Forwarded,
-        module: Module,
-        value: ast.expr,
-        keyword: ast.keyword | None,
-        call: ast.Call,
-    ) -> None:
+    def _passed(self, handed: Forwarded, option: Option) -> None:
+        module, value = option.module, option.value
         onward = forwarded(module, value)
         if onward is None and not (isinstance(value, ast.Constant) and not value.value):
             passed = f"{handed.parameter.arg}={module.segment(value)}"
             raise Refused(f"a caller passes `{passed}`: migrate it first", module, value)
-        self.removed.setdefault(module, []).append(keyword or value)
+        self.removed.setdefault(module, []).append(option.keyword or value)
         if onward is not None:
             self.drop(onward)
 

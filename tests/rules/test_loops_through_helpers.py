@@ -151,33 +151,6 @@ class Stack:
 def model(x, ws):
     return Stack(jax.checkpoint(lambda c, w: (layer(c, w), None)), scan_fn=hk.scan)(x, ws)
 """,
-    "wrap_param": """
-def repeat(f, n, wrap):
-    g = wrap(f)
-    return lambda x: lax.scan(lambda c, _: (g(c), None), x, None, length=n)[0]
-
-def model(x):
-    return repeat(block, 4, wrap=jax.checkpoint)(x)
-""",
-    "wrap_param_pos": """
-def repeat(f, n, wrapper=lambda f: f):
-    def body(c, _):
-        return wrapper(f)(c), None
-    return lambda x: lax.scan(body, x, None, length=n)[0]
-
-def model(x):
-    return repeat(block, 4, hk.remat)(x)
-""",
-    "wrap_param_partial": """
-def repeat(f, n, wrap=None):
-    if wrap is not None:
-        f = wrap(f)
-    return lambda x: lax.fori_loop(0, n, lambda i, c: f(c), x)
-
-def model(x):
-    policy = jax.checkpoint_policies.dots_saveable
-    return repeat(block, 4, wrap=functools.partial(jax.checkpoint, policy=policy))(x)
-""",
     "nested_helper": """
 def scan_layers(f, x, n):
     return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
@@ -204,13 +177,6 @@ def test_a_stack_in_another_file() -> None:
     code += "    if remat:\n        f = hk.remat(f)\n    return layer_stack(8)(f)(x)\n"
     [finding] = findings({"stacks.py": head + STACK, "model.py": code}, select="RMT304")
     assert (finding.path.name, finding.confidence) == ("model.py", "high")
-
-
-def test_a_wrapper_becomes_a_partial() -> None:
-    [finding] = findings(HEAD + IN_LOOPS["wrap_param"], select="RMT304")
-    assert finding.fix is not None
-    texts = [edit.text for edit in finding.fix.edits]
-    assert any("functools.partial(jax.checkpoint, prevent_cse=False)" in text for text in texts)
 
 
 NOT_IN_LOOPS = {
@@ -281,22 +247,6 @@ def model(x, ws, scan_fn):
 def run(x, ws, cfg, scan_fn=lax.scan):
     body = jax.checkpoint(lambda c, w: (layer(c, w), None))
     return scan_fn(body, x, ws, unroll=cfg.unroll)
-""",
-    "wrap_not_loop": """
-def chain(f, x, wrap):
-    g = wrap(f)
-    return g(g(x))
-
-def model(x):
-    return chain(block, x, wrap=jax.checkpoint)
-""",
-    "wrap_noncse": """
-def repeat(f, n, wrap):
-    g = wrap(f)
-    return lambda x: lax.scan(lambda c, _: (g(c), None), x, None, length=n)[0]
-
-def model(x):
-    return repeat(block, 4, wrap=functools.partial(jax.checkpoint, prevent_cse=False))(x)
 """,
     "stored_elsewhere": """
 REGISTRY = []

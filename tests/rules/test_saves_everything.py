@@ -15,8 +15,8 @@ FOUND = [
     "g = jax.checkpoint(f, policy=p.save_from_both_policies(p.dots_saveable, yes))\n",
     "policy = p.everything_saveable\ng = jax.checkpoint(f, policy=policy)\n",
     "g = jax.checkpoint(f, policy=p.save_anything_except_these_names('h'))\n",
-    "def all_of_it(prim, *_, **params):\n    if prim:\n        return True\n    else:\n"
-    "        return True\n\n\ng = jax.checkpoint(f, policy=all_of_it)\n",
+    "def all_of_it(prim, *_, **params):\n    if prim:\n        return True\n"
+    "    return True\n\n\ng = jax.checkpoint(f, policy=all_of_it)\n",
     "from flax import linen as nn\n\ng = nn.remat(nn.Dense, policy=p.everything_saveable)\n",
 ]
 

@@ -11,13 +11,21 @@ import ast
 from collections.abc import Iterator
 
 from ..names.module import Module
-from ..values.bind import positional_parameters, with_partials
+from ..values.bind import bind_call, positional_parameters, with_partials
 from ..values.callees import layers, underlying
+from ..values.containers import elements
 from ..values.evaluator import Evaluator
 from ..values.values import Bound, Constant, Container, Function, Partial, Value, Wrapped
 
-_BY_INDEX = ("static_argnums", "static_broadcasted_argnums", "nondiff_argnums")
-_BY_NAME = ("static_argnames", "nondiff_argnames")
+_OPTIONS = frozenset(
+    {
+        "static_argnums",
+        "static_broadcasted_argnums",
+        "nondiff_argnums",
+        "static_argnames",
+        "nondiff_argnames",
+    }
+)
 
 
 def static_passed(
@@ -44,67 +52,54 @@ def static_passed(
             case Wrapped(how=how, node=ast.Call(keywords=options)) if how.startswith("jax."):
                 args, keywords = with_partials(call.args, call.keywords, partials)
                 for option in options:
-                    if option.arg in (*_BY_INDEX, *_BY_NAME):
+                    if option.arg in _OPTIONS:
                         reason = f"`{option.arg}` of {how}"
                         listed = listed_items(evaluator, layer.module, option.value)
-                        if listed is None:
+                        named = _named(value, listed, args, keywords, bound)
+                        if named is None:
                             passed = [*args, *(k.value for k in keywords)]
                             yield from ((arg, f"perhaps {reason}", False) for arg in passed)
-                            continue
-                        for found in _named(value, listed, args, keywords, bound):
-                            yield found, reason, True
+                        else:
+                            yield from ((arg, reason, True) for arg in named)
 
 
 def _named(
     value: Value,
-    listed: list[object],
+    listed: list[object] | None,
     args: list[ast.expr],
     keywords: list[ast.keyword],
     bound: int,
-) -> Iterator[ast.expr]:
-    """Yield the arguments that indices or names select; `bound` leading ones are not passed."""
+) -> list[ast.expr] | None:
+    """Return the arguments that indices or names select; None if they are not known.
+
+    `bound` leading parameters are not passed.
+    """
     function = underlying(value)
-    names: list[str] = []
-    if isinstance(function, Function):
-        names = [p.arg for p in positional_parameters(function.node)]
-    spread = next((i for i, arg in enumerate(args) if isinstance(arg, ast.Starred)), len(args))
-    for item in listed:
-        index = names.index(item) if isinstance(item, str) and item in names else item
-        if isinstance(index, int) and index < 0:
-            index += len(names) or len(args) + bound
-        name = item if isinstance(item, str) else ""
-        if isinstance(index, int):
-            if 0 <= index - bound < spread:
-                yield args[index - bound]
-            if index < len(names):
-                name = names[index]
-        yield from (keyword.value for keyword in keywords if name and keyword.arg == name)
+    if listed is None or not isinstance(function, Function):
+        return None
+    names = [p.arg for p in positional_parameters(function.node)]
+    passed = bind_call(function.node, args, keywords, bound).by_name
+    selected = [
+        names[item] if isinstance(item, int) and -len(names) <= item < len(names) else item
+        for item in listed
+    ]
+    return [passed[name] for name in selected if isinstance(name, str) and name in passed]
 
 
 def listed_items(
     evaluator: Evaluator, module: Module, node: ast.expr, depth: int = 3
 ) -> list[object] | None:
     """Return the indices or names that an option lists; None if they are not known."""
-    match node:
-        case ast.Constant(value=None):
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        items = listed_items(evaluator, module, node.operand, 0)
+        return items and [-item for item in items if isinstance(item, int)]
+    match list(evaluator.values(module, node)):
+        case [Constant(value=None)]:
             return []
-        case ast.Constant(value=int() | str() as item) if not isinstance(item, bool):
+        case [Constant(value=int() | str() as item)] if not isinstance(item, bool):
             return [item]
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
-            return [-number]
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-            found: list[object] = []
-            for part in parts:
-                items = listed_items(evaluator, module, part, depth - 1) if depth else None
-                if items is None:
-                    return None
-                found += items
-            return found
-    values = evaluator.values(module, node)
-    if depth and len(values) == 1:
-        match next(iter(values)):
-            case Constant(value=int() | str() as item) if not isinstance(item, bool):
-                return [item]
-            case Container(module=owner, node=inner) if not isinstance(inner, ast.Dict):
-                return listed_items(evaluator, owner, inner, depth - 1)
+        case [Container() as container] if depth and not isinstance(container.node, ast.Dict):
+            parts = [listed_items(evaluator, *place, depth - 1) for place in elements(container)]
+            known = [part for part in parts if part is not None]
+            return [item for part in known for item in part] if known == parts else None
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..names.module import Module
-from ..names.scopes import Definition, FunctionNode, own_nodes
+from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
 from ..sites.find_sites import sites_in
 from ..sites.site import Site
@@ -99,18 +99,12 @@ def _wraps(placement: Placement, site: Site, function: FunctionNode) -> bool:
 
 
 def in_checkpoint(placement: Placement, module: Module, node: ast.AST) -> bool:
-    """Return whether code is in a function of its module that is checkpointed."""
-    sites = sites_in(placement.project, module)
-    applied = {site.application for site in sites}
-    wrapped = {site.subject[1] for site in sites if site.subject is not None}
-    for around in module.ancestors(node):
-        if isinstance(around, Definition):
-            if any(decorator in applied for decorator in around.decorator_list):
-                return True
-            names = {n.id for n in wrapped if isinstance(n, ast.Name)}
-            names |= {n.attr for n in wrapped if isinstance(n, ast.Attribute)}
-            if around.name in names:
-                return True
-        elif around in wrapped:
-            return True
-    return False
+    """Return whether code is in a function that a checkpoint of its module wraps."""
+    wrapped = {
+        target.function.node
+        for site in sites_in(placement.project, module)
+        if site.application is not None
+        for value in wrapped_by(placement.project, site)
+        for target in targets_of(placement.evaluator, value)
+    }
+    return any(around in wrapped for around in module.ancestors(node))

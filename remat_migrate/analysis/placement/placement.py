@@ -11,7 +11,7 @@ from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
 from ..values.evaluator import Evaluator
 from .call_graph import DifferentiatedFunctions, find_differentiated
-from .occurrences import FunctionTracker, Occurrence
+from .occurrences import Occurrence, find_occurrences
 from .operations import Operations
 from .transforms import LoopUse, Transforms
 
@@ -32,7 +32,7 @@ class Placement:
         self.arguments = project.once(PassedArguments)
         self.operations = project.once(Operations)
         self.transforms = project.once(Transforms)
-        self._occurrences: dict[tuple[ast.AST, bool], tuple[Occurrence, ...]] = {}
+        self._occurrences: dict[ast.AST, tuple[Occurrence, ...]] = {}
 
     @property
     def evaluator(self) -> Evaluator:
@@ -49,42 +49,23 @@ class Placement:
         """The functions that run inside something that is differentiated in reverse mode."""
         return find_differentiated(self.project, backward=True)
 
-    def occurrences(
-        self, module: Module, function: ast.AST, *, through: bool = False
-    ) -> tuple[Occurrence, ...]:
-        """Return what happens to a function within its module.
+    def occurrences(self, module: Module, function: ast.AST) -> tuple[Occurrence, ...]:
+        """Return what happens to a function in the project.
 
         `function` is an expression that makes a function, a definition, or a decorator (for the
-        result of decorating). Names, attributes of `self`, `jax.jit`, and partials are followed;
-        with `through`, also arguments of the project's functions.
+        result of decorating).
         """
-        key = (function, through)
-        if key not in self._occurrences:
-            self._occurrences[key] = ()  # a function that is passed to itself
-            found = FunctionTracker(self.project, module, through=through).start(function)
-            self._occurrences[key] = tuple(found)
-        return self._occurrences[key]
+        if function not in self._occurrences:
+            self._occurrences[function] = ()  # a function that is passed to itself
+            self._occurrences[function] = tuple(find_occurrences(self.project, module, function))
+        return self._occurrences[function]
 
-    def of_site(self, site: Site, *, through: bool = False) -> tuple[Occurrence, ...]:
-        """Return what happens to what a site makes.
+    def of_site(self, site: Site) -> tuple[Occurrence, ...]:
+        """Return what happens to what a site makes; nothing if the site only names its Api."""
+        node = site.application
+        return self.occurrences(site.module, node) if node is not None else ()
 
-        With `through`, this includes a checkpoint that is passed on as a wrapper: `repeat(f,
-        wrap=remat)`.
-        """
-        if site.application is not None:
-            return self.occurrences(site.module, site.application, through=through)
-        if not through or site.form not in ("reference", "partial"):
-            return ()
-        node = site.reference
-        if site.form == "partial":
-            holder = site.module.parent(node)
-            assert isinstance(holder, ast.expr)
-            node = holder
-        return tuple(FunctionTracker(self.project, site.module, through=True).wrapper(node))
-
-    def loops_of(
-        self, occurrence: Occurrence, *, through: bool = False, depth: int = 0
-    ) -> tuple[LoopUse, ...]:
+    def loops_of(self, occurrence: Occurrence, depth: int = 0) -> tuple[LoopUse, ...]:
         """Return the loops that run a function where it occurs; none if something else also runs
         it.
 
@@ -99,8 +80,8 @@ class Placement:
         if around is None:
             return ()
         found: list[LoopUse] = []
-        for outer in self.occurrences(module, around, through=through):
-            loops = self.loops_of(outer, through=through, depth=depth + 1)
+        for outer in self.occurrences(module, around):
+            loops = self.loops_of(outer, depth + 1)
             if not loops:
                 return ()
             found += loops

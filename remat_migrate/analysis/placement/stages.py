@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal
 
-from ..names.mentions import reads_of
 from ..names.module import Module, once
-from ..names.scopes import FunctionNode, own_nodes
+from ..names.scopes import FunctionNode, Scope, own_nodes
 from ..values.callees import layers, order, targets_of
 from ..values.values import Applied, Bound, Function, Partial, Value, Wrapped
 from .operations import SAME_WORK, Operations
@@ -77,7 +75,7 @@ def _last(
         for call in work
         if isinstance(call, ast.Call)
         and not in_python_loop(module, call)
-        and _only_reaches_result(operations, module, node, call)
+        and _only_reaches_result(module, node, call, work)
     ]
     others = [other for other in work if other not in last]
     for call in last:
@@ -163,132 +161,51 @@ def in_python_loop(module: Module, node: ast.AST) -> bool:
 
 
 def _only_reaches_result(
-    operations: Operations, module: Module, function: FunctionNode, call: ast.Call
+    module: Module, function: FunctionNode, call: ast.Call, work: Iterable[ast.AST]
 ) -> bool:
-    """Return whether the result of a call only reaches the function's result, through light
-    work.
-    """
-    queue: list[ast.expr] = [call]
+    """Return whether the result of a call reaches the function's result, and no other work."""
+    nested = (n for n in ast.walk(function) if isinstance(n, FunctionNode) and n is not function)
+    if any(call in _inputs(module, node) for node in (*work, *nested) if node is not call):
+        return False
+    if isinstance(function, ast.Lambda):
+        return True
+    returns = (node for node in own_nodes(function) if isinstance(node, ast.Return))
+    return any(call in _inputs(module, node) for node in returns)
+
+
+def _inputs(module: Module, node: ast.AST) -> set[ast.AST]:
+    """Return what is below an expression or statement, and what the names in it are made from."""
+    added = _added_to(module)
+    queue: list[ast.AST] = list(ast.iter_child_nodes(node))
     seen: set[ast.AST] = set()
-    returned = False
     while queue:
-        node: ast.AST = queue.pop()
-        holder = module.parent(node)
-        while holder is not None and _keeps_value(operations, module, holder, node):
-            node, holder = holder, module.parent(holder)
-        names = _stored(holder, node)
-        if names is not None:
-            assert holder is not None
-            loads = _loads(module, function, names, holder)
-            queue += [load for load in loads if load not in seen]
-            seen.update(loads)
-        elif isinstance(holder, ast.Return | ast.Lambda):
-            around = holder if isinstance(holder, ast.Lambda) else module.enclosing_function(holder)
-            if around is not function:
-                return False
-            returned = True
-        elif not isinstance(holder, ast.Expr):
-            return False
-    return returned
-
-
-def _keeps_value(operations: Operations, module: Module, holder: ast.AST, node: ast.AST) -> bool:
-    """Return whether an expression has the value of a part of it, or something light made from
-    it.
-    """
-    match holder:
-        case ast.BinOp(op=op):
-            return not isinstance(op, ast.MatMult)
-        case ast.Subscript():
-            return holder.value is node
-        case ast.UnaryOp() | ast.Compare() | ast.keyword() | ast.Attribute() | ast.Starred():
-            return True
-        case ast.Tuple() | ast.List() | ast.Dict():
-            return True
-        case ast.Call():
-            return _collects(holder, node) is None and not operations.works(module, holder)
-    return False
-
-
-def _collects(call: ast.AST, node: ast.AST) -> str | None:
-    """Return the container that receives a value: `metrics.update(loss=loss)`."""
-    match call:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr) as func) if (
-            attr in ("append", "extend", "update") and func is not node
-        ):
-            return name
-    return None
-
-
-def _stored(holder: ast.AST | None, node: ast.AST) -> set[str] | None:
-    """Return the names under which a statement or call keeps a value; None if it does not keep
-    it.
-    """
-    match holder:
-        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
-            return _names(target)
-        case ast.AugAssign(target=ast.Name(id=total), op=op) if not isinstance(op, ast.MatMult):
-            return {total}
-    name = None if holder is None else _collects(holder, node)
-    return None if name is None else {name}
-
-
-def _loads(
-    module: Module, function: FunctionNode, names: set[str], statement: ast.AST
-) -> list[ast.Name]:
-    """Return where names are read that may hold what a statement or call keeps under them."""
-    found: dict[ast.Name, None] = {}
-    for name in sorted(names):
-        every = reads_of(module, name) or {}
-        bindings: Iterable[ast.AST] = every
-        if _binds(statement, name):
-            bindings = (statement, *_added_to(module).get(name, ()))
-        for binding in bindings:
-            found |= dict.fromkeys(chain.from_iterable(every.get(binding, {}).values()))
-    return [load for load in found if function in module.ancestors(load)]
+        for part in ast.walk(queue.pop()):
+            if part not in seen:
+                seen.add(part)
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                    bindings = module.reaching(part)
+                    queue += [b.value for b in bindings if b.value is not None]
+                    queue += [
+                        value for b in bindings for value in added.get((b.scope, part.id), ())
+                    ]
+    return seen
 
 
 @once
-def _added_to(module: Module) -> dict[str, list[ast.AugAssign]]:
-    """Return the statements of a module that add to the value of a name, by name."""
-    found: dict[str, list[ast.AugAssign]] = {}
+def _added_to(module: Module) -> dict[tuple[Scope, str], list[ast.expr]]:
+    """Return what a module adds to the values of names: `total += x`, `parts.append(x)`."""
+    found: dict[tuple[Scope, str], list[ast.expr]] = {}
     for node in module.nodes:
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found.setdefault(node.target.id, []).append(node)
-    return found
-
-
-def _binds(statement: ast.AST, name: str) -> bool:
-    """Return whether a statement rebinds a name, rather than adding to its value."""
-    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for target in targets
-        if target is not None
-        for node in ast.walk(target)
-    )
-
-
-def _names(target: ast.expr) -> set[str] | None:
-    match target:
-        case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
-            return {name}
-        case ast.Tuple(elts=parts) if all(isinstance(part, ast.Name) for part in parts):
-            return {part.id for part in parts if isinstance(part, ast.Name)}
-    return None
-
-
-def _inputs(module: Module, call: ast.Call) -> set[ast.AST]:
-    """Return what the input of a call comes from: its arguments, and what names in them are bound
-    to.
-    """
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    seen: set[ast.AST] = set()
-    while given:
-        for node in ast.walk(given.pop()):
-            if node in seen:
+        match node:
+            case ast.AugAssign(target=ast.Name(id=name), value=value):
+                parts = [value]
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
+                parts = [value]
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend" | "update")
+            ):
+                parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+            case _:
                 continue
-            seen.add(node)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                given += [b.value for b in module.reaching(node) if b.value is not None]
-    return seen
+        found.setdefault((module.scope_at(node), name), []).extend(parts)
+    return found

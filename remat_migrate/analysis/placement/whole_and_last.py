@@ -132,7 +132,7 @@ def _certainty(
     levels: list[Certainty] = ["certain"]
     if not site.certain or not derivative.certain or len(derivative.functions) > 1:
         levels.append("likely")
-    occurrences = list(placement.of_site(site, through=site.definition.wraps_classes))
+    occurrences = list(placement.of_site(site))
     calls = {call for _, call in found.calls}
     if calls:
         levels.append("likely")

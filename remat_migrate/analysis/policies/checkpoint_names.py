@@ -8,10 +8,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..names.mentions import find_mentions
 from ..names.module import Module
-from ..names.scopes import FunctionNode
 from ..project import Project
-from ..values.bind import default_of
 from ..values.containers import elements
 from ..values.values import Container
 from .known_policies import NamesRole
@@ -68,47 +67,27 @@ def names_of(project: Project) -> Strings:
 
 
 def _names_given(project: Project, module: Module) -> Iterator[Strings]:
+    """Yield the names in the calls of `checkpoint_name`; any, where it is used in other ways."""
     aliases = aliases_of(module, {_LAST})
+    called: set[ast.expr] = set()
     for node in module.nodes:
         match node:
             case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in aliases:
-                yield _name_argument(project, module, node, 1)
-            case ast.Call(
-                func=ast.Attribute(
-                    attr="bind", value=ast.Name(id="name_p") | ast.Attribute(attr="name_p")
-                )
-            ):
-                yield _name_argument(project, module, node, 1)
-            case ast.Call(args=[ast.Name(id=last) | ast.Attribute(attr=last), *_]) if (
-                last in aliases
-            ):
-                # `partial(checkpoint_name, name="h")`, `tree_map(checkpoint_name, x, names)`
-                yield _name_argument(project, module, node, 2)
-            case ast.keyword(arg=str(arg), value=value) if _LAST in arg:
-                yield strings_of(project, module, value)
-            case ast.arg(arg=arg) if _LAST in arg:
-                # `residual_checkpoint_name="context"`
-                function = module.parent(module.parent(node) or node)
-                assert isinstance(function, FunctionNode)
-                if (default := default_of(function, node)) is not None:
-                    yield strings_of(project, module, default)
-            case ast.Name(ctx=ast.Load(), id=last) | ast.Attribute(ctx=ast.Load(), attr=last):
-                if last in aliases and not _is_called(module, node):
-                    yield OPEN
+                called.add(node.func)
+                yield _name_argument(project, module, node)
+            case ast.Assign(targets=[ast.Name()], value=value):
+                called.add(value)  # an alias
+            case ast.keyword(arg=str(name)) | ast.arg(arg=name) if _LAST in name:
+                yield OPEN  # `residual_checkpoint_name="context"`
+    for name in (*aliases, "name_p"):
+        if not called.issuperset(find_mentions(module).reads(name)):
+            yield OPEN
 
 
-def _is_called(module: Module, node: ast.expr) -> bool:
-    """Return whether a mention of the function is a call, a first argument, or an alias."""
-    holder = module.parent(node)
-    if isinstance(holder, ast.Call):
-        return holder.func is node or holder.args[:1] == [node]
-    return isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name)
-
-
-def _name_argument(project: Project, module: Module, call: ast.Call, position: int) -> Strings:
+def _name_argument(project: Project, module: Module, call: ast.Call) -> Strings:
     given = next((k.value for k in call.keywords if k.arg == "name"), None)
-    if given is None and len(call.args) > position:
-        given = call.args[position]
+    if given is None and len(call.args) > 1:
+        given = call.args[1]
     return OPEN if given is None else strings_of(project, module, given)
 
 

@@ -18,17 +18,14 @@ def uses_next_implementation(project: Project) -> bool:
     for module in project.mentioning(_NAMES):
         for node in module.nodes:
             match node:
-                case ast.Call(args=[ast.Constant(value=str(name)), ast.Constant(value=value)]):
-                    if name in _NAMES and value not in (False, "0", "false", "False"):
-                        return True
-                case ast.Assign(targets=[target], value=ast.Constant(value=value)):
-                    if _names_flag(target) and value not in (False, "0", "false", "False"):
-                        return True
-    return False
-
-
-def _names_flag(target: ast.expr) -> bool:
-    match target:
-        case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name)):
-            return name in _NAMES
+                case (
+                    ast.Call(args=[ast.Constant(value=name), ast.Constant(value=value)])
+                    | ast.Assign(
+                        targets=[
+                            ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name))
+                        ],
+                        value=ast.Constant(value=value),
+                    )
+                ) if name in _NAMES and value not in (False, "0", "false", "False"):
+                    return True
     return False

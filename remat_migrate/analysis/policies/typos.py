@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
 
 # A letter distinguishes shorter words: `q_proj` and `k_proj`.
 _SHORTEST = 5
-# From this length on, two letters may differ.
-_LONG = 10
+# More letters than these are a word: `attn_key_value` and `attn_value`.
+_MOST_LETTERS = 2
+# The minimum similarity of a word to its typo.
+_ALIKE = 0.83
+# The minimum similarity of a name to the best match, and its minimum lead over the next one.
+_LIKE, _MARGIN = 0.8, 0.06
 
 
 def intended_name(name: str, known: Iterable[str]) -> str | None:
@@ -18,8 +23,7 @@ def intended_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def is_typo(name: str, other: str) -> bool:
-    """Return whether one name is a typo of the other: case, hyphens, one or two letters, or a
-    plural.
+    """Return whether one name is a typo of the other: case, hyphens, a letter or two, or a plural.
 
     Numbers and short words must agree: `wi_0` is not a typo of `wi_1`, nor `q_proj` of `k_proj`,
     nor `attn_in` of `attn_out`.
@@ -27,21 +31,20 @@ def is_typo(name: str, other: str) -> bool:
     one, two = _words(name), _words(other)
     if "".join(one) == "".join(two):
         return True
-    if _digits(name) != _digits(other):
+    if re.sub(r"\D", "", name) != re.sub(r"\D", "", other):
         return False
-    if len(one) == len(two):
-        pairs = [(a, b) for a, b in zip(one, two, strict=True) if a != b]
-        return len(pairs) == 1 and _is_word_typo(*pairs[0])
-    return _is_word_typo("".join(one), "".join(two))
+    if len(one) != len(two):
+        return _is_word_typo("".join(one), "".join(two))
+    pairs = [(a, b) for a, b in zip(one, two, strict=True) if a != b]
+    return len(pairs) == 1 and _is_word_typo(*pairs[0])
 
 
 def _is_word_typo(one: str, two: str) -> bool:
-    shorter = min(len(one), len(two))
     if one.rstrip("s") == two.rstrip("s"):
         return True
-    if shorter < _SHORTEST - 1 or one[0] != two[0]:
+    if min(len(one), len(two)) < _SHORTEST - 1 or abs(len(one) - len(two)) > _MOST_LETTERS:
         return False
-    return distance(one, two) <= (2 if shorter >= _LONG else 1)
+    return one[0] == two[0] and _likeness(one, two) >= _ALIKE
 
 
 def _words(name: str) -> list[str]:
@@ -49,27 +52,8 @@ def _words(name: str) -> list[str]:
     return [part for part in re.split(r"[^a-z0-9]+", parts.lower()) if part]
 
 
-def _digits(name: str) -> str:
-    return "".join(c for c in name if c.isdigit())
-
-
-def distance(one: str, two: str) -> int:
-    """Return the Damerau-Levenshtein distance of two words (with adjacent transpositions)."""
-    older: list[int] = []
-    last = list(range(len(two) + 1))
-    for i, a in enumerate(one, 1):
-        row = [i]
-        for j, b in enumerate(two, 1):
-            least = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == two[j - 2] and b == one[i - 2]:
-                least = min(least, older[j - 2] + 1)
-            row.append(least)
-        older, last = last, row
-    return last[-1]
-
-
-# The minimum similarity to the best match, and the minimum lead over the next one.
-_LIKE, _MARGIN = 0.8, 0.06
+def _likeness(one: str, two: str) -> float:
+    return SequenceMatcher(None, one, two).ratio()
 
 
 def closest_name(name: str, known: Mapping[str, str]) -> str | None:
@@ -77,11 +61,7 @@ def closest_name(name: str, known: Mapping[str, str]) -> str | None:
 
     `known` maps each name to its canonical name.
     """
-    from difflib import SequenceMatcher  # few runs come here
-
-    ranked = sorted(
-        ((SequenceMatcher(None, name, other).ratio(), other) for other in known), reverse=True
-    )
+    ranked = sorted(((_likeness(name, other), other) for other in known), reverse=True)
     if not ranked or ranked[0][0] < _LIKE:
         return None
     best, found = ranked[0]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from math import prod
 
 from ..names.mentions import find_mentions
 from ..names.module import Module
-from ..names.scopes import FunctionNode
 from ..project import Project
 from ..sites.find_sites import sites_of
 from ..sites.site import Site
@@ -28,9 +26,6 @@ from .known_policies import (
 
 # An expression that is not a local name, or the definition of a function.
 Origin = ast.expr | ast.FunctionDef | ast.AsyncFunctionDef
-
-# What may be more strings may be any.
-_MOST_STRINGS = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -186,57 +181,30 @@ def union(parts: Iterable[Strings]) -> Strings:
     return Strings(known, any(part.is_open for part in each))
 
 
-def strings_of(project: Project, module: Module, node: ast.expr, depth: int = 8) -> Strings:
-    """Return the strings that an expression may be: constants, and what is joined from them.
-
-    `depth` bounds strings that are joined from strings that are, and so on.
-    """
-    if not depth:
-        return OPEN
-    match node:
-        case ast.JoinedStr(values=parts):
-            return _joined([strings_of(project, module, part, depth - 1) for part in parts])
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _joined([strings_of(project, module, p, depth - 1) for p in (left, right)])
-        case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
-            return strings_of(project, module, value, depth)
-        case ast.Constant(value=str() | int() | float() as value):
-            return Strings(frozenset((str(value),)))
-        case ast.Constant():
-            return Strings()  # None names nothing
-        case ast.Name() | ast.IfExp() | ast.BoolOp() | ast.NamedExpr():
-            origins, is_complete = _origins(module, node)
-            each = [
-                _constants(project, module, origin)
-                if isinstance(origin, ast.Name | FunctionNode)
-                else strings_of(project, module, origin, depth - 1)
-                for origin in origins
-            ]
-            return union((*each, Strings(is_open=not is_complete)))
-        case ast.Attribute(value=base) | ast.Subscript(value=base):
-            owners = project.values(module, base)
-            if owners and all(isinstance(owner, Constant) for owner in owners):
-                return _constants(project, module, base)  # the value of a member of an enumeration
-            # A field of an instance can be assigned anywhere.
-            is_fixed = bool(owners) and all(isinstance(v, Class | ModuleValue) for v in owners)
-            return union((_constants(project, module, node), Strings(is_open=not is_fixed)))
-    return OPEN
+def strings_of(project: Project, module: Module, node: ast.expr) -> Strings:
+    """Return the strings that an expression may be, through names, attributes, `if`, and `or`."""
+    origins, is_complete = _origins(module, node)
+    each = [_constants(project, module, origin) for origin in origins]
+    return union((*each, Strings(is_open=not is_complete)))
 
 
 def _constants(project: Project, module: Module, node: Origin) -> Strings:
+    """Return the strings that an expression may be by its own value."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return OPEN
     values = project.values(module, node)
+    is_fixed = True
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        owners = project.values(module, node.value)
+        if owners and all(isinstance(owner, Constant) for owner in owners):
+            values = owners  # the value of a member of an enumeration
+        else:
+            # A field of an instance can be assigned anywhere.
+            is_fixed = all(isinstance(v, Class | ModuleValue) for v in owners)
     constants = [v.value for v in values if isinstance(v, Constant)]
-    known = frozenset(value for value in constants if isinstance(value, str))
-    is_open = not values or any(v not in (*known, None) for v in constants)
-    return Strings(known, is_open or len(constants) < len(values))
-
-
-def _joined(parts: Sequence[Strings]) -> Strings:
-    if any(part.is_open for part in parts) or prod(len(p.known) for p in parts) > _MOST_STRINGS:
-        return OPEN
-    return Strings(frozenset(map("".join, itertools.product(*(part.known for part in parts)))))
+    known = frozenset(str(v) for v in constants if isinstance(v, str | int | float))
+    is_open = not values or len(constants) < len(values) or not is_fixed
+    return Strings(known, is_open)
 
 
 # -- what a policy answers
@@ -253,31 +221,17 @@ def function_of(project: Project, module: Module, node: Origin) -> Function | No
 
 
 def always_returns(function: Function, value: bool | None) -> bool:
-    """Return whether a function returns the same constant on every path."""
+    """Return whether a function surely returns the same constant on every path."""
     node = function.node
     if isinstance(node, ast.AsyncFunctionDef) or any(
         isinstance(inner, ast.Yield | ast.YieldFrom | ast.Raise) for inner in ast.walk(node)
     ):
         return False
-    falls_through = isinstance(node, ast.FunctionDef) and not _ends_in_return(node.body)
-    returned = list(returned_expressions(node))
-    if falls_through if value is not None else not (falls_through or returned):
-        return False
+    if value is not None and isinstance(node, ast.FunctionDef):
+        if not isinstance(node.body[-1], ast.Return):
+            return False
+    returned = returned_expressions(node)
     return all(isinstance(expr, ast.Constant) and expr.value is value for expr in returned)
-
-
-def _ends_in_return(body: list[ast.stmt]) -> bool:
-    """Return whether every visible path through a body ends in `return`."""
-    match body[-1]:
-        case ast.Return(value=value):
-            return value is not None
-        case ast.If(body=yes, orelse=no):
-            return bool(no) and _ends_in_return(yes) and _ends_in_return(no)
-        case ast.With(body=inner):
-            return _ends_in_return(inner)
-        case ast.Try() | ast.Match() | ast.While():
-            return True  # not looked into: then nothing is claimed of a missing `return`
-    return False
 
 
 def saves_everything(

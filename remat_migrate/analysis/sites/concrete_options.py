@@ -12,10 +12,10 @@ from ..names.mentions import last_name
 from ..names.module import Module, once
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..values.application import api_of, argument_calls, without_partials
+from ..values.application import api_of, argument_calls
 from ..values.callees import layers
 from ..values.evaluator import class_chain
-from ..values.values import Class, Constant, External, Function, Instance, Value
+from ..values.values import Class, Constant, Function, Instance, Value
 from .find_sites import options_in, sites_in, sites_of, sites_with
 from .site import Option, Site, own_call
 from .wrappers import forwarded
@@ -143,13 +143,12 @@ def _may_reach(
         return here or next(iter(every), None)
     others = [keyword.value for keyword in call.keywords if keyword is not node]
     for part in (call.func, *call.args, *others):
-        for callee in project.values(module, part):
-            if isinstance(without_partials(callee), External):
-                for site in sites_in(project, module):
-                    if api_of(project.apis, callee) is site.definition:
-                        return site
-            elif any(_takes_options(project, layer) for layer in layers(callee)):
-                return here or next(iter(every), None)
+        callees = project.values(module, part)
+        apis = [api_of(project.apis, callee) for callee in callees]
+        if any(apis):
+            return next((s for s in sites_in(project, module) if s.definition in apis), None)
+        if any(_takes_options(project, layer) for callee in callees for layer in layers(callee)):
+            return here or next(iter(every), None)
     return None
 
 
@@ -197,11 +196,6 @@ def concrete_use(project: Project, option: Option, definition: Api) -> ConcreteU
 
 
 def _value(project: Project, option: Option) -> tuple[bool | None, str]:
-    if isinstance(option.call, ast.Dict) and option.value not in option.call.values:
-        return None, (
-            "it is put into the options one step at a time: take it out there, and name the"
-            " arguments that Python needs in `static_argnums`"
-        )
     if isinstance(option.value, ast.Constant):
         return bool(option.value.value), ""
     if forwarded(option.module, option.value) is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from ...libraries.apis import Api
 from ..names.module import Module, once
@@ -13,15 +12,12 @@ from ..names.scopes import Definition
 from ..project import Project
 from ..values.api_names import interesting_names
 from ..values.application import api_of, argument_calls, subject_of
-from ..values.containers import is_changed, stored_items
+from ..values.containers import is_changed
 from ..values.evaluator import Evaluator
 from ..values.values import Constant, Container, Partial, Value
 from .certainty import Certainty
 from .forms import call_form, decorates, value_form
 from .site import Option, Site, own_call
-
-if TYPE_CHECKING:
-    pass
 
 
 def find_sites(project: Project, module: Module) -> list[Site]:
@@ -165,10 +161,10 @@ def _options(
             position += 1
         for keyword in call.keywords:
             if keyword.arg is None:
-                followed, complete = _spread_options(owner, keyword.value, evaluator, {})
+                followed, complete = _spread_options(owner, keyword.value, evaluator)
                 spread = spread or not complete
                 found |= {
-                    name: replace(option, overrides=option.overrides or found.get(name))
+                    name: replace(option, overrides=found.get(name))
                     for name, option in followed.items()
                 }
             elif keyword.arg != api.subject:
@@ -178,55 +174,33 @@ def _options(
 
 
 def _spread_options(
-    module: Module,
-    node: ast.expr,
-    evaluator: Evaluator,
-    known: dict[ast.expr, dict[str, Option]],
+    module: Module, node: ast.expr, evaluator: Evaluator
 ) -> tuple[dict[str, Option], bool]:
     """Return the entries of an unpacked dict, `**dict(a=1)` or `**OPTIONS`, and whether it has no
-    others; each dict is read once.
+    others: none is added later. A dict that unpacks another one is not followed: an entry may hide
+    one of that.
     """
     found: dict[str, Option] = {}
     values = evaluator.values(module, node)
     complete = bool(values)
     for value in values:
-        if not isinstance(value, Container):
-            complete = complete and value == Constant(None)  # `options or {}`
-            continue
-        owner, holder = value.module, value.node
-        if holder in known:
-            found |= known[holder]
-            continue
-        here = known[holder] = {}
-        unpacked: list[ast.expr] = []
-        if isinstance(holder, ast.Dict):
-            for key, entry in zip(holder.keys, holder.values, strict=True):
-                match key:
-                    case ast.Constant(value=str(name)):
-                        here[name] = Option(name, entry, owner, holder)
-                    case None:
-                        unpacked.append(entry)
-                    case _:
+        match value:
+            case Container(module=owner, node=ast.Dict() as holder) if None not in holder.keys:
+                for key, entry in zip(holder.keys, holder.values, strict=True):
+                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                        found[key.value] = Option(key.value, entry, owner, holder)
+                    else:
                         complete = False
-            for name, entry in stored_items(value):
-                here[name] = Option(name, entry, owner, holder)
-        elif isinstance(holder, ast.Call):
-            unpacked += holder.args  # `dict(base, concrete=True)`
-            for keyword in holder.keywords:
-                if keyword.arg is not None:
-                    here[keyword.arg] = Option(keyword.arg, keyword.value, owner, holder, keyword)
-                else:
-                    unpacked.append(keyword.value)
-        else:
-            complete = False
-        for part in unpacked:
-            inner, whole = _spread_options(owner, part, evaluator, known)
-            for name, option in inner.items():
-                own = here.get(name)
-                here[name] = option if own is None else replace(own, overrides=option)
-            complete = complete and whole
-        complete = complete and not is_changed(value)
-        found |= here
+                complete = complete and not is_changed(value)
+            case Container(module=owner, node=ast.Call(args=[], keywords=keywords) as holder) if (
+                all(keyword.arg is not None for keyword in keywords)
+            ):
+                for keyword in keywords:
+                    name = str(keyword.arg)
+                    found[name] = Option(name, keyword.value, owner, holder, keyword)
+                complete = complete and not is_changed(value)
+            case _:
+                complete = complete and value == Constant(None)  # `options or {}`
     return found, complete
 
 

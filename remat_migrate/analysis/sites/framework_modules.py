@@ -17,28 +17,30 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
-from ..names.module import Module, Place
+from ..names.mentions import last_name
+from ..names.module import Module
 from ..project import Project
 from ..values.callees import underlying
-from ..values.classes import class_annotations, self_assignments
-from ..values.containers import elements
 from ..values.evaluator import Evaluator, class_chain
 from ..values.haiku_transforms import APPLY
 from ..values.values import (
     Applied,
     Bound,
     Class,
-    Container,
     External,
     Function,
     Instance,
     Value,
     Wrapped,
+    alternatives,
 )
+from .passed_arguments import is_field
 
 Form = Literal["class", "instance", "method"]
 
 _ARRAYS = ("jax.Array", "jaxtyping.Array", "jax.numpy.ndarray", "jaxtyping.PRNGKeyArray")
+# An annotation with one of these may be of something else.
+_OTHER_THAN_ARRAYS = ("Optional", "Union", "Callable", "Type", "type", "Literal", "Dict", "dict")
 # Methods of a Flax module that are functions of its variables.
 _OF_VARIABLES = APPLY | {"bind", "tabulate", "clone"}
 
@@ -120,70 +122,26 @@ def module_kind(project: Project, module: Module, node: ast.expr) -> ModuleKind 
     return first if same else None
 
 
-def makers(
-    project: Project, module: Module, node: ast.expr, depth: int = 6
-) -> list[tuple[Module, ast.Call]]:
-    """Return the calls that create the instance that an expression is; empty if one is unknown.
+def is_made(project: Project, module: Module, node: ast.expr, depth: int = 6) -> bool:
+    """Return whether the code shows where an instance is created.
 
-    Annotations do not count: they may name a class where the class itself is meant.
+    An annotation may name a class where the class itself is meant.
     """
-    parts: list[Place] | None = None
     if depth <= 0:
-        return []
+        return False
     match node:
-        case ast.Call():
-            kinds = module_kind(project, module, node), module_kind(project, module, node.func)
-            match kinds:
-                case ModuleKind(form="instance"), ModuleKind(form="class"):
-                    return [(module, node)]
-            return []
         case ast.Name():
-            parts = _bound_to(project, module, node)
-        case ast.Attribute(value=ast.Name()):
-            parts = _assigned(project, module, node)
-        case ast.Subscript(value=holder) if not isinstance(node.slice, ast.Slice):
-            parts = _elements(project, module, holder)
-        case ast.IfExp(body=body, orelse=orelse):
-            parts = [(module, body), (module, orelse)]
-        case ast.NamedExpr(value=value):
-            parts = [(module, value)]
-    found = [makers(project, owner, part, depth - 1) for owner, part in parts or ()]
-    return [maker for one in found for maker in one] if all(found) else []
-
-
-def _bound_to(project: Project, module: Module, node: ast.Name) -> list[Place] | None:
-    found: list[Place] = []
-    for binding in module.reaching(node):
-        if binding.kind not in ("assign", "element") or binding.value is None or binding.path:
-            return None
-        if binding.kind == "assign":
-            found.append((module, binding.value))
-        else:
-            found += _elements(project, module, binding.value) or []
-    return found
-
-
-def _elements(project: Project, module: Module, node: ast.expr) -> list[Place] | None:
-    """Return the elements of a container, or None if there may be others."""
-    values = project.values(module, node)
-    if not values or not all(isinstance(v, Container) for v in values):
-        return None
-    return [part for v in values if isinstance(v, Container) for part in elements(v)]
-
-
-def _assigned(project: Project, module: Module, node: ast.Attribute) -> list[Place] | None:
-    """Yield what the methods of a class assign to an attribute of `self` that is not a field."""
-    found: list[Place] = []
-    for value in project.values(module, node.value):
-        if not isinstance(value, Instance) or not isinstance(value.cls, Class):
-            return None
-        for owner in class_chain(project.evaluator, value.cls):
-            if isinstance(owner, Class):
-                if node.attr in class_annotations(owner.node):
-                    return None
-                expressions = self_assignments(owner.node).get(node.attr, ())
-                found += ((owner.module, expression) for expression in expressions)
-    return found
+            return all(
+                binding.kind in ("assign", "element")
+                and binding.value is not None
+                and is_made(project, module, binding.value, depth - 1)
+                for binding in module.reaching(node)
+            )
+        case ast.Subscript(value=holder):
+            return is_made(project, module, holder, depth - 1)
+    if is_field(project, module, node):
+        return False
+    return all(is_made(project, module, part, depth - 1) for part in alternatives(node))
 
 
 def holds_arrays(project: Project, cls: Value, depth: int = 4) -> bool:
@@ -192,31 +150,28 @@ def holds_arrays(project: Project, cls: Value, depth: int = 4) -> bool:
         return cls.name.rpartition(".")[2] in WITH_ARRAYS
     if not isinstance(cls, Class) or depth <= 0:
         return False
-    for owner in class_chain(project.evaluator, cls):
-        if not isinstance(owner, Class):
-            continue
-        for statement in owner.node.body:
-            # A field with a default may be static.
-            if isinstance(statement, ast.AnnAssign) and statement.value is None:
-                if _is_of_arrays(project, owner.module, statement.annotation, depth):
-                    return True
-    return False
+    return any(
+        # A field with a default may be static.
+        isinstance(statement, ast.AnnAssign)
+        and statement.value is None
+        and _is_of_arrays(project, owner.module, statement.annotation, depth)
+        for owner in class_chain(project.evaluator, cls)
+        if isinstance(owner, Class)
+        for statement in owner.node.body
+    )
 
 
 def _is_of_arrays(project: Project, module: Module, annotation: ast.expr, depth: int) -> bool:
-    if isinstance(annotation, ast.Subscript):
-        names = project.qualified(module, annotation.value)
-        if any(name.startswith("jaxtyping.") for name in names):
-            return True
-        if names <= {"builtins.list", "builtins.tuple", "typing.List", "typing.Tuple"} and names:
-            first = annotation.slice
-            if isinstance(first, ast.Tuple):
-                return any(_is_of_arrays(project, module, e, depth) for e in first.elts)
-            return _is_of_arrays(project, module, first, depth)
+    parts = list(ast.walk(annotation))
+    if any(isinstance(p, ast.BinOp) or last_name(p) in _OTHER_THAN_ARRAYS for p in parts):
         return False
-    for value in project.values(module, annotation):
-        if isinstance(value, External) and value.name in _ARRAYS:
-            return True
-        if framework_of(project.evaluator, value) == "equinox":
-            return holds_arrays(project, value, depth - 1)
-    return False
+    return any(
+        (isinstance(value, External) and value.name in _ARRAYS)
+        or (
+            framework_of(project.evaluator, value) == "equinox"
+            and holds_arrays(project, value, depth - 1)
+        )
+        for part in parts
+        if isinstance(part, ast.expr)
+        for value in project.values(module, part)
+    )

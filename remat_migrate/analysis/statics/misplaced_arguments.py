@@ -47,43 +47,35 @@ def misplaced_calls(project: Project) -> Sequence[Misplaced]:
 
 
 def _misplaced_calls(project: Project) -> Sequence[Misplaced]:
-    found = [one for site in sites_of(project) for one in misplaced(project, site)]
-    return list({one.call.node: one for one in reversed(found)}.values())[::-1]
+    by_call: dict[ast.Call, Misplaced] = {}
+    for site in sites_of(project):
+        for one in misplaced(project, site):
+            by_call.setdefault(one.call.node, one)
+    return [*by_call.values()]
 
 
 def misplaced(project: Project, site: Site) -> Iterator[Misplaced]:
     """Yield the calls of a site's function that misplace a static argument."""
-    static = static_site(project, site)
-    if static is None or not static.static:
+    static, rule = static_site(project, site), site.definition.static_calls
+    if static is None or rule in ("bound", "unknown"):
         return
-    rule = site.definition.static_calls
-    if rule in ("bound", "unknown"):
-        return
+    positional = positional_parameters(static.function)
     for call, arguments in static.bound:
         wrong = [
             p
             for p in static.static
-            if p.name not in arguments.by_position and p.position >= _given(static, call)
+            if p.name not in arguments.by_position and p.position >= arguments.skip
         ]
         keywords = [p for p in wrong if p.name in arguments.by_name]
-        if rule == "keywords-ignored" and not keywords:
+        if not (keywords if rule == "keywords-ignored" else wrong):
             continue
-        if wrong:
-            first = (keywords or wrong)[0]
-            written = next((k for k in call.node.keywords if k.arg == first.name), None)
-            instead = "" if first.index >= 0 else _instead(static, call, first)
-            how: Literal["keyword", "omitted"] = "keyword" if keywords else "omitted"
-            yield Misplaced(static, call, first, how, written, instead)
-
-
-def _given(static: StaticSite, call: Call) -> int:
-    """Return how many leading parameters are bound before the call: `self`, partial arguments."""
-    return max(static.target.skip, call.skip if static.target.owner is not None else 0)
-
-
-def _instead(static: StaticSite, call: Call, parameter: StaticParameter) -> str:
-    """Return the parameter that a negative index names if a call passes fewer by position."""
-    positional = positional_parameters(static.function)
-    passed = _given(static, call) + len(call.arguments[0])
-    place = parameter.position - (len(positional) - passed)
-    return positional[place].arg if static.target.skip <= place < len(positional) else ""
+        first = (keywords or wrong)[0]
+        written = next((k for k in call.node.keywords if k.arg == first.name), None)
+        instead = ""
+        if first.index < 0:  # it counts from the last argument that is passed by position
+            omitted = len(positional) - arguments.skip - len(call.arguments[0])
+            place = first.position - omitted
+            if static.target.skip <= place < len(positional):
+                instead = positional[place].arg
+        how: Literal["keyword", "omitted"] = "keyword" if keywords else "omitted"
+        yield Misplaced(static, call, first, how, written, instead)

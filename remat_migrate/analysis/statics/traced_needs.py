@@ -20,10 +20,10 @@ from ..needs.need import CONDITIONS, TRUTH, Need
 from ..project import Project
 from ..sites.calls import Call, uses_of
 from ..sites.site import Site
-from ..values.bind import Arguments, default_of
+from ..values.bind import Arguments
 from ..values.callees import Target
 from ..values.declarations import default_kind
-from ..values.values import Constant, Container, Parameter
+from ..values.values import Constant, Container, Parameter, Value
 from .argument_kinds import kinds_of
 from .arguments import Argument
 from .needed_results import NeededResult, needed_results
@@ -110,20 +110,9 @@ class Subject:
         """Return whether the site names a parameter as static, or all calls leave it out."""
         if position_of(self.target, name) in self.static:
             return True
-        node = self.target.function.node
-        parameter = next((p for p in parameters(node) if p.arg == name), None)
-        if parameter is None or default_of(node, parameter) is None:
-            return False
         uses = uses_of(self.project, self.site)
-        if uses.escapes or len(self.bound) < len(uses.calls) or not self.bound:
-            return False
-        return not any(self.passed(name))
-
-    @property
-    def is_never_used(self) -> bool:
-        """Whether nothing in the project calls the function or passes it on."""
-        uses = uses_of(self.project, self.site)
-        return not uses.calls and not uses.escapes
+        is_known = not uses.escapes and 0 < len(self.bound) == len(uses.calls)
+        return is_known and not any(self.passed(name))
 
 
 def _subject_of(project: Project, site: Site) -> Subject | None:
@@ -158,14 +147,12 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
         if need.certain and need.argument(node) is None:
             by_parameter.setdefault(need.parameter, []).append(need)
     for parameter in parameters(node):
-        argument = Argument(project, target, parameter)
-        if parameter.arg in closed or argument.is_self:
-            continue
-        if position_of(target, parameter.arg) in subject.static:
+        name, argument = parameter.arg, Argument(project, target, parameter)
+        if name in closed or argument.is_self or position_of(target, name) in subject.static:
             continue
         if argument.is_variadic or argument.has_attributes:
             continue
-        needs = by_parameter.get(parameter.arg)
+        needs = by_parameter.get(name)
         found = _evidence(subject, argument, needs) if needs else _string(subject, argument)
         if found is not None:
             yield found
@@ -174,24 +161,28 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
 def _evidence(subject: Subject, argument: Argument, needs: list[Need]) -> TracedNeed | None:
     """Return the strongest evidence that a needed parameter is traced."""
     project, target = subject.project, subject.target
-    of_arrays = next((n for n in needs if _holds_for_arrays(target, n)), None)
-    of_items = next((n for n in needs if n.reason not in TRUTH), None)
     shown: list[TracedNeed] = []
     for call, expr in subject.passed(argument.name):
         evidence, sure = _passed(argument, call.module, expr)
-        need = of_arrays if evidence == "array" else needs[0]
-        if evidence is None and _is_literal_tuple(project, call.module, expr):
-            evidence, sure, need = "python", True, of_items
+        match evidence:
+            case "array":
+                need = next((n for n in needs if _holds_for_arrays(target, n)), None)
+            case "tuple":
+                need = next((n for n in needs if n.reason not in TRUTH), None)
+            case _:
+                need = needs[0]
         if evidence is not None and need is not None:
+            shown_as: Evidence = "array" if evidence == "array" else "python"
             deliberate = expects_failure(call.module, call.node)
             sure = sure and call.own
-            shown.append(TracedNeed(target, need, evidence, call, expr, sure, deliberate))
+            shown.append(TracedNeed(target, need, shown_as, call, expr, sure, deliberate))
     if shown:
         # Expected failures come last. An array comes first: it cannot become static.
         return min(shown, key=lambda f: (f.deliberate, f.evidence != "array", not f.sure))
     if subject.bound or argument.default is not None:
         return None
-    if argument.annotated_kind == "python" or subject.is_never_used:
+    uses = uses_of(project, subject.site)
+    if argument.annotated_kind == "python" or not (uses.calls or uses.escapes):
         deliberate = expects_failure(subject.site.module, subject.site.reference)
         return TracedNeed(target, needs[0], "declared", deliberate=deliberate)
     return None
@@ -208,24 +199,17 @@ def _string(subject: Subject, argument: Argument) -> TracedNeed | None:
         if any(d.parameter == argument.name for d in results):
             return None
     for call, expr in subject.passed(argument.name):
-        if not call.own:
-            continue
-        passed = [project.values(*o) for o in kinds_of(project).origins(call.module, expr)]
-        values = [v for found in passed for v in found]
-        if all(passed) and values:
-            if all(isinstance(v, Constant) and isinstance(v.value, str | bytes) for v in values):
-                need = Need(argument.name, None, call.module, expr, _STRING)
-                deliberate = expects_failure(call.module, call.node)
-                return TracedNeed(subject.target, need, "python", call, expr, True, deliberate)
+        origins = kinds_of(project).origins(call.module, expr) if call.own else ()
+        passed = [project.values(*origin) for origin in origins]
+        if passed and all(values and all(map(_is_string, values)) for values in passed):
+            need = Need(argument.name, None, call.module, expr, _STRING)
+            deliberate = expects_failure(call.module, call.node)
+            return TracedNeed(subject.target, need, "python", call, expr, True, deliberate)
     return None
 
 
-def _is_literal_tuple(project: Project, module: Module, expr: ast.expr) -> bool:
-    """Return whether an argument is a tuple of numbers and strings: an axis, a shape."""
-    values = project.values(module, expr)
-    tuples = [v.node for v in values if isinstance(v, Container)]
-    others = [v for v in values if not isinstance(v, Container | Parameter)]
-    return bool(tuples) and not others and all(default_kind(n) == "python" for n in tuples)
+def _is_string(value: Value) -> bool:
+    return isinstance(value, Constant) and isinstance(value.value, str | bytes)
 
 
 def _holds_for_arrays(target: Target, need: Need) -> bool:
@@ -240,18 +224,20 @@ def _holds_for_arrays(target: Target, need: Need) -> bool:
     return need.reason in CONDITIONS and isinstance(node, ast.Compare | ast.Call)
 
 
-def _passed(argument: Argument, module: Module, expr: ast.expr) -> tuple[Evidence | None, bool]:
-    """Return whether a call passes a Python value or an array, and whether that is certain."""
-    match expr:
-        case ast.Constant(value=value):
-            return (None, False) if value is None else ("python", True)
-        case ast.UnaryOp(op=ast.Not()) | ast.UnaryOp(operand=ast.Constant()):
-            return "python", True
-        case ast.List() | ast.Tuple() | ast.Dict() | ast.Set() | ast.Lambda():
-            return None, False  # a tree of arguments, the truth of which is known
+def _passed(
+    argument: Argument, module: Module, expr: ast.expr
+) -> tuple[Literal["python", "array", "tuple"] | None, bool]:
+    """Return whether a call passes a Python value, an array, or a tuple of numbers and strings (an
+    axis, a shape), and whether that is certain.
+    """
     values = argument.project.values(module, expr)
-    if any(isinstance(v, Container) or v == Constant(None) for v in values):
-        return None, False
+    containers = [v.node for v in values if isinstance(v, Container)]
+    if containers or Constant(None) in values:  # a tree of arguments, the truth of which is known
+        is_known = all(isinstance(v, Container | Parameter) for v in values)
+        is_literal = is_known and all(default_kind(node) == "python" for node in containers)
+        return ("tuple", True) if is_literal else (None, False)
+    if isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.Not):
+        return "python", True
     if values and all(isinstance(v, Constant) for v in values):
         return "python", True
     kind = kinds_of(argument.project).of(module, expr)
@@ -272,10 +258,9 @@ def traced_results(project: Project, site: Site) -> Iterator[tuple[NeededResult,
     subject = _subject_of(project, site)
     if subject is None:
         return
-    target = subject.target
-    closed = closed_parameters(site, target)
+    closed = closed_parameters(site, subject.target)
     for result in needed_results(subject.needs):
         if any(need.passed for need in result.sources):
             continue  # to a function that may accept arrays as well
         if all(subject.is_static(name) for name in result.parameters - closed):
-            yield result, result.may_be_traced(project, target, closed)
+            yield result, result.may_be_traced(project, subject.target, closed)

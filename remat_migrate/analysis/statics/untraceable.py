@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
+from ..names.mentions import last_name
 from ..names.module import Module
-from ..names.scopes import Binding, FunctionNode
 from ..needs.need import Need
 from ..needs.object_uses import are_trees
 from ..project import Project
 from ..sites.calls import Uses
-from ..values.bind import positional_parameters
 from ..values.callees import is_pytree
 from ..values.evaluator import class_chain, returned_expressions
 from ..values.static_fields import is_declared_static
@@ -31,34 +30,31 @@ from ..values.values import (
 from .argument_kinds import kinds_of
 from .arguments import Argument
 
-_DEPTH = 6
-
 
 def is_untraceable(argument: Argument) -> bool:
     """Return whether some call passes a string, a function or a class, which JAX rejects.
 
     The declaration, what the function does with the argument, and what callers pass on tell.
     """
-    project = argument.project
-    if _is_used_untraceably(argument):
-        return True
     annotated = argument.annotated_instances
-    if annotated and all(_is_rejected(project, v) for v in annotated):
+    return (
+        _is_used_untraceably(argument)
+        or (bool(annotated) and all(_is_rejected(argument.project, v) for v in annotated))
+        or holds_objects(argument)
+        or _is_object_by_default(argument)
+    )
+
+
+def is_known_object(argument: Argument) -> bool:
+    """Return whether calls, the annotation or the default show what such an argument is."""
+    if argument.kind == "python" or argument.annotated_instances:
         return True
-    passed = list(argument.origins)
-    if argument.default is not None:
-        passed.append((argument.module, argument.default))
-    for module, expr in passed:
-        match expr:
-            case ast.Constant(value=str() | bytes()) | ast.Lambda() | ast.Set() | ast.SetComp():
-                return True
-            case ast.List(elts=parts) | ast.Tuple(elts=parts):
-                if any(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts):
-                    return True
-        values = project.values(module, expr)
-        if values and all(_is_rejected(project, v) for v in values):
-            return True
-    return False
+    return _is_object_by_default(argument)
+
+
+def _is_object_by_default(argument: Argument) -> bool:
+    default = argument.default
+    return default is not None and _holds_object(argument.project, argument.module, default)
 
 
 def _is_used_untraceably(argument: Argument) -> bool:
@@ -154,68 +150,14 @@ def is_called_object(argument: Argument, needs: Iterable[Need], uses: Uses) -> b
         return True
     if are_trees(project.evaluator, argument.annotated_instances) or argument.is_left_out(uses):
         return False
-    passed = argument.passed
-    if not passed:
-        return True
-    return argument.kind != "array" and not all(
-        (origins := list(kinds_of(project).origins(*located)))
-        and all(are_trees(project.evaluator, project.values(*origin)) for origin in origins)
-        for located in passed
-    )
+    passed = [project.values(*origin) for origin in argument.origins]
+    are_known = bool(passed) and all(are_trees(project.evaluator, values) for values in passed)
+    return argument.kind != "array" and not are_known
 
 
 def holds_objects(argument: Argument) -> bool:
-    """Return whether some call certainly passes a tree with a function, a string, or an object."""
+    """Return whether some call passes a function, a string, or an object, or a tree with one."""
     return any(_holds_object(argument.project, *origin) for origin in argument.origins)
-
-
-def has_sorted_keys(argument: Argument) -> bool:
-    """Return whether dictionaries that calls pass are sorted: written so, or rebuilt by JAX."""
-    passed = argument.passed
-    return bool(passed) and all(_is_sorted(argument.project, *p, _DEPTH) for p in passed)
-
-
-def _is_sorted(project: Project, module: Module, expr: ast.expr, depth: int) -> bool:
-    if depth <= 0:
-        return False
-    match expr:
-        case ast.Dict(keys=keys, values=values):
-            names = [k.value for k in keys if isinstance(k, ast.Constant)]
-            held = [v for v in values if isinstance(v, ast.Dict)]
-            is_sorted = len(names) == len(keys) and names == sorted(names, key=str)
-            return is_sorted and all(_is_sorted(project, module, v, depth - 1) for v in held)
-        case ast.Subscript(value=held) | ast.Attribute(value=held):
-            return _is_sorted(project, module, held, depth)
-        case ast.Name():
-            bindings = module.reaching(expr)
-            return bool(bindings) and all(
-                _is_sorted_parameter(project, module, binding, depth)
-                if binding.kind == "parameter"
-                else binding.kind in ("assign", "element")
-                and binding.value is not None
-                and not isinstance(binding.value, ast.Dict)
-                and _is_sorted(project, module, binding.value, depth - 1)
-                for binding in bindings
-            )
-    return False
-
-
-def _is_sorted_parameter(project: Project, module: Module, binding: Binding, depth: int) -> bool:
-    """Return whether a parameter is differentiated or compiled, or calls pass what is sorted."""
-    function, parameter = binding.scope.node, binding.node
-    assert isinstance(function, FunctionNode)
-    kinds = kinds_of(project)
-    calls = kinds.callers(module, function)
-    positional = positional_parameters(function)
-    if parameter in positional:
-        for owner in {module, *(call.module for call in calls)}:
-            if positional.index(parameter) in kinds.differentiated(owner).get(function, ()):
-                return True
-    passed = [(c, c.bound_to(function).by_name.get(binding.name)) for c in calls]
-    return bool(passed) and all(
-        expr is not None and _is_sorted(project, call.module_of(expr), expr, depth - 1)
-        for call, expr in passed
-    )
 
 
 def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
@@ -228,33 +170,21 @@ def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
     for value in project.values(module, expr):
         match value:
             case Container(module=owner, node=node) if node is not expr:
-                if isinstance(node, ast.expr) and _holds_object(project, owner, node):
+                if _holds_object(project, owner, node):
                     return True
-            case Instance(cls=Class() as cls) if is_pytree(project.evaluator, cls):
-                if any(map(_is_object_field, _fields(project, cls))):
-                    return True
+            case Instance(cls=Class() as cls) if _has_object_field(project, cls):
+                return True
             case _ if _is_rejected(project, value):
                 return True
     return False
 
 
-def _fields(project: Project, cls: Class) -> list[ast.AnnAssign]:
-    chain = class_chain(project.evaluator, cls)
-    body = [statement for c in chain if isinstance(c, Class) for statement in c.node.body]
-    return [statement for statement in body if isinstance(statement, ast.AnnAssign)]
-
-
-def _is_object_field(field: ast.AnnAssign) -> bool:
-    names = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(field.annotation)}
-    return bool(names & {"str", "bytes", "Callable"}) and not is_declared_static(field)
-
-
-def is_known_object(argument: Argument) -> bool:
-    """Return whether calls, the annotation or the default show what such an argument is."""
-    if argument.kind == "python" or argument.annotated_instances:
-        return True
-    default = argument.default
-    if default is None or (isinstance(default, ast.Constant) and default.value is None):
-        return False
-    values = argument.project.values(argument.module, default)
-    return bool(values) and all(_is_rejected(argument.project, value) for value in values)
+def _has_object_field(project: Project, cls: Class) -> bool:
+    return any(
+        isinstance(field, ast.AnnAssign)
+        and any(last_name(n) in ("str", "bytes", "Callable") for n in ast.walk(field.annotation))
+        and not is_declared_static(field)
+        for owner in class_chain(project.evaluator, cls)
+        if isinstance(owner, Class)
+        for field in owner.node.body
+    )

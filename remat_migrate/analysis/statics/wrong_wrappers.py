@@ -12,20 +12,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from ..names.mentions import find_mentions, last_name
-from ..names.module import Module, once
+from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..project import Project
-from ..sites.framework_modules import framework_of, holds_arrays, kind_of, module_kind
+from ..sites.framework_modules import (
+    ModuleKind,
+    framework_of,
+    holds_arrays,
+    is_made,
+    kind_of,
+    module_kind,
+)
 from ..sites.site import Site
-from ..values.bind import positional_parameters
 from ..values.callees import underlying
-from ..values.values import Class, External, Function, Instance
-from .static_options import read_indices
+from ..values.values import Class, External, Function, Value
+from .static_options import static_site
 
 Fault = Literal[
     "linen-instance",
@@ -38,23 +43,10 @@ Fault = Literal[
 ]
 
 # The Apis to check: a project's own wrappers may do anything.
-_CHECKED = frozenset(
-    {
-        "jax.checkpoint",
-        "jax.remat",
-        "jax.ad_checkpoint.checkpoint",
-        "jax.ad_checkpoint.remat",
-        "haiku.remat",
-        "flax.nnx.remat",
-    }
-)
+_CHECKED = ("jax.", "haiku.", "flax.nnx.")
 # Since this release, a tracer knows its trace, and Flax allows submodules in a checkpoint.
 _STACKLESS = (0, 4, 36)
-_TRANSFORMS = ("transform", "transform_with_state", "multi_transform", "without_apply_rng")
 _PARAMETERS = frozenset({"haiku.get_parameter", "haiku.get_state"})
-
-# Packages whose functions create no parameters.
-_PLAIN = ("jax.", "numpy.", "builtins.", "math.")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -74,7 +66,7 @@ def wrong_wrapper(project: Project, site: Site) -> WrongWrapper | None:
     """Return what is wrong with the Api of a site, if it is certain."""
     if site.subject is None or site.application is None or not site.certain:
         return None
-    if site.api not in _CHECKED:
+    if not site.api.startswith(_CHECKED):
         return None
     module, subject = site.subject
     if site.definition.modules == "haiku":
@@ -99,13 +91,12 @@ def _decorated(
     plain = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
     if plain & {"staticmethod", "classmethod", "property"} or not node.args.args:
         return None
-    option = site.arguments.get("static_argnums")
-    if option is not None:
-        values = read_indices(project, option).values
-        if values is None or 0 in values or any(i < 0 for i in values):
-            return None
     if {"static_argnames", "concrete"} & set(site.arguments):
         return None
+    if "static_argnums" in site.arguments:
+        static = static_site(project, site)
+        if static is None or any(p.position == 0 or p.index < 0 for p in static.static):
+            return None
     return WrongWrapper(site, "linen-method")
 
 
@@ -114,13 +105,13 @@ def _applied(
 ) -> WrongWrapper | None:
     kind = module_kind(project, module, subject)
     target = project.jax_version(module.source.path)
-    if kind is None:
-        if site.definition.modules is None and _in_haiku(project, module, site.reference):
-            if _makes_parameters(project, module, subject):
-                return WrongWrapper(site, "haiku")
+    wraps_nnx = site.definition.modules == "nnx"
+    if kind is None or kind.framework == "haiku":
+        if not wraps_nnx and _creates_parameters(project, site, module, subject, kind):
+            return WrongWrapper(site, "haiku")
         return None
     bound = kind.form == "method"
-    if site.definition.modules == "nnx":
+    if wraps_nnx:
         since = site.definition.bound_refused_in
         if kind.framework == "nnx" and bound and since is not None and target >= since:
             return WrongWrapper(site, "nnx-bound")
@@ -128,155 +119,85 @@ def _applied(
     if kind.form == "class":
         return None
     match kind.framework:
-        case "linen" if _in_method(project, module, site.reference):
+        case "linen" if _in_linen_method(project, module, site.reference):
             if not bound:
                 return WrongWrapper(site, "linen-instance")
             if target < _STACKLESS:
                 return WrongWrapper(site, "linen-mixed")
-        case "haiku" if _in_haiku(project, module, site.reference):
-            if bound and _only_computes(project, module, subject):
-                return None
-            if not _made_before(project, module, site, subject):
-                return WrongWrapper(site, "haiku")
         case "equinox" if target >= _STACKLESS and holds_arrays(project, kind.cls):
             return WrongWrapper(site, "equinox")
     return None
 
 
-def _functions_around(module: Module, node: ast.AST) -> Iterator[FunctionNode]:
-    return (a for a in module.ancestors(node) if isinstance(a, FunctionNode))
+def _in_linen_method(project: Project, module: Module, node: ast.AST) -> bool:
+    functions = (a for a in module.ancestors(node) if isinstance(a, FunctionNode))
+    cls = next(filter(None, map(module.enclosing_class, functions)), None)
+    return cls is not None and framework_of(project.evaluator, Class(module, cls)) == "linen"
 
 
-def _in_method(project: Project, module: Module, node: ast.AST) -> bool:
-    """Return whether code is in a method of a Flax linen module."""
-    for function in _functions_around(module, node):
-        cls = module.enclosing_class(function)
-        if cls is not None:
-            return framework_of(project.evaluator, Class(module, cls)) == "linen"
-    return False
-
-
-def _in_haiku(project: Project, module: Module, node: ast.AST) -> bool:
-    """Return whether code certainly runs inside `hk.transform`, including initialisation."""
+def _creates_parameters(
+    project: Project, site: Site, module: Module, subject: ast.expr, kind: ModuleKind | None
+) -> bool:
+    """Return whether the wrapped code certainly creates Haiku parameters, at initialization."""
+    around = [a for a in module.ancestors(site.reference) if isinstance(a, FunctionNode)]
     initialized = find_mentions(module).attributes.get("running_init", ())
-    for function in _functions_around(module, node):
-        if any(function in module.ancestors(init) for init in initialized):
-            return False
-        cls = module.enclosing_class(function)
-        if cls is not None and framework_of(project.evaluator, Class(module, cls)) == "haiku":
-            return True
-        if _is_transformed(project, module, function):
-            return True
-    return False
-
-
-def _is_transformed(project: Project, module: Module, function: FunctionNode) -> bool:
-    """Return whether a function is passed to `hk.transform` in its module, or decorated with it."""
-    for decorator in getattr(function, "decorator_list", ()):
-        if _transforms(project, module, decorator):
-            return True
-    return any(
-        _transforms(project, module, call.func)
-        and Function(module, function) in project.values(module, call.args[0])
-        for call in _possible_transforms(module)
-    )
-
-
-@once
-def _possible_transforms(module: Module) -> list[ast.Call]:
-    """Return the calls that may transform a function, by the name of the callee."""
-    return [
-        node
-        for node in module.nodes
-        if isinstance(node, ast.Call) and node.args and last_name(node.func) in _TRANSFORMS
-    ]
-
-
-def _transforms(project: Project, module: Module, node: ast.expr) -> bool:
-    if last_name(node) not in _TRANSFORMS:
+    if not around or any(around[-1] in module.ancestors(node) for node in initialized):
         return False
-    return any(n.startswith("haiku.") for n in project.qualified(module, node))
-
-
-def _makes_parameters(project: Project, module: Module, subject: ast.expr) -> bool:
-    """Return whether a function creates a Haiku module or a parameter in its own body."""
-    values = project.values(module, subject)
-    functions = [v for v in values if isinstance(v, Function)]
-    if not functions or len(functions) != len(values):
-        return False
-    return all(_body_makes(project, f) for f in functions)
-
-
-def _body_makes(project: Project, function: Function) -> bool:
-    node = function.node
-    stack: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else list(node.body)
-    while stack:
-        inner = stack.pop()
-        if isinstance(inner, FunctionNode | ast.ClassDef | ast.If | ast.IfExp):
-            continue
-        if isinstance(inner, ast.Call):
-            for value in project.values(function.module, inner.func):
-                if isinstance(value, External) and value.name in _PARAMETERS:
-                    return True
-            if isinstance(inner.func, ast.Call) and _makes_haiku(project, function.module, inner):
-                return True
-        stack.extend(ast.iter_child_nodes(inner))
-    return False
-
-
-def _only_computes(project: Project, module: Module, subject: ast.expr) -> bool:
-    """Return whether a bound method calls only functions of JAX, Python and arrays."""
-    values = project.values(module, subject)
-    functions = [underlying(value) for value in values]
-    return bool(functions) and all(
-        isinstance(function, Function) and _calls_no_module(project, function)
-        for function in functions
-    )
-
-
-def _calls_no_module(project: Project, function: Function) -> bool:
-    parameters = positional_parameters(function.node)
-    own = parameters[0].arg if parameters else ""
-    for call in ast.walk(function.node):
-        if not isinstance(call, ast.Call):
-            continue
-        values = project.values(function.module, call.func)
-        if values:
-            if not all(isinstance(v, External) and v.name.startswith(_PLAIN) for v in values):
-                return False
-        elif not isinstance(call.func, ast.Attribute) or any(
-            isinstance(n, ast.Name) and n.id == own for n in ast.walk(call.func)
+    if kind is not None and not isinstance(subject, ast.Call):
+        # A module that is passed in, or called elsewhere, too, may have its parameters already.
+        text, scope = module.segment(subject), module.enclosing_class(around[0]) or around[0]
+        calls = (node for node in ast.walk(scope) if isinstance(node, ast.Call))
+        if not is_made(project, module, subject) or any(
+            module.segment(call.func) == text for call in calls
         ):
             return False
-    return True
+    values = project.values(module, subject)
+    return bool(values) and all(_makes_parameters(project, value) for value in values)
 
 
-def _makes_haiku(project: Project, module: Module, call: ast.Call) -> bool:
-    """Return whether a call is like `hk.Linear(3)(x)`: it creates a module and calls it."""
-    kinds = [kind_of(project.evaluator, v) for v in project.values(module, call.func)]
-    return bool(kinds) and all(
-        k is not None and k.framework == "haiku" and k.form == "instance" for k in kinds
-    )
-
-
-def _made_before(project: Project, module: Module, site: Site, subject: ast.expr) -> bool:
-    """Return whether the module may have its parameters already: it is called elsewhere, too."""
-    text = module.segment(subject)
-    function = module.enclosing_function(site.reference)
-    if function is None or isinstance(subject, ast.Call):
+def _makes_parameters(project: Project, value: Value) -> bool:
+    """Return whether what runs calls a Haiku module that is its own, or creates a parameter."""
+    kind, function = kind_of(project.evaluator, value), underlying(value)
+    if kind is not None and kind.form == "instance":
+        return True
+    if not isinstance(function, Function):
         return False
-    around = module.enclosing_class(function) or function
-    return any(
-        isinstance(node, ast.Call) and module.segment(node.func) == text
-        for node in ast.walk(around)
-    ) or _is_given(project, module, subject)
+    stack: list[ast.AST] = [function.node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call):
+            called = project.values(function.module, node.func)
+            if any(isinstance(v, External) and v.name in _PARAMETERS for v in called):
+                return True
+            kinds = [kind_of(project.evaluator, v) for v in called]
+            own = kind is not None or isinstance(node.func, ast.Call)  # `hk.Linear(3)(x)`
+            if own and any(k is not None and k.framework == "haiku" for k in kinds):
+                return True
+        stack += (
+            inner
+            for inner in ast.iter_child_nodes(node)
+            if not isinstance(inner, FunctionNode | ast.ClassDef | ast.If | ast.IfExp)
+        )
+    return False
 
 
-def _is_given(project: Project, module: Module, subject: ast.expr) -> bool:
-    """Return whether the wrapped value comes from outside the function and may be in use."""
-    if isinstance(subject, ast.Name):
-        return any(b.kind == "parameter" for b in module.reaching(subject))
-    return any(
-        isinstance(value, Instance) and not isinstance(value.cls, Class | External)
-        for value in project.values(module, subject)
-    )
+def wrapped_instance(project: Project, site: Site) -> ModuleKind | None:
+    """Return the instance or bound method that a site of Flax wraps, if its Api does not accept
+    one.
+    """
+    if site.definition.modules != "linen" or site.definition.takes_instances:
+        return None
+    module, subject = site.subject or (site.module, None)
+    if not isinstance(subject, ast.expr):
+        return None
+    kind = module_kind(project, module, subject)
+    if kind is None or kind.framework != "linen" or kind.form == "class":
+        return None
+    if kind.form == "instance":
+        return kind if is_made(project, module, subject) else None
+    match site.application and site.module.parent(site.application):
+        case ast.Call(func=func, args=[first, *_]) if func is site.application:
+            # If a call may pass a module first, Flax lifts that one.
+            if not isinstance(first, ast.Starred) and not module_kind(project, module, first):
+                return None if last_name(first) in ("mdl", "module", "scope") else kind
+    return None

@@ -16,7 +16,7 @@ from ...analysis.sites.site import Site
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.statics.mutated_state import changes_later
 from ...analysis.values.bind import bind_call
-from ...analysis.values.callees import Target, called_values, targets_of
+from ...analysis.values.callees import Target, targets_of
 from ...analysis.values.values import Class, Function, Instance
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.calls import pass_by_position
@@ -112,7 +112,7 @@ def wrap_submodule(
     Raises:
         Refused: the call is of something else, or its instances are not found.
     """
-    values = called_values(project.evaluator, module, call.func)
+    values = project.values(module, call.func)
     classes = [v.cls for v in values if isinstance(v, Instance) and is_flax_class(project, v.cls)]
     function = module.enclosing_function(call)
     if len(values) != 1 or not classes or not isinstance(classes[0], Class) or function is None:
