@@ -59,19 +59,10 @@ def closing_changes(
         Refused: closing over them would change the meaning.
     """
     module, application = site.module, site.application
-    if not site.certain:
-        raise Refused("it is not always a checkpoint", module, site.reference)
-    target = statics.target
-    if target is None or statics.open_ended:
-        raise Refused("the wrapped function cannot be determined")
     assert application is not None
-    check_editable(module, [application])
+    node = _wrapped(site, statics)
     statics = _with_named(project, site, statics)
     hoisted = hoist(project, statics.computed)
-    node = target.function.node
-    if _is_special(node):
-        reason = "an asynchronous function or a generator cannot be checkpointed"
-        raise Refused(reason, module, site.reference)
     statement, index = module.parent(application), None
     match statement:
         case ast.Assign(targets=[ast.Name(id=name), *_]):
@@ -97,6 +88,20 @@ def closing_changes(
             # The import of `functools.partial` may become unused.
             changes += keep(project, module, application, site.reference)
     return [*changes, *hoisted], statics
+
+
+def _wrapped(site: Site, statics: Statics) -> FunctionNode:
+    """Return the function that a site certainly wraps."""
+    if not site.certain:
+        raise Refused("it is not always a checkpoint", site.module, site.reference)
+    if statics.target is None or statics.open_ended:
+        raise Refused("the wrapped function cannot be determined")
+    check_editable(site.module, [site.application] if site.application is not None else [])
+    node = statics.target.function.node
+    if _is_special(node):
+        reason = "an asynchronous function or a generator cannot be checkpointed"
+        raise Refused(reason, site.module, site.reference)
+    return node
 
 
 def code_to_write(project: Project, site: Site, statics: Statics, option: Option | None) -> str:

@@ -93,22 +93,21 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
             option.value,
         )
     plans = [plan_site(project, site, decide(project, site), option) for site in sites]
-    # One `static_argnums` in the place of the option serves all applications.
-    shared = len({plan.indices for plan in plans}) == 1
-    changes: list[Change] = []
+    # One `static_argnums` in the place of the option serves all applications; what is called there
+    # may be another function on some paths, which must not get it.
+    shared = len({plan.indices for plan in plans}) == 1 and not _is_overridden(project, option)
+    changes = [change for plan in plans for change in plan.changes]
     in_place = False
     for plan in plans:
-        changes += plan.changes
-        if plan.indices:
-            named = "static_argnums" in plan.site.arguments
-            own = option.call is plan.site.application
-            if (own or (shared and not _is_overridden(project, option))) and not named:
-                if not isinstance(option.call, ast.Dict):
-                    if not in_place:
-                        changes += static_argnums_changes(plan.site, plan.indices, option)
-                        in_place = True
-                    continue
+        named = "static_argnums" in plan.site.arguments
+        is_own = option.call is plan.site.application
+        if not plan.indices:
+            continue
+        if named or not (is_own or shared) or isinstance(option.call, ast.Dict):
             changes += at_application(project, plan.site, plan.indices, named)
+        elif not in_place:
+            changes += static_argnums_changes(plan.site, plan.indices, option)
+            in_place = True
     if not any(plan.replaces for plan in plans):
         if not in_place:
             # A plan that adds `functools.partial` needs its import.

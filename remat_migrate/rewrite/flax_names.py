@@ -141,10 +141,10 @@ def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
     if any(k.arg is None for k in call.keywords):
         raise Refused("its arguments are unpacked, and `name` may be among them", module, call)
     function = module.enclosing_function(call)
+    holder = module.parent(call)
     if function is None:
         return None
     if not _is_in_method(project, module, function):
-        holder = module.parent(call)
         if isinstance(holder, ast.Attribute) and holder.attr in _OUTSIDE:
             return None
         raise Refused(
@@ -153,8 +153,12 @@ def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
             module,
             call,
         )
-    if isinstance(function, ast.FunctionDef) and function.name == "setup":
-        return None
+    is_setup = getattr(function, "name", "") == "setup"
+    return None if is_setup else _numbered(project, module, call, function)
+
+
+def _numbered(project: Project, module: Module, call: ast.Call, function: FunctionNode) -> str:
+    """Return the name of a submodule that a compact method creates."""
     own = _class_name(project, module, call)
     if own is None:
         raise Refused("the class of a submodule is unknown: give it `name=`", module, call)

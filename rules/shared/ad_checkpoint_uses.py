@@ -102,24 +102,31 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
                 elif PACKAGE in project.values(module, package):
                     reason = f"it is assigned to; assign to `jax.{name}` instead"
                     yield replace(use, reason=reason)
-            case ast.Call(args=[package, ast.Constant(value=name), *_]) if name in REMOVED:
-                if External("builtins.getattr") in project.values(module, node.func):
-                    use = Use(str(name), node, module.span(node), package=package)
-                    yield from _read(module, project, use)
-                elif _patches(node) and PACKAGE in project.values(module, package):
-                    yield _patched(module, node.args[1], str(name))
-            case ast.Call(
-                func=ast.Name(id="getattr"),
-                args=[package, ast.Name() | ast.JoinedStr() as asked, *_],
-            ) if PACKAGE in project.values(module, package):
-                name = strings_of(project, module, asked).only
-                if name in REMOVED:
-                    reason = "its name is computed; look it up in `jax`"
-                    yield Use(name, node, module.span(node), package=package, reason=reason)
-            case ast.Call(args=[ast.Constant(value=str(path)) as target, *_]) if _patches(node):
-                package_name, _, name = path.rpartition(".")
-                if package_name == PACKAGE.name and name in REMOVED:
-                    yield _patched(module, target, name)
+            case ast.Call():
+                yield from _called(module, project, node)
+
+
+def _called(module: Module, project: Project, node: ast.Call) -> Iterator[Use]:
+    """Yield the uses in `getattr(jax.ad_checkpoint, ...)` and in calls that patch a name."""
+    match node:
+        case ast.Call(args=[package, ast.Constant(value=name), *_]) if name in REMOVED:
+            if External("builtins.getattr") in project.values(module, node.func):
+                use = Use(str(name), node, module.span(node), package=package)
+                yield from _read(module, project, use)
+            elif _patches(node) and PACKAGE in project.values(module, package):
+                yield _patched(module, node.args[1], str(name))
+        case ast.Call(
+            func=ast.Name(id="getattr"),
+            args=[package, ast.Name() | ast.JoinedStr() as asked, *_],
+        ) if PACKAGE in project.values(module, package):
+            name = strings_of(project, module, asked).only
+            if name in REMOVED:
+                reason = "its name is computed; look it up in `jax`"
+                yield Use(name, node, module.span(node), package=package, reason=reason)
+        case ast.Call(args=[ast.Constant(value=str(path)) as target, *_]) if _patches(node):
+            package_name, _, name = path.rpartition(".")
+            if package_name == PACKAGE.name and name in REMOVED:
+                yield _patched(module, target, name)
 
 
 def sites_with_name(module: Module, project: Project, name: str) -> tuple[Site, ...]:
