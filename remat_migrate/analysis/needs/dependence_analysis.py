@@ -13,27 +13,23 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from ...libraries import library_arguments
-from ...libraries.apis import COMPILERS
 from ...libraries.library_needs import array_method, computes_array, needs_of
 from ..fixed_point import FixedPoint
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, positional_parameters
-from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
+from ..values.callees import full_arguments, receiver_of, skipped, underlying
 from ..values.containers import Stored, looped, stores_in
 from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
 from ..values.static_fields import field_value
 from ..values.values import (
-    NOTHING,
     Class,
     External,
     Function,
     ModuleValue,
     Result,
     Value,
-    Values,
-    Wrapped,
     alternatives,
 )
 from .dependence import (
@@ -61,7 +57,6 @@ _COPIES = frozenset(
     }
 )  # fmt: skip
 _COPYING_METHODS = frozenset({"copy", "_replace", "replace", "_asdict"})
-_KEYS_AND_LEAVES = frozenset({"jax.tree.leaves_with_path", "jax.tree_util.tree_leaves_with_path"})
 
 
 class DependenceAnalysis:
@@ -391,14 +386,10 @@ class DependenceAnalysis:
         match node:
             case ast.Dict():
                 return self._item_of_display(node, key)
-            case ast.DictComp():
-                return self.dependences(node.value)
             case ast.Tuple() | ast.List() if isinstance(key, int):
                 if not any(isinstance(part, ast.Starred) for part in node.elts):
                     in_range = -len(node.elts) <= key < len(node.elts)
                     return self.dependences(node.elts[key]) if in_range else NONE
-            case ast.BinOp(op=ast.BitOr(), left=left, right=right):
-                return self._union((left, right), key)
             case ast.Name():
                 return self._item_of_name(node, key)
             case ast.Call():
@@ -494,10 +485,6 @@ class DependenceAnalysis:
                 if any(d.parameter == UNSEEN for d in found):  # its own parameters
                     found |= NONE.union(*(self.element(part) for part in parts))
                 return found
-            case ast.Call() if path[:1] == (0,):
-                values = self.evaluator.values(self.module, iterable.func)
-                if any(isinstance(v, External) and v.name in _KEYS_AND_LEAVES for v in values):
-                    return NONE
             case ast.Tuple() | ast.List() | ast.Set():
                 found = NONE
                 for item in iterable.elts:
@@ -623,30 +610,6 @@ class DependenceAnalysis:
     def is_passed_on(self, function: FunctionNode) -> bool:
         """Return whether a nested function is used otherwise than in calls of it."""
         return function in self._passed_on
-
-    @cached_property
-    def _compiled(self) -> set[FunctionNode]:
-        found: set[Value] = set()
-        for node in ast.walk(self.node):
-            made: Values = NOTHING
-            if isinstance(node, ast.Call):
-                made = self.evaluator.values(self.module, node)
-                for place in body_positions(self.evaluator, self.module, node):
-                    for body in node.args[place : place + 1]:
-                        found |= self.evaluator.values(self.module, body)
-            elif isinstance(node, ast.FunctionDef) and node is not self.node:
-                made = self.evaluator.definition(self.module, node)
-            found |= {v.func for v in made if isinstance(v, Wrapped) and v.how in COMPILERS}
-        return {value.node for value in found if isinstance(value, Function)}
-
-    def is_compiled(self, node: ast.AST) -> bool:
-        """Return whether a node is in a nested function that is traced anyway."""
-        for around in self.module.ancestors(node):
-            if around is self.node:
-                return False
-            if isinstance(around, FunctionNode) and around in self._compiled:
-                return True
-        return False
 
     def runs_at_compile_time(self, node: ast.AST) -> bool:
         """Return whether a node is inside `with jax.ensure_compile_time_eval():`."""

@@ -12,6 +12,7 @@ import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from ...libraries import library_arguments
 from ...libraries.library_arguments import is_array_attribute
@@ -21,7 +22,6 @@ from ..names.scopes import parameters
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import (
     Target,
-    applied_module,
     full_arguments,
     is_pytree,
     partial_calls,
@@ -144,12 +144,6 @@ class _Analysis(DependenceAnalysis):
                 return self._truth(node.operand)
             case ast.IfExp():
                 return self._truth(node.body) | self._truth(node.orelse)
-            case ast.Name():
-                bindings = self.module.reaching(node)
-                values = [b.value for b in bindings if b.kind == "assign" and not b.path]
-                if bindings and len(values) == len(bindings):
-                    if all(isinstance(v, ast.BoolOp | ast.IfExp) for v in values):
-                        return frozenset().union(*(self._truth(v) for v in values if v))
         return NONE if self.contents.is_container(node) else self.dependences(node)
 
     def _needs_at(self, node: ast.AST) -> Iterator[Need]:
@@ -190,16 +184,17 @@ class _Analysis(DependenceAnalysis):
         if any(map(_compares, patterns)):
             yield from self._need(node.subject, MATCH)
         if any(map(self._tests_type, patterns)):
-            for need in self._need(node.subject, "a match on its type", certain=False):
-                yield replace(need, type_test=True)
+            reason = "a match on its type"
+            yield from self._need(node.subject, reason, certain=False, type_test=True)
 
     def _change_needs(self, node: ast.AST) -> Iterator[Need]:
         """Yield the needs of arguments that the code changes in place."""
         for held, put in changes_in_place(node):
             if is_part(self, held):
-                for need in self._need(held, "it is changed in place", certain=False):
-                    if not need.traced:
-                        yield replace(need, changed=True, stored=any(map(self.dependences, put)))
+                stored = any(map(self.dependences, put))
+                reason = "it is changed in place"
+                needs = self._need(held, reason, certain=False, changed=True, stored=stored)
+                yield from (need for need in needs if not need.traced)
 
     def _order_needs(self, node: ast.AST) -> Iterator[Need]:
         """Yield the need of an argument that is a dictionary whose order the code sees."""
@@ -215,9 +210,8 @@ class _Analysis(DependenceAnalysis):
         if seen is held and not self.contents.is_mapping(held):
             return
         if is_part(self, held) and not self._is_unordered(seen):
-            for need in self._need(held, ORDER, certain=False, found=self.dependences(held)):
-                if not need.traced:
-                    yield replace(need, changed=True)
+            needs = self._need(held, ORDER, certain=False, changed=True)
+            yield from (need for need in needs if not need.traced)
 
     def _is_unordered(self, seen: ast.expr) -> bool:
         """Return whether the order of a traversal does not matter: `max(d.values())`."""
@@ -241,8 +235,8 @@ class _Analysis(DependenceAnalysis):
                 if None not in constants:
                     # A tracer is neither True nor False.
                     certain = any(isinstance(value, bool) for value in constants)
-                    for need in self._needs_of((left, right), IDENTITY, certain=certain):
-                        yield replace(need, type_test=self._are_arguments(left, right))
+                    type_test = self._are_arguments(left, right)
+                    yield from self._needs_of((left, right), IDENTITY, certain, type_test=type_test)
             elif isinstance(operator, ast.In | ast.NotIn):
                 # A string is never in an array; a result of JAX is compared with the items.
                 items = right.elts if isinstance(right, ast.Tuple | ast.List | ast.Set) else ()
@@ -270,8 +264,8 @@ class _Analysis(DependenceAnalysis):
             return
         for part in (n for statement in node.body for n in ast.walk(statement)):
             if isinstance(part, ast.Attribute) and is_array_attribute(part.attr):
-                for need in self._need(part.value, f"a test for `.{part.attr}`", certain=False):
-                    yield replace(need, type_test=True)
+                reason = f"a test for `.{part.attr}`"
+                yield from self._need(part.value, reason, certain=False, type_test=True)
 
     def _tests_type(self, pattern: ast.pattern) -> bool:
         """Return whether a pattern is a class that a tracer is not: `case float()`."""
@@ -319,10 +313,7 @@ class _Analysis(DependenceAnalysis):
         arguments = [*node.args, *(k.value for k in node.keywords)]
         if callees.abstract or callees.others:
             reason = f"`{ast.unparse(node.func)}`, which subclasses may override"
-            if callees.abstract:
-                yield from self._opaque_needs(arguments, reason)
-            else:
-                yield from self._needs_of(arguments, reason, certain=False)
+            yield from self._needs_of(arguments, reason, certain=False, opaque=callees.abstract)
         known = callees.abstract
         for value in sorted(values, key=_place):
             found = self._callee_needs(value, node)
@@ -335,8 +326,6 @@ class _Analysis(DependenceAnalysis):
 
     def _callee_needs(self, value: Value, node: ast.Call) -> Iterator[Need] | None:
         """Return the needs of what a call calls; None if nothing is known about it."""
-        if (applied := applied_module(value)) is not None:
-            return self._module_needs(*applied, node)
         inner = underlying(value)
         if isinstance(inner, Instance | Function):
             if targets := list(targets_of(self.evaluator, value)):
@@ -373,7 +362,8 @@ class _Analysis(DependenceAnalysis):
                 yield from self._library_needs(method, f".{attr}()", node)
                 return
         arguments = [*node.args, *(k.value for k in node.keywords)]
-        yield from self._opaque_needs(arguments, "passed to code that cannot be resolved")
+        reason = "passed to code that cannot be resolved"
+        yield from self._needs_of(arguments, reason, certain=False, opaque=True)
 
     def _container_needs(self, method: str, node: ast.Call) -> Iterator[Need]:
         """Yield the need of the first argument of a container's method."""
@@ -384,14 +374,6 @@ class _Analysis(DependenceAnalysis):
         elif method in _OF_EQUAL:
             reason = f"`.{method}()` compares it"
             yield from self._need(node.args[0], reason, certain=False)
-
-    def _module_needs(self, model: Instance, first: int, node: ast.Call) -> Iterator[Need]:
-        """Yield the needs of `__call__` in `model.apply(variables, ...)`."""
-        own = {"rngs", "mutable", "method", "variables", "capture_intermediates"}
-        keywords = [k for k in node.keywords if k.arg not in own]
-        call = ast.Call(node.func, node.args[first:], keywords)
-        for target in targets_of(self.evaluator, model):
-            yield from self._function_needs(target, model, call)
 
     def _partial_needs(self, node: ast.Call) -> Iterator[Need]:
         """Yield the needs of a function that `functools.partial` passes some of its arguments."""
@@ -473,38 +455,28 @@ class _Analysis(DependenceAnalysis):
         reason: str,
         certain: bool = True,
         found: Dependences | None = None,
+        **flags: Any,
     ) -> Iterator[Need]:
+        """Yield the needs of an expression; `flags` are those of `Need`."""
         if found is None:
             found = self.dependences(node)
         for d in sorted(found, key=lambda d: (d.parameter, str(d.index), bool(d.operations))):
             traced = d.traced
-            is_result = d.is_array and bool(traced) and not self.is_compiled(node)
+            is_result = d.is_array and bool(traced)
             if is_result or d.parameter not in (CONSTANTS, UNSEEN):
-                yield Need(
-                    d.parameter,
-                    d.index,
-                    self.module,
-                    node,
-                    reason,
-                    certain,
-                    traced=traced,
-                    is_result=is_result,
-                )
+                place = self.module, node
+                need = Need(d.parameter, d.index, *place, reason, certain)
+                yield replace(need, traced=traced, is_result=is_result, **flags)
 
     def _needs_of(
-        self, nodes: Iterable[ast.expr], reason: str, certain: bool = True
+        self, nodes: Iterable[ast.expr], reason: str, certain: bool = True, **flags: Any
     ) -> Iterator[Need]:
         for node in nodes:
-            yield from self._need(node, reason, certain)
-
-    def _opaque_needs(self, nodes: Iterable[ast.expr], reason: str) -> Iterator[Need]:
-        for need in self._needs_of(nodes, reason, certain=False):
-            yield replace(need, opaque=True)
+            yield from self._need(node, reason, certain, None, **flags)
 
     def _object_need(self, node: ast.expr) -> Iterator[Need]:
         """Yield the need of a value that is called, or a method of which is."""
-        for need in self._need(node, "it is called", certain=False):
-            yield replace(need, called=True)
+        return self._need(node, "it is called", certain=False, called=True)
 
     def _keyword_needs(self, node: ast.Call) -> Iterator[Need]:
         for keyword in node.keywords:
@@ -533,7 +505,8 @@ class _Analysis(DependenceAnalysis):
         elif name.startswith("itertools."):
             yield from self._needs_of(arguments, f"`{name}`", certain=False)
         elif not name.startswith(("functools.", "typing.", "contextlib.")):
-            yield from self._opaque_needs(arguments, f"`{name}`, which cannot be resolved")
+            reason = f"`{name}`, which cannot be resolved"
+            yield from self._needs_of(arguments, reason, certain=False, opaque=True)
 
     def _builtin_needs(
         self, name: str, node: ast.Call, arguments: list[ast.expr]
@@ -549,11 +522,11 @@ class _Analysis(DependenceAnalysis):
             yield from self._needs_of(arguments, reason)
         elif name in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
             yield from self._need(node.args[1], reason)
-            for need in self._need(node.args[0], reason, certain=False):
-                yield replace(need, type_test=self._is_type_test(name, node))
+            type_test = self._is_type_test(name, node)
+            yield from self._need(node.args[0], reason, certain=False, type_test=type_test)
         elif name in library_arguments.IDENTIFYING_BUILTINS:
-            for need in self._needs_of(arguments, reason, certain=False):
-                yield replace(need, type_test=self._is_type_test(name, node))
+            type_test = self._is_type_test(name, node)
+            yield from self._needs_of(arguments, reason, certain=False, type_test=type_test)
 
     def _library_needs(
         self, function: LibraryFunction, name: str, node: ast.Call

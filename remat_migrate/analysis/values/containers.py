@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -27,12 +27,8 @@ def elements(container: Container) -> Iterator[Place]:
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
             yield module, node.elt
         case ast.Dict():
-            for key, value in zip(node.keys, node.values, strict=True):
-                if key is None:
-                    yield from _of(module, value)
-                else:
-                    yield module, value
-            yield from (part for _, part in stored(module, node))
+            for key, (owner, value) in _entries(module, node):
+                yield owner, any_item(value) if key is None else value
         case ast.DictComp():
             yield module, node.value
         case ast.Call():
@@ -51,10 +47,11 @@ def items(container: Container, index: object) -> Iterator[Place]:
             elif -len(node.elts) <= index < len(node.elts):
                 yield module, node.elts[index]
         case ast.Dict():
-            entries = _entries(module, node)
-            yield from entries.by_key.get(index, ())
-            yield from entries.unknown
-            yield from ((module, _item(mapping, index)) for mapping in entries.spread)
+            for key, place in _entries(module, node):
+                if key is None:
+                    yield module, _item(place[1], index)
+                elif not isinstance(key, ast.Constant) or key.value == index:
+                    yield place
         case ast.Call():
             for keyword in node.keywords:
                 if keyword.arg == index:
@@ -159,35 +156,6 @@ def _item(iterable: ast.expr, index: object) -> ast.expr:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entries:
-    """The values in a dict: by their keys, with keys that are not constants, and from mappings."""
-
-    by_key: dict[object, list[Place]] = field(default_factory=dict)
-    unknown: list[Place] = field(default_factory=list)
-    spread: list[ast.expr] = field(default_factory=list)
-
-
-@once
-def _known_entries(module: Module) -> dict[ast.Dict, _Entries]:
-    return {}
-
-
-def _entries(module: Module, literal: ast.Dict) -> _Entries:
-    known = _known_entries(module)
-    if literal not in known:
-        found = known[literal] = _Entries()
-        written = zip(literal.keys, ((module, value) for value in literal.values), strict=True)
-        for key, place in (*written, *stored(module, literal)):
-            if key is None:
-                found.spread.append(place[1])
-            elif isinstance(key, ast.Constant):
-                found.by_key.setdefault(key.value, []).append(place)
-            else:
-                found.unknown.append(place)
-    return known[literal]
-
-
-@dataclass(frozen=True, slots=True)
 class Stored:
     """What code puts into an object: a list, a dict, or one with attributes.
 
@@ -269,10 +237,12 @@ def appended(module: Module, literal: ast.List) -> Iterator[Place]:
             yield from _of(module, one.value)
 
 
-def stored(module: Module, literal: ast.Dict) -> Iterator[tuple[ast.expr, Place]]:
-    """Yield what is later assigned, by key, to the dict that starts as a literal."""
+def _entries(module: Module, literal: ast.Dict) -> Iterator[tuple[ast.expr | None, Place]]:
+    """Yield the values of a dict by key, those assigned later, too; for None, other dicts in it."""
+    for key, value in zip(literal.keys, literal.values, strict=True):
+        yield key, (module, value)
     for one in _stored(module, literal):
-        if one.key is not None and one.way == "item":
+        if one.way == "item":
             yield one.key, (module, one.value)
 
 

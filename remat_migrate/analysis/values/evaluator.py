@@ -608,38 +608,48 @@ def attribute_in(
     ev: Evaluator, chain: Iterable[Value], cls: Class, name: str, receiver: Instance | None
 ) -> Values:
     """Return the same, looked up in `chain`: the resolution order of `cls` or the rest of it."""
-    found: set[Value] = set()
     for owner in chain:
-        if not isinstance(owner, Class):
-            continue
-        scope = owner.module.scope_of(owner.node)
-        flow = owner.module.flow(scope)
-        for binding in flow.exit.get(name, ()):
-            if is_decorated(binding.node, "property", "cached_property"):
-                if receiver is not None and isinstance(binding.node, ast.FunctionDef):
-                    found |= returned(ev, Function(owner.module, binding.node))
-                continue
-            bound_to: Value | None = receiver
-            if is_decorated(binding.node, "classmethod"):
-                bound_to = cls
-            elif is_decorated(binding.node, "staticmethod") or _is_kept_function(binding):
-                bound_to = None
-            for value in ev.binding(owner.module, binding):
-                is_method = isinstance(value, Function | Applied | Wrapped)
-                found.add(Bound(value, bound_to) if is_method and bound_to else value)
-        if receiver is not None:
-            for holder in (owner, *ev.subclasses.get(owner.node, ())):
-                for expr in self_assignments(holder.node).get(name, ()):
-                    found |= ev.values(holder.module, expr)
-            annotation = class_annotations(owner.node).get(name)
-            if annotation is not None:
-                found |= annotated_values(ev, owner.module, annotation)
-        if found:
-            return frozenset(found)
+        if isinstance(owner, Class):
+            if found := _own_attribute(ev, owner, cls, name, receiver):
+                return found
     if receiver is not None and name in APPLY:
         # For a Flax module, `model.apply(variables, x)` calls `__call__(x)`.
         return frozenset((Bound(External(f"flax.linen.Module.{name}"), receiver),))
-    return frozenset()
+    return NOTHING
+
+
+def _own_attribute(
+    ev: Evaluator, owner: Class, cls: Class, name: str, receiver: Instance | None
+) -> Values:
+    """Return what an attribute that `owner`, of the bases of `cls`, defines itself denotes."""
+    flow = owner.module.flow(owner.module.scope_of(owner.node))
+    found = set(union(_member(ev, owner.module, b, cls, receiver) for b in flow.exit.get(name, ())))
+    if receiver is not None:
+        for holder in (owner, *ev.subclasses.get(owner.node, ())):
+            for expr in self_assignments(holder.node).get(name, ()):
+                found |= ev.values(holder.module, expr)
+        annotation = class_annotations(owner.node).get(name)
+        if annotation is not None:
+            found |= annotated_values(ev, owner.module, annotation)
+    return frozenset(found)
+
+
+def _member(
+    ev: Evaluator, module: Module, binding: Binding, cls: Class, receiver: Instance | None
+) -> Values:
+    """Return what a binding in a class body gives the class or its instance."""
+    if is_decorated(binding.node, "property", "cached_property"):
+        if receiver is not None and isinstance(binding.node, ast.FunctionDef):
+            return returned(ev, Function(module, binding.node))
+        return NOTHING
+    values = ev.binding(module, binding)
+    if is_decorated(binding.node, "staticmethod") or _is_kept_function(binding):
+        return values
+    bound_to = cls if is_decorated(binding.node, "classmethod") else receiver
+    if bound_to is None:
+        return values
+    methods = {v for v in values if isinstance(v, Function | Applied | Wrapped)}
+    return (values - methods) | {Bound(method, bound_to) for method in methods}
 
 
 def _is_kept_function(binding: Binding) -> bool:
