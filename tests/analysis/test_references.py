@@ -48,7 +48,6 @@ IMPORT_THERE = [
     ("def f():\n  return HERE\nimport jax\n", "jax.remat"),
     ("def f():\n  import jax\n  return lambda: HERE\n", "jax.remat"),
     ("import jax\nclass A:\n  jax = 1\n  def f(self):\n    return HERE\n", "jax.remat"),
-    ("class A:\n  import jax\n  f = HERE\n", "jax.remat"),
     ("try:\n  import jax\nexcept ImportError:\n  jax = None\nHERE\n", "jax.remat"),
     ("import jax\ndef f():\n  global jax\n  return HERE\n", "jax.remat"),
 ]
@@ -72,6 +71,8 @@ IMPORT_ANEW = [
     ("import jax\ndel jax\nHERE\n", "import jax\nfrom jax import remat\ndel jax\nremat\n"),
     ("import jax\ndef f():\n  global jax\n  jax = 1\nHERE\n",
      "import jax\nfrom jax import remat\ndef f():\n  global jax\n  jax = 1\nremat\n"),
+    ("class A:\n  import jax\n  f = HERE\n",
+     "from jax import remat\n\n\nclass A:\n  import jax\n  f = remat\n"),
     # Of imports in another statement, those in a `try` alone count.
     ("with x:\n  import jax\nHERE\n", "from jax import remat\n\nwith x:\n  import jax\nremat\n"),
     ("if x:\n  import jax\n  HERE\n", "from jax import remat\n\nif x:\n  import jax\n  remat\n"),

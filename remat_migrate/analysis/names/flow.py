@@ -35,8 +35,6 @@ class Flow:
         self._carried: dict[ast.stmt, State] = {}
         # All bindings, in the order in which they were visited.
         self._bound: list[Binding] = []
-        # Names bound by `:=` so far, each with its previous bindings.
-        self._walrus: list[tuple[str, frozenset[Binding]]] = []
         self._bindings: dict[tuple[ast.AST, str, tuple[int, ...]], Binding] = {}
         # Names whose bindings changed, in order; None where dead code starts from nothing.
         self._changed: list[str | None] = []
@@ -331,14 +329,10 @@ class Flow:
                 self.snapshots[node] = dict(state)
             case ast.NamedExpr():
                 self._expr(node.value, state)
-                self._walrus.append((node.target.id, state.get(node.target.id, frozenset())))
-                self._bind(state, Binding(node.target.id, "assign", node, self.scope, node.value))
-            case ast.BoolOp(values=[first, *others]):
-                self._expr(first, state)
-                self._perhaps(others, state)
-            case ast.IfExp():
-                self._expr(node.test, state)
-                self._perhaps([node.body, node.orelse], state)
+                name = node.target.id
+                earlier = state.get(name, frozenset())  # in `a and (b := c)`, it may stay
+                self._bind(state, Binding(name, "assign", node, self.scope, node.value))
+                state[name] |= earlier
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 self._comprehension(node, state)
             case _:
@@ -348,19 +342,10 @@ class Flow:
                     elif isinstance(child, ast.keyword):
                         self._expr(child.value, state)
 
-    def _perhaps(self, nodes: list[ast.expr], state: State) -> None:
-        """Visit expressions that may not be evaluated: names they assign may stay as they are."""
-        for node in nodes:
-            mark = len(self._walrus)
-            self._expr(node, state)
-            for name, earlier in self._walrus[mark:]:
-                state[name] |= earlier
-
     def _comprehension(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, state: State
     ) -> None:
         inside = dict(state)
-        mark = len(self._walrus)
         for generator in node.generators:
             self._expr(generator.iter, inside)
             for binding in target_bindings(
@@ -375,8 +360,9 @@ class Flow:
             self._expr(node.value, inside)
         else:
             self._expr(node.elt, inside)
-        for name, _ in self._walrus[mark:]:
-            state[name] = state.get(name, frozenset()) | inside[name]
+        for named in ast.walk(node):
+            if isinstance(named, ast.NamedExpr) and named.target.id in inside:
+                state[named.target.id] = inside[named.target.id]
 
 
 def _always_true(test: ast.expr) -> bool:

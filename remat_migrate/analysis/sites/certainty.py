@@ -35,9 +35,6 @@ class Certainty:
         return self._is_passed(asked) if isinstance(asked, Parameter) else self._is_api(*asked)
 
     def _is_api(self, module: Module, node: ast.expr) -> bool:
-        is_partial = isinstance(node, ast.Call) and self._project.evaluator.is_partial(module, node)
-        if isinstance(node, ast.Call | ast.Subscript | ast.BoolOp) and not is_partial:
-            return False  # what a function returns, or a table holds, is not followed
         if isinstance(node, ast.Attribute):
             values = overrides_of(self._project).callees(module, node).values
         else:
@@ -61,11 +58,17 @@ class Certainty:
         match node:
             case ast.IfExp(body=one, orelse=other):
                 yield from ((module, one), (module, other))
+            case ast.BoolOp(values=operands):
+                yield from ((module, operand) for operand in operands)
             case ast.Name():
                 assigned = map(_assigned, module.reaching(node))
                 yield from ((module, value) for value in assigned if value is not None)
             case ast.Call() if self._project.evaluator.is_partial(module, node):
                 yield from ((module, arg) for arg in node.args[:1])
+            case ast.Call(func=inner) | ast.Subscript(value=inner):
+                # Options alone may be passed to an Api. What else is called, or looked up in a
+                # table, is none.
+                yield module, inner
 
     def _are_apis(self, values: Iterable[Value]) -> bool:
         """Return whether there are values, and each is an Api or a parameter that is always one."""

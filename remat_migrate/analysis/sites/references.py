@@ -156,26 +156,18 @@ def _is_seen(
     if _is_local_to_comprehension(module, name, at):
         return False
     owner = _owner(module, name, at)
-    if owner is None:
+    if owner is None or owner.is_class:
         return False
-    bindings = _bindings(module, owner, name)
     if name in find_mentions(module).deleted:
         return False
     imports = []
-    for binding in bindings:
+    for binding in module.visible(name, owner):
         values = project.evaluator.binding(module, binding)
         if External(imported) in values and len(values) == 1:
             imports.append(binding)
         elif values != {Constant(None)}:  # `except ImportError: jax = None`
             return False
     return any(_has_run(module, owner, binding, at) for binding in imports)
-
-
-def _bindings(module: Module, owner: Scope, name: str) -> frozenset[Binding]:
-    if owner.is_class:
-        module.flow(owner)
-        return frozenset(owner.bindings.get(name, ()))
-    return module.visible(name, owner)
 
 
 def _is_local_to_comprehension(module: Module, name: str, at: ast.AST) -> bool:

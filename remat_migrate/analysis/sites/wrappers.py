@@ -57,34 +57,34 @@ def forwarded(module: Module, value: ast.expr) -> Forwarded | None:
 def find_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
     """Yield the wrappers in a module around an Api that take a function and `concrete`."""
     for node in module.nodes:
-        if not isinstance(node, ast.Call):
-            continue
-        given = [(k.arg, k.value) for k in node.keywords if k.arg in ("concrete", None)]
-        # By position, as in `jax.checkpoint(f, concrete)`.
-        given += [
-            ("concrete", arg)
-            for arg in node.args[1:]
-            if isinstance(arg, ast.Name) and arg.id == "concrete"
-        ]
-        if any(k.arg == "concrete" and forwarded(module, k.value) is None for k in node.keywords):
-            continue  # what callers pass for other options has no effect until this is gone
-        for option_name, value in given:
-            option = forwarded(module, value)
-            if option is not None and option_name is None:
-                if option.parameter is not option.function.args.kwarg:
-                    continue
-                if _edits_options(option):
-                    continue  # what callers pass is not what the Api gets
-            if option is None or module.enclosing_class(option.function) is not None:
+        for option in _forwarded_options(module, node) if isinstance(node, ast.Call) else ():
+            assert isinstance(node, ast.Call)
+            name = module.qualified_name(option.function)
+            if module.enclosing_class(option.function) is not None or evaluator.apis.find(name):
                 continue
             for callee in evaluator.values(module, node.func):
                 api = api_of(evaluator.apis, callee)
-                name = module.qualified_name(option.function)
-                if api is None or isinstance(callee, Partial) or evaluator.apis.find(name):
-                    continue
-                subject = _forwarded_subject(module, node, api, option.function)
-                if subject is not None:
-                    yield _wrapper(name, api, option.function, subject, node)
+                if api is not None and not isinstance(callee, Partial):
+                    subject = _forwarded_subject(module, node, api, option.function)
+                    if subject is not None:
+                        yield _wrapper(name, api, option.function, subject, node)
+
+
+def _forwarded_options(module: Module, call: ast.Call) -> Iterator[Forwarded]:
+    """Yield the parameters that a call passes on for `concrete`, or with it: `**kwargs`."""
+    values = [keyword.value for keyword in call.keywords if keyword.arg == "concrete"]
+    if any(forwarded(module, value) is None for value in values):
+        return  # what callers pass for other options has no effect until this is gone
+    # By position, as in `jax.checkpoint(f, concrete)`.
+    values += [arg for arg in call.args[1:] if isinstance(arg, ast.Name) and arg.id == "concrete"]
+    unpacked = [keyword.value for keyword in call.keywords if keyword.arg is None]
+    for value in (*values, *unpacked):
+        option = forwarded(module, value)
+        if option is not None and value in unpacked:
+            if option.parameter is not option.function.args.kwarg or _edits_options(option):
+                continue  # what callers pass is not what the Api gets
+        if option is not None:
+            yield option
 
 
 def forwarding_callee(function: FunctionNode) -> ast.expr | None:
