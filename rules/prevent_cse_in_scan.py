@@ -148,8 +148,7 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
                 return None
             if not placement.compiles_to_loop(loop, occurrence):
                 return None
-            # A function that applies the checkpoint itself may be passed another loop elsewhere.
-            sure = sure and loop.certain and (occurrence.passed or not loop.passed)
+            sure = sure and loop.certain
         loops += around
     return (list(dict.fromkeys(loops)), "high" if sure else "low") if loops else None
 
