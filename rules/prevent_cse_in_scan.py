@@ -52,10 +52,9 @@ class PreventCseInScan(Rule):
     """## What it does
     Checks for a checkpoint that is the body of a compiled loop, or is called only by that body, and
     leaves `prevent_cse` at its default, `True`. Follows functions of the project that run a
-    function in a loop, such as `layer_stack(n)(f)` and `repeat(f, n)`, and helpers that take the
-    loop (`scan_fn=hk.scan`) or the checkpoint (`wrap=jax.checkpoint`) as an argument. Ignores scans
-    that are unrolled or have length 1: there the compiler would merge the recomputation with the
-    forward pass.
+    function in a loop, such as `layer_stack(n)(f)` and `repeat(f, n)`. Ignores scans that are
+    unrolled or have length 1: there the compiler would merge the recomputation with the forward
+    pass.
 
     ## Why is this bad?
     It matters little. The forward and the backward pass of a loop are two loops, and the compiler
@@ -168,7 +167,7 @@ def _has_outer_checkpoint(site: Site, loop: LoopUse) -> bool:
 def _prevents_cse(site: Site, project: Project) -> bool:
     if site.spread or not site.definition.same_function:
         return False
-    # A wrapper that is a parameter is reported where callers pass it.
+    # Callers choose the options of a wrapper that is a parameter.
     reference = project.values(site.module, site.reference)
     if any(isinstance(value, Parameter) for value in reference):
         return False
