@@ -52,10 +52,9 @@ class PreventCseInScan(Rule):
     """## What it does
     Checks for a checkpoint that is the body of a compiled loop, or is called only by that body, and
     leaves `prevent_cse` at its default, `True`. Follows functions of the project that run a
-    function in a loop, such as `layer_stack(n)(f)` and `repeat(f, n)`, and helpers that take the
-    loop (`scan_fn=hk.scan`) or the checkpoint (`wrap=jax.checkpoint`) as an argument. Ignores scans
-    that are unrolled or have length 1: there the compiler would merge the recomputation with the
-    forward pass.
+    function in a loop, such as `layer_stack(n)(f)` and `repeat(f, n)`. Ignores scans that are
+    unrolled or have length 1: there the compiler would merge the recomputation with the forward
+    pass.
 
     ## Why is this bad?
     It matters little. The forward and the backward pass of a loop are two loops, and the compiler
@@ -148,8 +147,7 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
                 return None
             if not placement.compiles_to_loop(loop, occurrence):
                 return None
-            # A function that applies the checkpoint itself may be passed another loop elsewhere.
-            sure = sure and loop.certain and (occurrence.passed or not loop.passed)
+            sure = sure and loop.certain
         loops += around
     return (list(dict.fromkeys(loops)), "high" if sure else "low") if loops else None
 
@@ -169,7 +167,7 @@ def _has_outer_checkpoint(site: Site, loop: LoopUse) -> bool:
 def _prevents_cse(site: Site, project: Project) -> bool:
     if site.spread or not site.definition.same_function:
         return False
-    # A wrapper that is a parameter is reported where callers pass it.
+    # Callers choose the options of a wrapper that is a parameter.
     reference = project.values(site.module, site.reference)
     if any(isinstance(value, Parameter) for value in reference):
         return False

@@ -174,14 +174,11 @@ _NAMES = frozenset(
     name.rpartition(".")[2] for name in (*GRADIENTS, *LOOPS, *SPELLINGS, *CUSTOM_GRADIENT)
 )
 
-_LOOP_NAMES = frozenset(name.rpartition(".")[2] for name in LOOPS)
-
 
 class TransformTable:
     """The transforms of a run: the built-in ones and the scans named in the settings.
 
-    A module that contains none of `last_names`, nor an alias of one, applies no transform, and the
-    same holds for loops and `loop_names`.
+    A module that contains none of `last_names`, nor an alias of one, applies no transform.
     """
 
     def __init__(self, scans: Mapping[str, str] | None = None) -> None:
@@ -195,7 +192,6 @@ class TransformTable:
             for name, like in (scans or {}).items()
         }
         own = {name.rpartition(".")[2] for name in self._own}
-        self.loop_names = _LOOP_NAMES | own
         self.last_names = _NAMES | own
 
     def find(self, name: str) -> Gradient | Loop | None:

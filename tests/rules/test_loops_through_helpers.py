@@ -115,42 +115,6 @@ def repeated(step, n):
 
 model = repeated(jax.checkpoint(lambda c: jnp.sin(c)), 5)
 """,
-    "scan_fn_kw": """
-def run(f, x, ws, scan_fn):
-    return scan_fn(f, x, ws)
-
-def model(x, ws):
-    body = hk.remat(lambda c, w: (layer(c, w), None))
-    return run(body, x, ws, scan_fn=hk.scan)
-""",
-    "scan_fn_default": """
-def run(f, x, ws, scan_fn=lax.scan):
-    return scan_fn(lambda c, w: (f(c, w), None), x, ws)
-
-def model(x, ws):
-    return run(jax.checkpoint(layer), x, ws)
-""",
-    "scan_fn_inside": """
-def _run(x, ws, scan_fn=lax.scan):
-    def body(c, w):
-        return layer(c, w), None
-    return scan_fn(jax.checkpoint(body), x, ws)
-
-def model(x, ws):
-    return _run(x, ws, scan_fn=hk.scan)
-""",
-    "scan_fn_attr": """
-class Stack:
-    def __init__(self, f, scan_fn=lax.scan):
-        self._f = f
-        self._scan = scan_fn
-
-    def __call__(self, x, ws):
-        return self._scan(self._f, x, ws)
-
-def model(x, ws):
-    return Stack(jax.checkpoint(lambda c, w: (layer(c, w), None)), scan_fn=hk.scan)(x, ws)
-""",
     "nested_helper": """
 def scan_layers(f, x, n):
     return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
@@ -168,7 +132,7 @@ def model(x):
 def test_checkpoints_that_helpers_run_in_loops(name: str) -> None:
     [finding] = findings(HEAD + IN_LOOPS[name], select="RMT304")
     assert finding.severity == "note"
-    assert (finding.fix is not None) == (name != "scan_fn_inside")
+    assert finding.fix is not None
 
 
 def test_a_stack_in_another_file() -> None:
@@ -227,26 +191,9 @@ def model(x):
     step = jax.checkpoint(block)
     return repeated(step, step(x), 4)
 """,
-    "scan_fn_python": """
-def py_scan(f, x, ws):
-    for w in ws:
-        x, _ = f(x, w)
-    return x, None
-
-def run(f, x, ws, scan_fn=lax.scan):
-    return scan_fn(f, x, ws)
-
-def model(x, ws):
-    return run(jax.checkpoint(lambda c, w: (layer(c, w), None)), x, ws, scan_fn=py_scan)
-""",
     "scan_fn_unknown": """
 def model(x, ws, scan_fn):
     return scan_fn(jax.checkpoint(lambda c, w: (layer(c, w), None)), x, ws)
-""",
-    "scan_fn_public_inside": """
-def run(x, ws, cfg, scan_fn=lax.scan):
-    body = jax.checkpoint(lambda c, w: (layer(c, w), None))
-    return scan_fn(body, x, ws, unroll=cfg.unroll)
 """,
     "stored_elsewhere": """
 REGISTRY = []

@@ -32,9 +32,6 @@ from ..values.values import (
 from .operations import Operations
 from .transforms import LoopUse, Transforms
 
-# At most so many functions are followed; those beyond count as not differentiated.
-_MOST = 4000
-
 
 @dataclass(eq=False, slots=True)
 class DifferentiatedFunctions:
@@ -81,7 +78,7 @@ def find_differentiated(project: Project, *, backward: bool = False) -> Differen
                 continue
             for value in project.once(Operations).run_by(derivative.functions):
                 queue += ((function, False) for function in _run_by(project, value))
-    while queue and len(found.outside_loops) + len(found.in_loops) < _MOST:
+    while queue:
         function, in_loop = queue.pop()
         known = found.in_loops if in_loop else found.outside_loops
         if function.node in known or function.module not in modules:

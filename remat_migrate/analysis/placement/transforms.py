@@ -1,8 +1,7 @@
 """Where functions are differentiated and run in JAX's loops: `jax.grad(f)`, `jax.lax.scan(f, x)`.
 
-The transformation may be called, used as a decorator or through `functools.partial`, aliased,
-passed as an argument, or called through a function of the project that only passes its arguments
-on.
+The transformation may be called, used as a decorator or through `functools.partial`, aliased, or
+called through a function of the project that only passes its arguments on.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode
 from ..project import Project
-from ..sites.passed_arguments import PassedArguments
 from ..sites.wrappers import forwarding_callee
 from ..values.bind import with_partials
 from ..values.callees import layers
@@ -25,15 +23,12 @@ from ..values.evaluator import Evaluator
 from ..values.values import (
     NOTHING,
     Bound,
-    Constant,
     External,
     Function,
-    Parameter,
     Partial,
     Value,
     Values,
     Wrapped,
-    union,
 )
 
 # Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.
@@ -54,7 +49,6 @@ class Transformed:
         args: the positional arguments, including those of partials.
         keywords: the keyword arguments.
         certain: whether nothing else can be called there.
-        passed: whether the transformation is a parameter that callers pass.
     """
 
     module: Module
@@ -64,7 +58,6 @@ class Transformed:
     args: Sequence[ast.expr]
     keywords: Sequence[ast.keyword]
     certain: bool
-    passed: bool
 
     def argument(self, name: str, position: int | None) -> ast.expr | None:
         """Return the argument for a parameter."""
@@ -161,13 +154,12 @@ class Transforms:
 
     def __init__(self, project: Project) -> None:
         self.evaluator = project.evaluator
-        self._arguments = project.once(PassedArguments)
         self._transformed: dict[Module, dict[ast.expr, LoopUse | Derivative]] = {}
         self._rules: dict[Module, frozenset[FunctionNode]] = {}
 
     def _transformed_in(self, module: Module) -> dict[ast.expr, LoopUse | Derivative]:
         if module not in self._transformed:
-            found = _find_transformed(module, self.evaluator, self._arguments)
+            found = _find_transformed(module, self.evaluator)
             self._transformed[module] = {use.subject or use.node: use for use in found}
         return self._transformed[module]
 
@@ -193,15 +185,13 @@ class Transforms:
         return any(around in rules for around in (node, *module.ancestors(node)))
 
 
-def _find_transformed(
-    module: Module, evaluator: Evaluator, arguments: PassedArguments
-) -> list[LoopUse | Derivative]:
+def _find_transformed(module: Module, evaluator: Evaluator) -> list[LoopUse | Derivative]:
     """Return the transformations that a module applies, in order of place."""
-    words = evaluator.transforms.last_names | arguments.loop_parameters(module)
+    words = evaluator.transforms.last_names
     if not find_mentions(module).mention(words):
         return []
     found: list[LoopUse | Derivative] = []
-    finder = _Finder(module, evaluator, arguments)
+    finder = _Finder(module, evaluator)
     for node in module.nodes:
         if isinstance(node, ast.Call):
             found += finder.applied_by(node)
@@ -219,7 +209,6 @@ class _Denoted:
     transform: Gradient | Loop
     partials: list[ast.Call]
     certain: bool
-    passed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +217,6 @@ class _Finder:
 
     module: Module
     evaluator: Evaluator
-    arguments: PassedArguments
 
     def applied_by(self, call: ast.Call) -> Iterator[LoopUse | Derivative]:
         """Yield the transformations that a call applies, or binds to a function as a partial."""
@@ -275,8 +263,7 @@ class _Finder:
             functions = self.evaluator.values(self.module, subject)
         kind = LoopUse if isinstance(denoted.transform, Loop) else Derivative
         args, keywords = _arguments(denoted, own)
-        certain, passed = denoted.certain, denoted.passed
-        rest = args, keywords, certain, passed, denoted.transform
+        rest = args, keywords, denoted.certain, denoted.transform
         return kind(self.module, node, subject, functions, *rest)  # type: ignore[arg-type]
 
     def _decorated(self, decorator: ast.expr) -> Values:
@@ -294,33 +281,20 @@ class _Finder:
     def denoted_by(self, node: ast.expr) -> list[_Denoted]:
         """Return the transformations that an expression may denote."""
         values = self.evaluator.values(self.module, node)
-        passed = any(isinstance(value, Parameter) for value in values)
-        if passed:
-            values = self._passed(values)
         each = {value: list(self._transforms(value)) for value in values}
         certain = all(each.values()) and not any(
             isinstance(v, Function) and forwarding_callee(v.node) is not None for v in values
         )
         found = {transform.name: (transform, value) for value in each for transform in each[value]}
-        certain = certain and (passed or len(found) == 1)
+        certain = certain and len(found) == 1
         return [
             _Denoted(
                 transform,
                 [layer.call for layer in layers(v) if isinstance(layer, Partial)],
                 certain,
-                passed,
             )
             for _, (transform, v) in sorted(found.items())
         ]
-
-    def _passed(self, values: Values) -> Values:
-        """Return what a parameter may be: its default, and what callers pass; nothing unless all
-        are loops.
-        """
-        found = union(self.arguments.resolved(value) for value in values)
-        known = frozenset(v for v in found if not isinstance(v, Parameter | Constant))
-        loops = all(any(isinstance(t, Loop) for t in self._transforms(v)) for v in known)
-        return known if loops else NOTHING
 
     def _transforms(self, value: Value) -> Iterator[Gradient | Loop]:
         """Yield the transformations that a value is, or that a function of the project with the

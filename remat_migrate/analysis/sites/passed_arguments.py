@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..names.mentions import find_mentions
 from ..names.module import Module, Place
-from ..names.scopes import Definition, FunctionNode, parameters
+from ..names.scopes import FunctionNode
 from ..project import Project
-from ..values.bind import bind_call, default_of
+from ..values.bind import default_of
 from ..values.callees import targets_of
 from ..values.classes import class_annotations, self_assignments
 from ..values.evaluator import Evaluator, class_attribute, class_chain
@@ -36,7 +35,6 @@ class PassedArguments:
     """The arguments of the calls in a project's modules, found on first use."""
 
     project: Project
-    _loop_parameters: dict[Module, set[str]] | None = None
 
     def resolved(self, value: Value, depth: int = 0) -> Values:
         """Return a value; for a parameter, what callers pass."""
@@ -135,38 +133,6 @@ class PassedArguments:
             found += ((value.cls.module, expression) for expression in stored)
         return found
 
-    def loop_parameters(self, module: Module) -> set[str]:
-        """Return the parameters of a module's functions that receive a loop to run."""
-        if self._loop_parameters is None:
-            self._loop_parameters = {}
-            for owner in self.project.modules.values():
-                self._note_loops(owner, self._loop_parameters)
-        return self._loop_parameters.get(module, set())
-
-    def _note_loops(self, module: Module, given: dict[Module, set[str]]) -> None:
-        mentions, evaluator = find_mentions(module), self.project.evaluator
-        for name in evaluator.transforms.loop_names:
-            for node in mentions.reads(name):
-                holder = module.argument_holder(node)
-                if isinstance(holder, ast.arguments):
-                    function = module.parent(holder)
-                    assert isinstance(function, FunctionNode)
-                    if (parameter := parameter_of_default(function, node)) is not None:
-                        given.setdefault(module, set()).add(parameter)
-                elif isinstance(holder, ast.Call) and holder.func is not node:
-                    for owner, parameter in self._receiving_parameters(module, holder, node):
-                        given.setdefault(owner, set()).add(parameter)
-
-    def _receiving_parameters(
-        self, module: Module, call: ast.Call, node: ast.expr
-    ) -> Iterator[tuple[Module, str]]:
-        for value in self.project.values(module, call.func):
-            for function, skip in called_function(self.project.evaluator, value):
-                bound = bind_call(function.node, call.args, call.keywords, skip)
-                for name, expr in bound.by_name.items():
-                    if expr is node:
-                        yield function.module, name
-
 
 def apply_functions(project: Project) -> Values:
     """Return what a project passes for `apply_fn=`; nothing if that is not always known."""
@@ -250,8 +216,3 @@ def is_field(project: Project, module: Module, node: ast.expr) -> bool:
 
 def _defined(module: Module, node: Definition) -> Value:
     return Class(module, node) if isinstance(node, ast.ClassDef) else Function(module, node)
-
-
-def parameter_of_default(function: FunctionNode, default: ast.expr) -> str | None:
-    """Return the parameter whose default an expression is."""
-    return next((p.arg for p in parameters(function) if default_of(function, p) is default), None)
