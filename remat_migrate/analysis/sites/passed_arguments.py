@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..names.module import Module, Place
-from ..names.scopes import FunctionNode
+from ..names.scopes import Definition, FunctionNode
 from ..project import Project
 from ..values.bind import default_of
 from ..values.callees import targets_of
