@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from .codemod.changes import Change, SetComment
-from .codemod.comments import comment_edit
 from .errors import CodemodError
 from .settings import Severity as Severity
 from .text import Edit, SourceFile, Span
@@ -135,7 +134,7 @@ def _written(changes: Iterable[Change | Edit]) -> list[Edit]:
         if isinstance(change, Edit):
             edits[change] = None
         elif isinstance(change, SetComment):
-            edits[comment_edit(change)] = None
+            edits[change.edit()] = None
         else:
             trees.append(change)
     if trees:

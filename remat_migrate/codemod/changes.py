@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..text import SourceFile, Span
+from ..text import Edit, SourceFile, Span
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -238,6 +238,28 @@ class SetComment(Change):
         """Return the change of a comment in any file."""
         file = _Text(source)
         return cls(file, file.tree, comment, text)
+
+    def edit(self) -> Edit:
+        """Return the edit that replaces the comment, or removes it and its line if that is empty.
+
+        It is written without LibCST: the code does not change.
+        """
+        source = self.file.source
+        start, end = self.comment if self.text else _with_blanks(source, *self.comment)
+        return Edit(source.path, start, end, self.text)
+
+
+def _with_blanks(source: SourceFile, start: int, end: int) -> tuple[int, int]:
+    """Return a comment with the blanks before it, or its whole line if there is nothing else."""
+    text = source.text
+    line, _ = source.position(start)
+    line_start = source.line_starts[line - 1]
+    if code := text[line_start:start].rstrip():
+        return line_start + len(code), end
+    if text[:line_start].rstrip("\r\n").endswith("\\"):
+        # A continued line ends here, and must not continue on the next one.
+        return start, end
+    return line_start, source.line_starts[line] if line < len(source.line_starts) else end
 
 
 @dataclass(frozen=True, slots=True)

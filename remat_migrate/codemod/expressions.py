@@ -12,7 +12,7 @@ from .lines import Lines, all_comments, comments_in, is_line_break, own_lines, w
 
 N = TypeVar("N", bound=cst.CSTNode)
 
-ATOMS = (
+_ATOMS = (
     cst.Name,
     cst.Attribute,
     cst.Subscript,
@@ -53,7 +53,7 @@ def is_open(holder: cst.CSTNode, node: cst.CSTNode) -> bool:
 
 def is_atom(node: cst.BaseExpression) -> bool:
     """Return whether an expression needs no parentheses anywhere."""
-    return isinstance(node, ATOMS) or bool(node.lpar)
+    return isinstance(node, _ATOMS) or bool(node.lpar)
 
 
 def parenthesized(node: N) -> N:

@@ -38,11 +38,6 @@ class _Comments(cst.CSTVisitor):
         self.texts.append(node.value)
 
 
-def comment_lines(node: cst.CSTNode) -> Lines:
-    """Return the comments in a node, each on a line of its own."""
-    return own_lines(comments_in(node))
-
-
 def own_lines(texts: Iterable[str]) -> Lines:
     """Comments on lines of their own."""
     return [cst.EmptyLine(comment=cst.Comment(text)) for text in texts]

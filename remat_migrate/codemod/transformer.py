@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from .expressions import ATOMS, has_comma, is_open, parenthesized, without_items
+from .expressions import has_comma, without_items
 from .lines import Lines, comments_in, own_lines, seam, trimmed, trimmed_start
 
 Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -25,7 +25,6 @@ class Transformer(cst.CSTTransformer):
     Attributes:
         operations: the functions applied to a node, in order, each to the result of the one before.
         gone: what is removed: statements, arguments, elements, decorators, parameters, names.
-        kept: expressions that are reduced to one of their parts.
         replaced: nodes that new code replaces.
         before: what makes the statements inserted before others.
         instead: functions from a statement to its replacements, without the lines above it.
@@ -39,7 +38,6 @@ class Transformer(cst.CSTTransformer):
         self.parents = parents
         self.operations: dict[cst.CSTNode, list[Operation]] = {}
         self.gone: set[cst.CSTNode] = set()
-        self.kept: dict[cst.CSTNode, cst.CSTNode] = {}
         self.replaced: set[cst.CSTNode] = set()
         self.before: dict[cst.CSTNode, list[Callable[[], Statement]]] = {}
         self.instead: dict[cst.CSTNode, Make] = {}
@@ -51,8 +49,7 @@ class Transformer(cst.CSTTransformer):
     def _holders(self) -> set[cst.CSTNode]:
         """The nodes that are changed, and those that hold them."""
         found: set[cst.CSTNode] = set()
-        changed = (self.operations, self.gone, self.kept, self.kept.values())
-        for node in itertools.chain(*changed, self.before, self.instead):
+        for node in itertools.chain(self.operations, self.gone, self.before, self.instead):
             above: cst.CSTNode | None = node
             while above is not None and above not in found:
                 found.add(above)
@@ -68,19 +65,13 @@ class Transformer(cst.CSTTransformer):
         if original not in self._holders:
             return updated
         match original:
-            case _ if original in self.kept:
-                part = self.now[self.kept[original]]
-                if isinstance(original, cst.Call) and not is_open(self.parents[original], original):
-                    part = parenthesized(part)
-                updated = self._grouped(updated, part)
             case cst.Parameters():
                 updated = self._parameters(original, updated)
             case cst.IndentedBlock():
                 updated = self._block(original, updated)
             case cst.SimpleStatementSuite():
                 updated = self._suite(original, updated)
-        # Items of a node that is replaced are gone with it.
-        for name in () if original in self.kept else _LISTS:
+        for name in _LISTS:
             items = getattr(original, name, None)
             if isinstance(items, Sequence) and any(item in self.gone for item in items):
                 updated = without_items(updated, name, [item in self.gone for item in items])
@@ -119,34 +110,26 @@ class Transformer(cst.CSTTransformer):
             fields["star_arg"] = cst.MaybeSentinel.DEFAULT
         return updated.with_changes(**fields)
 
-    def _grouped(self, whole: Any, part: Any) -> Any:
-        """`part` in the place of `whole`, in its parentheses where it needs them, with comments."""
-        self._comments += comments_in(whole)[len(comments_in(part)) :]
-        if isinstance(part, ATOMS):
-            return part
-        return part.with_changes(lpar=[*whole.lpar, *part.lpar], rpar=[*part.rpar, *whole.rpar])
-
     # -- blocks
 
     def _block(self, original: cst.IndentedBlock, updated: cst.IndentedBlock) -> cst.IndentedBlock:
         """Return a block without what is removed; `pass` if nothing is left."""
         in_definition = isinstance(self.parents[original], cst.FunctionDef | cst.ClassDef)
-        made, tail = list[Statement](), Lines()
-        gone_above = False
+        made = list[Statement]()
+        tail: Lines | None = None  # what the statements above leave, if they changed
         for old, new in zip(original.body, updated.body, strict=True):
             own = old.body if isinstance(old, cst.SimpleStatementLine) else [old]
             found, below = self.statement(own, new, is_first=in_definition and not made)
-            if found:
-                lines = list(found[0].leading_lines)
-                if tail or gone_above:
-                    lines = seam(tail, lines, first=not made)
-                made += [found[0].with_changes(leading_lines=lines), *found[1:]]
-                tail = below
-            else:
-                tail = seam(tail, below) if gone_above else [*tail, *below]
-            gone_above = not found
+            if not found:
+                tail = seam(tail or [], below)
+                continue
+            lines = list(found[0].leading_lines)
+            if tail is not None:
+                lines = seam(tail, lines, first=not made)
+            made += [found[0].with_changes(leading_lines=lines), *found[1:]]
+            tail = below or None
         made = made or [cst.SimpleStatementLine([cst.Pass()])]
-        return updated.with_changes(body=made, footer=[*trimmed(tail), *updated.footer])
+        return updated.with_changes(body=made, footer=[*trimmed(tail or []), *updated.footer])
 
     def _suite(
         self, original: cst.SimpleStatementSuite, updated: cst.SimpleStatementSuite

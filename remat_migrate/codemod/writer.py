@@ -156,52 +156,49 @@ class WrittenFile:
             for change in self.changes
             if isinstance(change, Require) and isinstance(change.node, ast.alias)
         ]
-        changes: dict[int, list[Change]] = defaultdict(list)
-        for change in self.changes:
-            if not isinstance(change, AddImport | Require):
-                changes[self._number_at(self.source.span(change.node).start)].append(change)  # type: ignore[arg-type]
-        for node in self.removed:
-            changes[self._number_at(self.source.span(node).start)]  # type: ignore[arg-type]
-        imports: dict[int, list[tuple[int, str]]] = defaultdict(list)
-        for offset, text in self._imports():
-            imports[self._number_at(offset)].append((offset, text))
-        carried: Lines = []  # what removed statements leave
-        gone, is_first, last = False, True, -1
-        # Only where something changes, and up to the next statement that stays.
-        numbers = sorted({*changes, *imports}, reverse=True)
-        while numbers or ((carried or gone) and last + 1 < len(self.chunks)):
-            number = (
-                last + 1 if (carried or gone) and last + 1 < len(self.chunks) else numbers.pop()
-            )
-            if number <= last:
-                continue
-            is_first = is_first and number == last + 1
-            last = number
+        changes, imports = self._by_chunk()
+        carried: Lines | None = None  # what the statements above leave, if they changed
+        is_first = True
+        for number, chunk in enumerate(self.chunks):
             inserts = imports.get(number, [])
-            if not (number in changes or carried or gone):
+            if number not in changes and carried is None:
                 found += [Edit(self.source.path, o, o, text) for o, text in inserts]
                 is_first = False
                 continue
-            chunk = self.chunks[number]
             made, tail = None, Lines()
             if number in changes:
                 made, tail = self._statement(chunk, changes[number], is_first)
             if made == []:
-                carried = seam(carried, tail) if gone else [*carried, *tail]
-                gone, new = True, "".join(text for _, text in inserts)
+                carried, new = seam(carried or [], tail), "".join(text for _, text in inserts)
             else:
                 lines = list(made[0].leading_lines if made else chunk.lead)
-                if carried or gone:
+                if carried is not None:
                     lines = seam(carried, lines, first=is_first)
                 rest = chunk.rest
                 if made:
                     rest = chunk.code([made[0].with_changes(leading_lines=[]), *made[1:]])
                 new = _spliced(chunk, chunk.code_of_lines(lines), inserts, rest)
-                carried, gone, is_first = tail, False, False
+                carried, is_first = tail or None, False
             found += edits_between(chunk, new)
-        if carried or gone:
+        if carried is not None:
             found += self._end(trimmed(carried), is_first)
         return found
+
+    def _by_chunk(self) -> tuple[dict[int, list[Change]], dict[int, list[tuple[int, str]]]]:
+        """Return the Changes, and the new imports with their offsets, by number of the chunk."""
+        changes: dict[int, list[Change]] = defaultdict(list)
+        for change in self.changes:
+            if not isinstance(change, AddImport | Require):
+                changes[self._number_of(change.node)].append(change)
+        for node in self.removed:
+            changes[self._number_of(node)]  # an import that is unused
+        imports: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        for offset, text in self._imports():
+            imports[self._number_at(offset)].append((offset, text))
+        return changes, imports
+
+    def _number_of(self, node: ast.AST) -> int:
+        return self._number_at(self.source.span(node).start)  # type: ignore[arg-type]
 
     def _number_at(self, offset: int) -> int:
         """Return the number of the last chunk that does not start after an offset."""
@@ -260,26 +257,17 @@ def _register(
         work.operations.setdefault(found, []).append(operation)
 
     match change:
-        case Remove(label=label) if label:
-            at(holder(node), lambda old: without_comment(old, label))
         case Keep(part=part):
-            work.kept[find(node)] = find(part)
+            code = Code.of("{part}", part=part)
+            at(find(node), _replacement(change, code, chunk, work, new_nodes))
         case Replace(code=code):
-            found = find(node)
-            work.replaced.add(found)
-            put = partial(_replaced, is_open=is_open(chunk.parents[found], found))
-            at(found, lambda old: work.kept_comments(old, put(old, new(code, node, old))))
-        case SetArgument(name=name, code=code, instead_of=None):
-            at(find(node), lambda call: with_argument(call, name, new(code, node)))
+            work.replaced.add(find(node))
+            at(find(node), _replacement(change, code, chunk, work, new_nodes))
         case SetArgument(name=name, code=code, instead_of=ast.AST() as old):
             fields = {"keyword": cst.Name(name), "equal": expressions.TIGHT}
             at(holder(old), lambda arg: arg.with_changes(value=new(code, node), **fields))
-        case Rename(name=name):
-            at(find(node), lambda old: expressions.renamed(old, name))
-        case ImportName(name=name):
-            at(find(node), lambda old: with_name(old, name))
-        case InsertArgument(code=code):
-            at(find(node), lambda call: expressions.with_first(call, new(code)))
+        case Remove(label=label) if label:
+            at(holder(node), lambda old: without_comment(old, label))
         case NameArgument(name=name):
             at(holder(node), lambda arg: expressions.named(arg, name))
         case Spread():
@@ -287,10 +275,47 @@ def _register(
             call: Any = chunk.parents[arg]
             index = call.args.index(arg)
             at(call, lambda call: spread(call, index))
+        case _ if operation := _operation(change, new_nodes):
+            at(find(node), operation)
+
+
+def _operation(change: Change, new_nodes: NewStatementNodes) -> Operation | None:
+    """Return what makes the new node for the one that a Change names."""
+    node, new = change.node, new_nodes.expression
+    match change:
+        case SetArgument(name=name, code=code):
+            return lambda call: with_argument(call, name, new(code, node))
+        case Rename(name=name):
+            return lambda old: expressions.renamed(old, name)
+        case ImportName(name=name):
+            return lambda old: with_name(old, name)
+        case InsertArgument(code=code):
+            return lambda call: expressions.with_first(call, new(code))
         case ArrangeArguments():
-            at(find(node), lambda call: arranged(call, change, new_nodes))
+            return lambda call: arranged(call, change, new_nodes)
         case Rewrite(make=make):
-            at(find(node), lambda old: make(old, new_nodes))
+            return lambda old: make(old, new_nodes)
+    return None
+
+
+def _replacement(
+    change: Change, code: Code, chunk: Chunk, work: Transformer, new_nodes: NewStatementNodes
+) -> Operation:
+    """Return what puts new code in the place of an expression, in parentheses if it needs them."""
+    found = chunk.find(change.node)
+    needs_none = is_open(chunk.parents[found], found)
+
+    def put(old: Any) -> Any:
+        new = new_nodes.expression(code, change.node, old)
+        if isinstance(old, cst.Arg):
+            return work.kept_comments(old, old.with_changes(value=new))
+        if expressions.is_atom(new) and not expressions.spans_lines(new):
+            return work.kept_comments(old, new)
+        if old.lpar:
+            new = new.with_changes(lpar=old.lpar, rpar=old.rpar)
+        return work.kept_comments(old, new if needs_none else expressions.parenthesized(new))
+
+    return put
 
 
 def _registered_at(
@@ -367,14 +392,3 @@ def _spliced(chunk: Chunk, lead: str, inserts: Sequence[tuple[int, str]], rest: 
         at = offset - chunk.start if lead == old else 0
         lead = lead[:at] + text + lead[at:]
     return lead + rest
-
-
-def _replaced(old: Any, new: Any, *, is_open: bool) -> Any:
-    """New code in the place of an expression, in its parentheses or in those that it needs."""
-    if isinstance(old, cst.Arg):
-        return old.with_changes(value=new)
-    if expressions.is_atom(new) and not expressions.spans_lines(new):
-        return new
-    if old.lpar:
-        return new.with_changes(lpar=old.lpar, rpar=old.rpar)
-    return new if is_open else expressions.parenthesized(new)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..codemod.comments import comment_edit
 from ..rule import Finding
 from ..suppressions import suppress_all
 from ..text import SourceFile, apply_edits
@@ -57,6 +56,6 @@ def _suppressed(
     for finding in findings:
         places[finding.source.position(finding.span.start)[0], finding.code].append(finding)
     changes, impossible = suppress_all(source, places)
-    edits = [comment_edit(change) for change in changes]
+    edits = [change.edit() for change in changes]
     left = [finding for place in impossible for finding in places[place]]
     return source.replaced(apply_edits(source.text, edits)), len(changes), left

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from ..codemod.comments import comment_edit
 from ..engine.check import fix_in_memory
 from ..engine.integrity import check_integrity
 from ..engine.rules import UNREADABLE
@@ -145,7 +144,7 @@ def _suppression(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit 
     comment = suppression(finding.source, line, finding.code)
     if comment is None:
         return None
-    edit = comment_edit(comment)
+    edit = comment.edit()
     return _workspace_edit(scope, {edit.path: [edit]}, {edit.path: finding.source})
 
 
