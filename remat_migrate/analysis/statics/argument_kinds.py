@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...libraries.apis import COMPILERS, DIFFERENTIATE
 from ...libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
@@ -30,6 +30,7 @@ from ..values.values import (
     Value,
     Values,
     Wrapped,
+    alternatives,
 )
 
 _NUMPY_SCALARS = frozenset(
@@ -39,6 +40,8 @@ _NUMPY_SCALARS = frozenset(
         "float64", "dtype", "prod",
     )
 )  # fmt: skip
+_PYTHON_BUILTINS = STATIC_BUILTINS | {"int", "bool", "str", "float", "range", "any", "all"}
+_ARRAYS = ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "numpy.", "jax.device_put")
 _DEPTH = 4
 # Of one use of a name; an expression with more has no known values, either.
 _MOST_BINDINGS = 256
@@ -72,24 +75,8 @@ class Kinds:
         match node:
             case ast.Constant(value=float()):
                 return "unknown"  # it may be passed for an argument that is differentiated
-            case ast.Constant() | ast.Lambda() | ast.JoinedStr():
+            case ast.Constant() | ast.Lambda() | ast.JoinedStr() | ast.UnaryOp(op=ast.Not()):
                 return "python"
-            case ast.UnaryOp(op=ast.Not()):
-                return "python"
-            case ast.UnaryOp():
-                return self.of(module, node.operand, depth)
-            case ast.Compare():
-                if all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
-                    return "python"
-                return self._joined(module, (node.left, *node.comparators), depth)
-            case ast.BoolOp(values=parts) | ast.Dict(values=parts):
-                return self._joined(module, parts, depth)
-            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-                return self._joined(module, parts, depth)
-            case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
-                return self._joined(module, (left, right), depth)
-            case ast.NamedExpr():
-                return self.of(module, node.value, depth)
             case ast.Attribute():
                 return self._attribute(module, node, depth)
             case ast.Subscript():
@@ -98,7 +85,7 @@ class Kinds:
                 return self._name(module, node, depth)
             case ast.Call():
                 return self._call(module, node, depth)
-        return "unknown"
+        return self._joined(module, _computed_from(node), depth)
 
     def _joined(self, module: Module, nodes: Iterable[ast.expr], depth: int) -> Kind:
         return join([self.of(module, node, depth) for node in nodes])
@@ -189,41 +176,33 @@ class Kinds:
         )
 
     def _call(self, module: Module, node: ast.Call, depth: int) -> Kind:
-        kinds: list[Kind] = []
-        for value in self.evaluator.values(module, node.func):
-            match value:
-                case External(name) if name.startswith("builtins."):
-                    last = name.removeprefix("builtins.")
-                    if (
-                        last in ("int", "bool", "str", "float", "range", "any", "all")
-                        or last in STATIC_BUILTINS
-                    ):
-                        kinds.append("python")
-                    elif node.args:
-                        kinds.append(self._joined(module, node.args, depth - 1))
-                case External(name) if name in _NUMPY_SCALARS or has_static_result(name):
-                    kinds.append("python")
-                case External(name) if name.startswith(
-                    ("jax.numpy.", "jax.random.", "jax.lax.", "jax.nn.", "numpy.", "jax.device_put")
-                ):
-                    kinds.append("array")
-                case External(name) if name.startswith(("os.", "math.")):
-                    kinds.append("python")
-                case Function() as function:
-                    if any(isinstance(n, ast.Yield) for n in ast.walk(function.node)):
-                        kinds.append("unknown")
-                        continue
-                    returned = returned_expressions(function.node)
-                    kinds.append(self._joined(function.module, returned, depth - 2))
-                case _:
-                    kinds.append("unknown")
-        if not kinds and isinstance(node.func, ast.Attribute):
-            if node.func.attr in ("startswith", "endswith", "lower", "upper", "item"):
+        values = self.evaluator.values(module, node.func)
+        if values or not isinstance(node.func, ast.Attribute):
+            return join([self._result(module, node, value, depth) for value in values])
+        match node.func.attr:
+            case "startswith" | "endswith" | "lower" | "upper" | "item":
                 return "python"
-            if node.func.attr == "get":
+            case "get":
                 return "unknown"
-            return self.of(module, node.func.value, depth - 1)
-        return join(kinds)
+        return self.of(module, node.func.value, depth - 1)
+
+    def _result(self, module: Module, node: ast.Call, callee: Value, depth: int) -> Kind:
+        """Return the kind of the result of a call, given one of the values that it may call."""
+        match callee:
+            case External(name) if name.removeprefix("builtins.") in _PYTHON_BUILTINS:
+                return "python"
+            case External(name) if name.startswith("builtins."):
+                return self._joined(module, node.args, depth - 1)
+            case External(name) if name in _NUMPY_SCALARS or has_static_result(name):
+                return "python"
+            case External(name) if name.startswith(_ARRAYS):
+                return "array"
+            case External(name) if name.startswith(("os.", "math.")):
+                return "python"
+            case Function(module=owner, node=function):
+                if not any(isinstance(n, ast.Yield) for n in ast.walk(function)):
+                    return self._joined(owner, returned_expressions(function), depth - 2)
+        return "unknown"
 
     # -- parameters
 
@@ -325,6 +304,24 @@ class Kinds:
                 found.setdefault(target.function.node, set()).update(
                     p + target.skip for p in places if p + target.skip < given
                 )
+
+
+def _computed_from(node: ast.expr) -> Sequence[ast.expr]:
+    """Return the parts whose kinds decide on an expression: its operands, items or alternatives."""
+    match node:
+        case ast.UnaryOp(operand=part):
+            return [part]
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Compare(ops=ops, left=left, comparators=others):
+            # The result of an identity or membership test is a bool.
+            is_bool = all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in ops)
+            return [ast.Constant(True)] if is_bool else [left, *others]
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            return parts
+        case ast.Dict(values=parts):
+            return parts
+    return alternatives(node)
 
 
 def _unpacked(value: ast.expr, path: Iterable[int]) -> ast.expr:

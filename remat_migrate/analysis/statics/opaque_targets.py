@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 
 from ...libraries.library_arguments import INSTANCES, LAYER_MODULES
 from ...libraries.library_needs import needs_of
@@ -119,7 +120,7 @@ def _is_array_function(value: Value, uses: Uses) -> bool:
 def opaque_needs(
     project: Project,
     target: Target,
-    needs: Mapping[tuple[str, Key | None], list[Need]],
+    needs: Mapping[str, Mapping[Key | None, list[Need]]],
     known: Collection[str],
     bound: BoundCalls,
 ) -> Iterator[tuple[Argument, Need]]:
@@ -132,10 +133,9 @@ def opaque_needs(
         argument = Argument(project, target, parameter, bound)
         if parameter.arg in known or argument.annotated_kind == "array":
             continue
-        for (name, index), own in needs.items():
-            opaque = [n for n in own if n.opaque]
-            if name != parameter.arg or not opaque or argument.is_used_as_array:
-                continue
-            if Argument(project, target, parameter, bound, index).kind != "array":
-                yield argument, opaque[0]
-                break
+        for index, own in needs.get(parameter.arg, {}).items():
+            opaque = [need for need in own if need.opaque]
+            if opaque and not argument.is_used_as_array:
+                if replace(argument, index=index).kind != "array":
+                    yield argument, opaque[0]
+                    break

@@ -57,12 +57,10 @@ class _Decision:
         # What partials give is known, but not the calls that take it.
         self.bound = (*self.calls, *given)
         self.all_needs = needs_with_overrides(project).of(target.function, target.owner)
-        self.needs: dict[tuple[str, Key | None], list[Need]] = {}
-        self.needs_by_name: dict[str, dict[Key | None, list[Need]]] = {}
+        self.needs: dict[str, dict[Key | None, list[Need]]] = {}
         for need in self.all_needs:
-            name, index = need.parameter, need.argument(target.function.node)
-            self.needs.setdefault((name, index), []).append(need)
-            self.needs_by_name.setdefault(name, {})[index] = self.needs[name, index]
+            index = need.argument(target.function.node)
+            self.needs.setdefault(need.parameter, {}).setdefault(index, []).append(need)
         self.differentiated = {argument + target.skip for argument in uses.differentiated}
         self.closed = closed_parameters(site, target) | target.given
         self.required: list[Required] = []
@@ -135,48 +133,49 @@ class _Decision:
         """Decide on an argument by the places that need its value."""
         if argument.name in self.closed or argument.is_self:
             return
-        own = self.needs_by_name.get(argument.name, {})
+        own = self.needs.get(argument.name, {})
         for index, found in sorted(own.items(), key=lambda item: str(item[0])):
-            needs = [n for n in found if not replace(argument, index=index).is_known(n)]
-            changes = (
-                [] if self.site.definition.modules == "nnx" else [n for n in needs if n.changed]
-            )
-            if argument.is_variadic:  # a container that is made for each call
+            part = replace(argument, index=index)
+            needs = [need for need in found if not part.is_known(need)]
+            changes = [need for need in needs if need.changed]
+            if self.site.definition.modules == "nnx":
+                changes = []
+            elif argument.is_variadic:  # a container that is made for each call
                 changes = [n for n in changes if not argument.is_itself(n.node)]
-            needs = [need for need in needs if not need.changed]
             if changes and any(need.stored for need in changes):
                 self.obstacle = self.obstacle or _stored_obstacle(argument, changes)
-                continue
-            if changes:
-                self._require(replace(argument, index=index), False, tuple(changes))
-                continue
-            part = replace(argument, index=index)
-            certain = tuple(need for need in needs if need.certain)
-            if any(need.type_test and not _passes_type_test(part, need) for need in needs):
-                self.obstacle = self.obstacle or _type_test_obstacle(argument, needs)
-                continue
-            is_option = part.is_option
-            sure = bool(certain) or (
-                is_option and any(n.type_test or self._stands_alone(n) for n in needs)
-            )
-            if not sure and (
-                not any(suggests_option(need) for need in needs)
-                or not may_be_option(part, self.uses)
-            ):
-                continue
-            kind, shown = part.kind, part.first_array
-            shown = shown or _array_default(argument)
-            if is_object and kind == "unknown":
-                kind = "python"
-            problem = _obstacle(replace(argument, index=index), kind, shown, certain, self.uses)
-            if problem is not None:
-                typed = any(need.type_test for need in needs)
-                if (certain or typed) and self.obstacle is None:
-                    self.obstacle = replace(problem, parameter=argument.name)
-                continue
+            elif changes:
+                self._require(part, False, tuple(changes))
+            else:
+                self._judge_part(part, [n for n in needs if not n.changed], is_object, is_known)
+
+    def _judge_part(
+        self, part: Argument, needs: list[Need], is_object: bool, is_known: bool
+    ) -> None:
+        """Decide on an argument, or an item of it, by the places that need its value."""
+        if any(need.type_test and not _passes_type_test(part, need) for need in needs):
+            self.obstacle = self.obstacle or _type_test_obstacle(part, needs)
+            return
+        certain = tuple(need for need in needs if need.certain)
+        typed = any(need.type_test for need in needs)
+        sure = bool(certain) or (
+            part.is_option and (typed or any(self._stands_alone(need) for need in needs))
+        )
+        if not sure and (
+            not any(suggests_option(need) for need in needs) or not may_be_option(part, self.uses)
+        ):
+            return
+        kind = part.kind
+        if is_object and kind == "unknown":
+            kind = "python"
+        problem = _obstacle(
+            part, kind, part.first_array or _array_default(part), certain, self.uses
+        )
+        if problem is None:
             # Nothing is computed at compile time for the sake of what may be traced.
-            places = certain or (tuple(needs) if sure else ())
-            self._require(replace(argument, index=index), is_known, places, sure)
+            self._require(part, is_known, certain or (tuple(needs) if sure else ()), sure)
+        elif (certain or typed) and self.obstacle is None:
+            self.obstacle = replace(problem, parameter=part.name)
 
     def _judge_without_needs(self, argument: Argument, is_object: bool, is_known: bool) -> None:
         """Decide on an argument whose value nothing needs: JAX may reject it all the same."""
