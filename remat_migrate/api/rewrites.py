@@ -6,7 +6,6 @@ from ..rewrite.concrete import Migration, drop, migrate
 from ..rewrite.factories import supply_subject
 from ..rewrite.imports import written
 from ..rewrite.making_static import make_static
-from ..rewrite.module_subject import kept_name, library_values, pass_module, wrap_class
 from ..rewrite.options import indices_text
 from ..rewrite.placement import move_to_stages, remove_site, set_option, wrap_body
 from ..rewrite.refusal import check_editable

@@ -147,13 +147,6 @@ class ArrangeArguments(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class Decorate(Change):
-    """Adds a decorator to a function or class, above the others."""
-
-    code: Code
-
-
-@dataclass(frozen=True, slots=True)
 class Insert(Change):
     """Inserts statements before a statement, each given as source code without indentation."""
 

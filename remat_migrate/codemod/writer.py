@@ -25,7 +25,6 @@ from .changes import (
     ArrangeArguments,
     Change,
     Code,
-    Decorate,
     File,
     Group,
     ImportName,
@@ -290,8 +289,6 @@ def _register(
             at(call, lambda call: spread(call, index))
         case ArrangeArguments():
             at(find(node), lambda call: arranged(call, change, new_nodes))
-        case Decorate(code=code):
-            at(find(node), lambda old: decorated(old, new(code)))
         case Rewrite(make=make):
             at(find(node), lambda old: make(old, new_nodes))
 
@@ -381,9 +378,3 @@ def _replaced(old: Any, new: Any, *, is_open: bool) -> Any:
     if old.lpar:
         return new.with_changes(lpar=old.lpar, rpar=old.rpar)
     return new if is_open else expressions.parenthesized(new)
-
-
-def decorated(function: Any, decorator: cst.BaseExpression) -> Any:
-    """Return a function or class with one more decorator above those it has."""
-    decorators = [cst.Decorator(decorator), *function.decorators]
-    return function.with_changes(decorators=decorators)

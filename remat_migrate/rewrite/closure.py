@@ -25,7 +25,6 @@ A checkpoint differentiates with respect to what its function closes over, too. 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import replace
 
 from ..analysis import Module, Project
@@ -33,18 +32,19 @@ from ..analysis.names.mentions import find_mentions
 from ..analysis.names.scopes import Binding, FunctionNode, Scope, own_nodes, parameters
 from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later
+from ..analysis.statics.static_options import read_indices, static_site
 from ..analysis.statics.statics import Required, Statics
 from ..analysis.values.bind import default_of, positional_parameters
 from ..analysis.values.callees import underlying
-from ..analysis.values.values import Function
+from ..analysis.values.values import Function, Partial
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
-from ..libraries.apis import APIS, TRANSPARENT
+from ..libraries.apis import TRANSPARENT
 from .arguments.free_names import free_name, words_in
 from .checkpoint_code import CheckpointCode
 from .compile_time import hoist
 from .imports import written
 from .literals import is_literal
-from .options import given_behind, keep, literal_indices, remove
+from .options import keep, remove
 from .refusal import Refused, check_editable
 
 _LOOPS = ast.For | ast.AsyncFor | ast.While
@@ -66,7 +66,7 @@ def closing_changes(
         raise Refused("the wrapped function cannot be determined")
     assert application is not None
     check_editable(module, [application])
-    statics = _with_named(site, statics)
+    statics = _with_named(project, site, statics)
     hoisted = hoist(project, statics.computed)
     node = target.function.node
     if _is_special(node):
@@ -88,11 +88,12 @@ def closing_changes(
     # A Python number that is left to its default would be rounded in another way if it were traced.
     required = {r.name for r in statics.required}
     closed = [p.arg for p in parameters(node) if p.arg in required or _has_number(node, p)]
-    changes = _nested_body(project, site, node, closed, option, index)
+    checkpoint = _kept(project, site, option, _first_statement(node))
+    changes = _nested_body(project, site, node, closed, checkpoint, index)
     if statement is not node:
         changes += remove(project, module, [statement])
-    elif not _kept(project, site, option, _first_statement(node)).options:
-        if isinstance(application, ast.Call) and site.reference in application.args:
+    elif not checkpoint.options and isinstance(application, ast.Call):
+        if site.reference in application.args:
             # The import of `functools.partial` may become unused.
             changes += keep(project, module, application, site.reference)
     return [*changes, *hoisted], statics
@@ -109,7 +110,7 @@ def code_to_write(project: Project, site: Site, statics: Statics, option: Option
             "make the arguments that must be concrete positional, and name them in `static_argnums`"
         )
     try:
-        kept = _kept(project, site, option, application, by_hand=True)
+        kept = _kept(project, site, option, application)
     except Refused as refused:
         return refused.reason
     taken = words_in(module)
@@ -181,18 +182,18 @@ def _check_own_name(site: Site, node: ast.FunctionDef) -> None:
         raise Refused(f"`{name}` is bound more than once", module, node)
     if nodes != {(node, scope)} or len(statement.targets) > 1 or not isinstance(subject, ast.Name):
         raise Refused("what it wraps is not a `def` of the same scope")
-    uses = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == name]
-    if any(n is not subject and found & module.flow(scope).uses.get(n, frozenset()) for n in uses):
-        raise Refused(f"`{name}` is used before it is checkpointed", module, node)
-    if not any(node in block and statement in block for block in _blocks(module.parent(node))):
-        raise Refused(f"`{name}` is a checkpoint under a condition", module, statement)
+    holder = module.parent(node)
+    assert holder is not None
+    for block in (v for _, v in ast.iter_fields(holder) if isinstance(v, list)):
+        if node in block and statement in block:
+            between = block[block.index(node) + 1 : block.index(statement)]
+            if any(name in _names(ast.unparse(other)) for other in between):
+                raise Refused(f"`{name}` is used before it is checkpointed", module, node)
+            return
+    raise Refused(f"`{name}` is a checkpoint under a condition", module, statement)
 
 
-def _blocks(holder: ast.AST | None) -> Iterable[list[ast.stmt]]:
-    return [v for _, v in ast.iter_fields(holder) if isinstance(v, list)] if holder else []
-
-
-def _unstable(module: Module, scope: Scope, node: ast.expr | ast.keyword) -> ast.Name | None:
+def _unstable(module: Module, scope: Scope, node: ast.expr) -> ast.Name | None:
     """Return a name in an expression that may mean something else in a function of `scope`."""
     deleted = find_mentions(module).deleted
     for name in ast.walk(node):
@@ -202,7 +203,7 @@ def _unstable(module: Module, scope: Scope, node: ast.expr | ast.keyword) -> ast
                 return name
             if any(module.is_written_elsewhere(b.scope, name.id) for b in seen):
                 return name
-    return changes_later(module, node.value if isinstance(node, ast.keyword) else node)
+    return changes_later(module, node)
 
 
 def _nested_body(
@@ -210,12 +211,11 @@ def _nested_body(
     site: Site,
     node: ast.FunctionDef,
     closed: list[str],
-    option: Option | None,
-    index: int | None = None,
+    checkpoint: CheckpointCode,
+    index: int | None,
 ) -> list[Change]:
     """Return the changes that checkpoint the body, without the decorator number `index`."""
     module = site.module
-    checkpoint = _kept(project, site, option, _first_statement(node))
     _check_unwrapped(project, node)
     # A name that the body binds or deletes is local there: it becomes a parameter with a default.
     reassigned = tuple(n for n in closed if _is_rebound(module, node, n))
@@ -280,8 +280,8 @@ def _is_repeated(module: Module, binding: Binding) -> bool:
     )
 
 
-def _names(expression: str) -> set[str]:
-    return {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
+def _names(code: str) -> set[str]:
+    return {n.id for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Name)}
 
 
 def _check_unwrapped(project: Project, node: ast.FunctionDef) -> None:
@@ -339,110 +339,48 @@ def _moved_decorators(
     return frozenset(found)
 
 
-def _with_named(site: Site, statics: Statics) -> Statics:
+def _with_named(project: Project, site: Site, statics: Statics) -> Statics:
     """Return a decision that includes the present `static_argnums`, whose indices change."""
-    named, target = site.arguments.get("static_argnums"), statics.target
-    if named is None or target is None:
+    named = site.arguments.get("static_argnums")
+    if named is None:
         return statics
-    if site.definition.counting == "method-without-self":
-        shift = 1
-    else:
-        shift = target.skip if site.definition.counting == "function" else 0
-    positional = positional_parameters(target.function.node)
-    more = []
-    for index in literal_indices(named):
-        place = index + shift if index >= 0 else index
-        if not -len(positional) <= place < len(positional):
-            raise Refused("`static_argnums` is out of range", named.module, named.value)
-        parameter = positional[place]
-        if all(r.name != parameter.arg for r in statics.required):
-            more.append(Required(parameter.arg, None, place))
+    static = static_site(project, site)
+    if static is None or len(static.static) < len(read_indices(project, named).values or ()):
+        raise Refused("its `static_argnums` cannot be read", named.module, named.value)
+    names = {required.name for required in statics.required}
+    more = [Required(p.name, None, p.position) for p in static.static if p.name not in names]
     return replace(statics, required=(*statics.required, *more))
 
 
-def _holder_and_head(site: Site, call: ast.expr) -> tuple[ast.expr, ast.expr]:
-    """Return the call that gives the options, and what it calls.
-
-    It is the application, or a partial that is called at once.
-    """
-    holder = call
-    if isinstance(call, ast.Call) and isinstance(call.func, ast.Call):
-        if call.func.args == [site.reference] and not call.keywords and len(call.args) == 1:
-            holder = call.func
-    if not isinstance(holder, ast.Call):
-        return holder, holder
-    through_partial = holder.args and holder.args[0] is site.reference
-    return holder, holder.args[0] if through_partial else holder.func
-
-
 def _kept(
-    project: Project,
-    site: Site,
-    option: Option | None,
-    at: ast.expr | ast.stmt,
-    *,
-    by_hand: bool = False,
+    project: Project, site: Site, option: Option | None, at: ast.expr | ast.stmt
 ) -> CheckpointCode:
     """Return the checkpoint with the options that it keeps, as the scope of `at` may write it in
-    a function, which evaluates it at each call. What is written `by_hand` uses no alias that brings
-    the option.
+    a function, which evaluates it at each call.
+
+    Partials are written out: they may bring the option.
 
     Raises:
         Refused: an option cannot be repeated, or may have another value there.
     """
-    module, call = site.module, site.application
+    module = site.module
+    if site.spread:
+        raise Refused("not all of its options are known", module, site.reference)
     scope = module.scope_at(at)
-
-    def text(node: ast.expr | ast.keyword, owner: Module = module) -> str:
-        name = _unstable(module, scope, node)
-        if owner is not module or name is not None:
-            shown = name.id if name is not None else owner.segment(node)
+    options: list[str] = []
+    for name, kept in site.arguments.items():
+        if name == "static_argnums" or (option is not None and kept.value is option.value):
+            continue
+        text = kept.module.segment(kept.value)
+        changing = _unstable(module, scope, kept.value) if kept.module is module else None
+        if kept.module is not module or changing or isinstance(kept.value, ast.NamedExpr):
+            shown = changing.id if changing else text
             reason = f"`{shown}`, which the checkpoint uses, may mean something else in a function"
-            raise Refused(reason, module, name or site.reference)
-        return module.segment(node)
-
-    assert call is not None
-    named = site.arguments.get("static_argnums")
-    # One that a partial gives counts the arguments of another function.
-    elsewhere = named is not None and named.call is not call
-    holder, head = _holder_and_head(site, call)
-    # Code that is not seen may use an alias that brings the option.
-    inside = option is None or any(n is option.call for n in ast.walk(call))
-    anew = by_hand and not inside
-    if (inside or at is call) and _unstable(module, scope, head) is not None:
-        anew = True
-    if anew and site.api in APIS and not site.spread:
-        # The name does not last: write what it stands for, with the options that it brings.
-        api = f"jax.{site.api.rpartition('.')[2]}" if site.definition.removed_in else site.api
-        reference = written(project, module, api, at)
-        gone = {o.value for o in (option, named) if o is not None}
-        brought = [o for o in site.arguments.values() if o.value not in gone]
-        options = [f"{o.name}={text(o.value, o.module)}" for o in brought]
-        return CheckpointCode(reference.text, tuple(options), reference.changes)
-    if not isinstance(call, ast.Call):
-        return CheckpointCode(text(call), ("static_argnums=()",) if elsewhere else ())
-    assert isinstance(holder, ast.Call)
-    if option is not None and option.call is not holder and option.module is module:
-        if any(inner is option.call for inner in ast.walk(call)):
-            reason = "its options are unpacked from a dictionary here: write them as keywords"
-            raise Refused(reason, module, option.call)
-    dropped = (site.definition.subject, "static_argnums")
-    own = option.keyword if option is not None else None
-    options = [text(k) for k in holder.keywords if k is not own and k.arg not in dropped]
-    if elsewhere:
-        spread = next((keyword for keyword in call.keywords if keyword.arg is None), None)
-        if spread is not None:
-            raise Refused("`static_argnums` is among the unpacked options", module, spread)
-        options.append("static_argnums=()")
-    behind = given_behind(option) if option is not None and option.call is holder else []
-    by_position = option is not None and option.position is not None and option.call is holder
-    if len(call.args) > (2 + len(behind) if by_position else 1):
-        raise Refused("options are passed by position", module, call)
-    for option_name, value in behind:
-        code = text(value)
-        options.append(
-            f"{option_name}=({code})"
-            if isinstance(value, ast.NamedExpr)
-            else f"{option_name}={code}"
-        )
-    return CheckpointCode(text(head), tuple(options))
+            raise Refused(reason, module, changing or site.reference)
+        options.append(f"{name}={text}")
+    brings = any(isinstance(v, Partial) for v in project.values(module, site.reference))
+    if not brings and _unstable(module, scope, site.reference) is None:
+        return CheckpointCode(module.segment(site.reference), tuple(options))
+    api = f"jax.{site.api.rpartition('.')[2]}" if site.definition.removed_in else site.api
+    reference = written(project, module, api, at)
+    return CheckpointCode(reference.text, tuple(options), reference.changes)

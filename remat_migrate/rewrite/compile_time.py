@@ -97,58 +97,52 @@ def _place(module: Module, statement: ast.stmt, operation: ast.expr, reason: str
     place: ast.expr = operation
     child: ast.AST = operation
     inner: ast.AST = operation
+    is_inside = _has_suite(module, statement, reason)
     for around in module.ancestors(operation):
-        if (barrier := _barrier(around, child, inner, statement)) is not None:
-            raise _refused(barrier, module, operation)
+        is_inside = is_inside or _runs_apart(around, child, inner, statement)
         if isinstance(around, ast.BoolOp) and around.values[0] is not child:
             place = around  # the operands before it guard it
         if around is statement:
             break
         child, inner = around, child
+    if is_inside:
+        raise Refused(
+            f"{_RESULT} must be concrete here: use `numpy`, or compute it before, in"
+            f" `with {_CONTEXT}():`",
+            module,
+            operation,
+        )
+    return statement.test if isinstance(statement, ast.If) else place
+
+
+def _has_suite(module: Module, statement: ast.stmt, reason: str) -> bool:
+    """Return whether nothing can be computed before the head of a statement."""
     match statement:
         case ast.If():
             holder = module.parent(statement)
-            if isinstance(holder, ast.If) and statement in holder.orelse:
-                if module.source.text.startswith("elif", module.span(statement).start):
-                    raise _refused("in an `elif`: compute it before the `if`", module, operation)
-            return statement.test
-        case ast.While():
-            raise _refused(
-                "in the test of a `while`: use `numpy`, or compute it", module, operation
+            return (
+                isinstance(holder, ast.If)
+                and statement in holder.orelse
+                and module.source.text.startswith("elif", module.span(statement).start)
             )
-        case ast.Match() if reason == MATCH:
-            raise _refused(
-                "in a `match`, which compares it: match its `.item()`, computed before",
-                module,
-                operation,
-            )
-        case ast.With() | ast.AsyncWith() | ast.FunctionDef() | ast.ClassDef():
-            raise _refused("here: compute it before", module, operation)
-    return place
+        case ast.Match():
+            return reason == MATCH
+    return isinstance(
+        statement, ast.While | ast.With | ast.AsyncWith | ast.FunctionDef | ast.ClassDef
+    )
 
 
-def _barrier(around: ast.AST, child: ast.AST, inner: ast.AST, statement: ast.stmt) -> str | None:
-    """Return why nothing can be moved out of a part of a node: `inner`, in its part `child`."""
+def _runs_apart(around: ast.AST, child: ast.AST, inner: ast.AST, statement: ast.stmt) -> bool:
+    """Return whether a node runs a part of it later, often, or not always: `inner`, in `child`."""
     match around:
-        case ast.Lambda():
-            return "in a lambda: compute it in a `def`"
+        case ast.Lambda() | ast.JoinedStr() | ast.match_case():
+            return True
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
             first = around.generators[0]  # its iterable is computed outside
-            if child is not first or inner is not first.iter:
-                return "in a comprehension: compute all elements before"
-        case ast.JoinedStr():
-            return "in an f-string: compute it before"
-        case ast.match_case():
-            return "in a guard: compute it before the `match`"
-        case ast.IfExp(test=test) if test is not child and not isinstance(statement, ast.If):
-            return "under a condition: compute it before"
-    return None
-
-
-def _refused(place: str, module: Module, operation: ast.expr) -> Refused:
-    """Return why an operation cannot be moved out of a place, and what to write instead."""
-    reason = f"{_RESULT} must be concrete {place}, in `with {_CONTEXT}():`"
-    return Refused(reason, module, operation)
+            return child is not first or inner is not first.iter
+        case ast.IfExp(test=test):
+            return test is not child and not isinstance(statement, ast.If)
+    return False
 
 
 def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Change]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..analysis import Module, Project
 from ..analysis.names.scopes import parameters
 from ..analysis.sites.concrete_options import ConcreteUse
 from ..analysis.sites.find_sites import sites_of
 from ..analysis.sites.site import Option, Site
-from ..analysis.statics.positions import static_indices
 from ..analysis.statics.static_arguments import find_statics
 from ..analysis.statics.statics import Statics
 from ..analysis.values.bind import default_of, positional_parameters
@@ -22,7 +21,6 @@ from .checkpoint_code import CheckpointCode
 from .closure import closing_changes, code_to_write
 from .compile_time import hoist
 from .forwarding import drop_parameter
-from .literals import is_literal
 from .options import (
     check_only_checkpoints_get,
     drop_option,
@@ -203,47 +201,25 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
         if r.needs
     )
     try:
-        passed = _without_omitted(site, statics)
-        changes = _positional(project, site, passed)
+        changes = _positional(project, site, statics)
     except Refused as refused:
         return _closure(project, site, statics, option, notes, refused)
-    assert passed.indices is not None
+    assert statics.indices is not None
     hoisted = hoist(project, statics.computed)
-    names = " and ".join(f"`{r.name}`" for r in passed.required) or "no argument"
-    them = "it" if len(passed.required) == 1 else "them"
+    names = " and ".join(f"`{r.name}`" for r in statics.required) or "no argument"
+    them = "it" if len(statics.required) == 1 else "them"
     title = (
         f"pass {names} by position and mark {them} static" if changes else f"mark {names} static"
     )
-    title += f": `static_argnums={passed.indices!r}`"
+    title += f": `static_argnums={statics.indices!r}`"
     changed = {change.node for change in changes}
     title += _HOISTED * bool(hoisted)
     called = tuple(
         Note(call.module, call.node, "called here; static arguments must be passed by position")
-        for call, _ in passed.bound
+        for call, _ in statics.bound
         if call.node in changed
     )
-    return Plan(site, title, passed.indices, (*changes, *hoisted), (*notes, *called))
-
-
-def _without_omitted(site: Site, statics: Statics) -> Statics:
-    """Return a decision without last arguments that all calls leave to defaults they cannot repeat.
-
-    A checkpoint does not trace a default.
-    """
-    if statics.target is None or statics.escapes:
-        return statics
-    node = statics.target.function.node
-    by_name = {p.arg: default_of(node, p) for p in parameters(node)}
-    required = sorted(statics.required, key=lambda r: (r.position is None, r.position or 0))
-    while required and (default := by_name[required[-1].name]) and not is_literal(default):
-        name = required[-1].name
-        if not statics.bound or any(a.unclear or name in a.by_name for _, a in statics.bound):
-            break
-        required.pop()
-    if len(required) == len(statics.required) or not required:
-        return statics
-    indices = static_indices(site.definition, statics.target, required)
-    return replace(statics, required=tuple(required), indices=indices)
+    return Plan(site, title, statics.indices, (*changes, *hoisted), (*notes, *called))
 
 
 def _positional(project: Project, site: Site, statics: Statics) -> list[Change]:

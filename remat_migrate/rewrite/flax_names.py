@@ -8,6 +8,7 @@ In a compact method, an unnamed `nn.remat(Block)()` is `CheckpointBlock_0`, and 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,8 +25,6 @@ from .refusal import Refused, check_own
 _PREFIXES = {"flax.linen.partitioning.remat": "Core_remat_static"}
 # The prefixes that other transforms add to the name of a class.
 _TRANSFORMED = {"flax.linen.scan": "Scan", "flax.linen.vmap": "Vmap", "flax.linen.jit": "Jit"}
-# Stands for nested loops, whose iterations are not counted.
-_NESTED = ast.Pass()
 # Methods of a top-level module, whose name is not part of the names of its parameters.
 _OUTSIDE = frozenset(
     {"apply", "init", "init_with_output", "lazy_init", "tabulate", "bind", "module_paths"}
@@ -60,20 +59,14 @@ def names_without_remat(project: Project, site: Site) -> list[SetArgument]:
     Raises:
         Refused: a name is unknown.
     """
-    if not site.definition.wraps_classes:
+    if not site.definition.wraps_classes or site.application is None:
         return []
-    found: list[SetArgument] = []
-    mentioned = {site.module: None}
-    holder = site.application
-    names = _assigned_names(site)
-    if names:
-        mentioned.update(dict.fromkeys(project.mentioning(names)))
-    for module in mentioned:
-        for node in module.nodes:
-            if isinstance(node, ast.Call) and node.func is not site.reference:
-                if any(_is_made_by(v, holder) for v in project.values(module, node.func)):
-                    found += _named(project, module, node)
-    return found
+    return [
+        change
+        for owner, node in _instances(project, site.module, site.application)
+        if node.func is not site.reference
+        for change in _named(project, owner, node)
+    ]
 
 
 def names_of_instances(
@@ -87,51 +80,39 @@ def names_of_instances(
     subject = [v.func for v in project.values(module, transformed) if isinstance(v, Wrapped)]
     if not any(isinstance(underlying(v), Class | External) for v in subject):
         return []  # a function of the outer module, to which its parameters belong
-    holder = module.parent(transformed)
-    owners = {module: None}
-    if isinstance(holder, ast.Assign) and module.enclosing_function(transformed) is None:
-        names = [n.id for n in ast.walk(holder.targets[0]) if isinstance(n, ast.Name)]
-        owners.update(dict.fromkeys(project.mentioning(names)))
-    made = [
-        (owner, node)
-        for owner in owners
-        for node in owner.nodes
-        if isinstance(node, ast.Call)
-        and any(
-            isinstance(v, Wrapped) and v.node is transformed
-            for v in project.values(owner, node.func)
-        )
-    ]
+    made = _instances(project, module, transformed)
     if not made:
         raise Refused("no instance of it is found", module, transformed)
     return [change for owner, node in made for change in _named(project, owner, node)]
 
 
-def _is_made_by(value: Value, application: ast.AST | None) -> bool:
-    return isinstance(value, Applied) and value.node is application and _is_a_class(value.target)
+def _instances(
+    project: Project, module: Module, wrapper: ast.expr
+) -> list[tuple[Module, ast.Call]]:
+    """Return the calls that create instances of the class that `nn.remat` or `nn.scan` returns."""
+    holder = module.parent(wrapper)
+    names = [holder.name] if isinstance(holder, ast.ClassDef) else []
+    for target in holder.targets if isinstance(holder, ast.Assign) else ():
+        stored = [n for n in ast.walk(target) if isinstance(getattr(n, "ctx", None), ast.Store)]
+        names += [getattr(n, "id", getattr(n, "attr", "")) for n in stored]
+    others = project.mentioning([name for name in names if name]) if any(names) else ()
+    modules = dict.fromkeys([module, *others])
+    return [
+        (owner, node)
+        for owner in modules
+        for node in owner.nodes
+        if isinstance(node, ast.Call)
+        and any(_is_made_by(v, wrapper) for v in project.values(owner, node.func))
+    ]
 
 
-def _is_a_class(value: Value | None) -> bool:
-    inner = underlying(value)
-    return isinstance(inner, Class) or (
-        isinstance(inner, External) and inner.name.rpartition(".")[2][:1].isupper()
-    )
-
-
-def _assigned_names(site: Site) -> list[str]:
-    if site.application is None:
-        return []
-    holder = site.module.parent(site.application)
-    if isinstance(holder, ast.ClassDef):
-        return [holder.name]
-    if isinstance(holder, ast.Assign):
-        return [
-            n.id if isinstance(n, ast.Name) else n.attr
-            for target in holder.targets
-            for n in ast.walk(target)
-            if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Store)
-        ]
-    return []
+def _is_made_by(value: Value, wrapper: ast.expr) -> bool:
+    match value:
+        case Applied(target=inner) | Wrapped(func=inner) if value.node is wrapper:
+            return isinstance(cls := underlying(inner), Class) or (
+                isinstance(cls, External) and cls.name.rpartition(".")[2][:1].isupper()
+            )
+    return False
 
 
 def _named(project: Project, module: Module, call: ast.Call) -> list[SetArgument]:
@@ -162,9 +143,9 @@ def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
     function = module.enclosing_function(call)
     if function is None:
         return None
-    owner = _method_of(project, module, function)
-    if owner is None:
-        if _stands_by_itself(module, call):
+    if not _is_in_method(project, module, function):
+        holder = module.parent(call)
+        if isinstance(holder, ast.Attribute) and holder.attr in _OUTSIDE:
             return None
         raise Refused(
             "a function outside its module creates a Flax submodule, whose parameters would get"
@@ -177,22 +158,19 @@ def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
     own = _class_name(project, module, call)
     if own is None:
         raise Refused("the class of a submodule is unknown: give it `name=`", module, call)
-    same = [made for made in unnamed(project, module, function) if made.name == own]
-    if len(same) == 1:
-        loop = _loop_around(module, call, function)
-        return f'"{own}_0"' if loop is None else _counted(module, loop, own)
-    for made in same:
-        if _loop_around(module, made.call, function) is not None or _branch_around(
-            module, made.call, function
-        ):
+    same = [made.call for made in unnamed(project, module, function) if made.name == own]
+    loops = _around(module, call, function, _REPEATING)
+    if len(same) == 1 and len(loops) < 2:
+        return _counted(module, loops[0], own) if loops else f'"{own}_0"'
+    for other in same:
+        if _around(module, other, function, (*_REPEATING, *_BRANCHES)):
             raise Refused(
                 f"loops or branches create several `{own}`, whose numbers are unknown: give them"
                 " `name=`",
                 module,
-                made.call,
+                other,
             )
-    number = next(i for i, made in enumerate(same) if made.call is call)
-    return f'"{own}_{number}"'
+    return f'"{own}_{same.index(call)}"'
 
 
 def unnamed(project: Project, module: Module, function: FunctionNode) -> Iterator[Made]:
@@ -226,7 +204,7 @@ def _name_of(project: Project, value: Value) -> str | None:
             return name.rpartition(".")[2]
         case Applied(target=inner, module=module, node=node) if inner is not None:
             below = _name_of(project, inner)
-            return None if below is None else prefix_of(project, module, node) + below
+            return None if below is None else _prefix_of(project, module, node) + below
         case Wrapped(how=how, func=inner) if how in _TRANSFORMED:
             below = _name_of(project, inner)
             return None if below is None else _TRANSFORMED[how] + below
@@ -235,67 +213,35 @@ def _name_of(project: Project, value: Value) -> str | None:
     return None
 
 
-def prefix_of(project: Project, module: Module, application: ast.expr) -> str:
+def _prefix_of(project: Project, module: Module, application: ast.expr) -> str:
     """Return the prefix that an application of `nn.remat` adds to the name of a class."""
     apis = {s.api for s in sites_in(project, module) if s.application is application}
     return next((_PREFIXES[api] for api in apis if api in _PREFIXES), "Checkpoint")
 
 
-def _method_of(project: Project, module: Module, function: FunctionNode) -> Class | None:
-    """Return the Flax class whose method a function is, or is nested in."""
-    for around in (function, *module.ancestors(function)):
-        if isinstance(around, FunctionNode):
-            cls = module.enclosing_class(around)
-            if cls is not None and is_flax_class(project, Class(module, cls)):
-                return Class(module, cls)
-    return None
-
-
-def _stands_by_itself(module: Module, call: ast.Call) -> bool:
-    """Return whether a module is created only for `model.apply(...)` and the like."""
-    holder = module.parent(call)
-    if isinstance(holder, ast.Attribute):
-        return holder.attr in _OUTSIDE
-    if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Name):
-        name = holder.targets[0].id
-        uses = [
-            n
-            for n in module.nodes
-            if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-            if any(b.value is call for b in module.reaching(n))
-        ]
-        return bool(uses) and all(
-            isinstance(above := module.parent(use), ast.Attribute) and above.attr in _OUTSIDE
-            for use in uses
-        )
-    return False
+def _is_in_method(project: Project, module: Module, function: FunctionNode) -> bool:
+    """Return whether a function is a method of a Flax class, or nested in one."""
+    return any(
+        (cls := module.enclosing_class(around)) is not None
+        and is_flax_class(project, Class(module, cls))
+        for around in (function, *module.ancestors(function))
+        if isinstance(around, FunctionNode)
+    )
 
 
 _REPEATING = (
     *(ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp),
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda),
 )
+_BRANCHES = (ast.If, ast.IfExp, ast.Try, ast.Match, ast.BoolOp)
 
 
-def _loop_around(module: Module, node: ast.AST, function: ast.AST) -> ast.AST | None:
-    found = None
-    for around in module.ancestors(node):
-        if around is function:
-            return found
-        if isinstance(around, _REPEATING):
-            if found is not None:
-                return around if isinstance(around, ast.While) else _NESTED
-            found = around
-    return found
-
-
-def _branch_around(module: Module, node: ast.AST, function: ast.AST) -> bool:
-    for around in module.ancestors(node):
-        if around is function:
-            return False
-        if isinstance(around, ast.If | ast.IfExp | ast.Try | ast.Match | ast.BoolOp):
-            return True
-    return False
+def _around(
+    module: Module, node: ast.AST, function: ast.AST, kinds: tuple[type[ast.AST], ...]
+) -> list[ast.AST]:
+    """Return the loops or branches of a function that a node is in."""
+    inside = itertools.takewhile(lambda around: around is not function, module.ancestors(node))
+    return [around for around in inside if isinstance(around, kinds)]
 
 
 def _counted(module: Module, loop: ast.AST, own: str) -> str:

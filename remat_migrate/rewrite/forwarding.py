@@ -6,7 +6,7 @@ import ast
 
 from ..analysis import Module, Project
 from ..analysis.sites.site import Option
-from ..analysis.sites.wrappers import Forwarded, escaping, forwarded, passed_for
+from ..analysis.sites.wrappers import Forwarded, forwarded, passed_options
 from ..codemod.changes import Change, Remove
 from .options import remove
 from .refusal import Refused, check_own
@@ -37,23 +37,11 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change],
 
 
 def _is_public(handed: Forwarded) -> bool:
-    """Return whether code outside the project may call a function.
-
-    Not if it is nested, or private by a leading underscore or by `__all__`; nor if it is in a
-    notebook, test, or script, which nothing imports.
-    """
+    """Return whether code outside the project may call a function."""
     module, function = handed.module, handed.function
-    if function.name.startswith("_") or module.enclosing_function(function) is not None:
-        return False
     exported = _exported(module)
-    if exported and function.name not in exported:
-        return False
-    stem = module.source.path.stem
-    if module.source.container is not None or stem in ("__main__", "conftest"):
-        return False
-    if stem.startswith("test_") or stem.endswith("_test"):
-        return False
-    return not any(isinstance(node, ast.If) and _is_main(node.test) for node in module.tree.body)
+    is_hidden = function.name.startswith("_") or (exported and function.name not in exported)
+    return not is_hidden and module.enclosing_function(function) is None
 
 
 def _exported(module: Module) -> set[str]:
@@ -65,11 +53,6 @@ def _exported(module: Module) -> set[str]:
         for inner in ast.walk(node)
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
     }
-
-
-def _is_main(test: ast.expr) -> bool:
-    """`__name__ == "__main__"`."""
-    return isinstance(test, ast.Compare) and ast.unparse(test) == "__name__ == '__main__'"
 
 
 class _Drop:
@@ -111,17 +94,12 @@ class _Drop:
         for node in ast.walk(function):
             if isinstance(node, ast.Name) and node.id == name:
                 self._read(handed, node)
-        modules = dict.fromkeys([handed.module, *self.project.mentioning([function.name])])
-        for module in modules:
-            escape = escaping(module, self.project.evaluator, handed)
-            if escape is not None:
-                raise Refused(
-                    f"`{function.name}` is passed on as a value, so not all callers are known",
-                    module,
-                    escape,
-                )
-        for passed in passed_for(modules, self.project.evaluator, handed):
-            self._passed(handed, passed.module, passed.value, passed.keyword, passed.call)
+        passed, hiding = passed_options(self.project, handed)
+        if hiding is not None:
+            reason = f"`{function.name}` is passed on as a value, so not all callers are known"
+            raise Refused(reason, *hiding)
+        for option in passed:
+            self._passed(handed, option)
 
     def _read(self, handed: Forwarded, node: ast.Name) -> None:
         module = handed.module
@@ -134,19 +112,13 @@ class _Drop:
             raise Refused(reason, module, node)
         self.removed.setdefault(module, []).append(holder)
 
-    def _passed(
-        self,
-        handed: Forwarded,
-        module: Module,
-        value: ast.expr,
-        keyword: ast.keyword | None,
-        call: ast.Call,
-    ) -> None:
+    def _passed(self, handed: Forwarded, option: Option) -> None:
+        module, value = option.module, option.value
         onward = forwarded(module, value)
         if onward is None and not (isinstance(value, ast.Constant) and not value.value):
             passed = f"{handed.parameter.arg}={module.segment(value)}"
             raise Refused(f"a caller passes `{passed}`: migrate it first", module, value)
-        self.removed.setdefault(module, []).append(keyword or value)
+        self.removed.setdefault(module, []).append(option.keyword or value)
         if onward is not None:
             self.drop(onward)
 

@@ -12,7 +12,7 @@ from ..analysis.sites.find_sites import sites_with
 from ..analysis.sites.references import is_used_elsewhere
 from ..analysis.sites.site import Option, Site
 from ..analysis.values.application import api_of
-from ..analysis.values.values import Container, External
+from ..analysis.values.values import Container
 from ..codemod.changes import Change, Code, Keep, NameArgument, Remove, Replace, SetArgument
 from .refusal import Refused, check_editable
 
@@ -73,105 +73,43 @@ def check_only_checkpoints_get(project: Project, option: Option) -> None:
             raise Refused(reason, hidden.module, hidden.value, "applies instead")
     held = project.values(option.module, option.call)
     if any(isinstance(value, Container) for value in held):
-        _DictUses(project, option).check()
+        _check_dict(project, option)
 
 
-class _DictUses:
-    """Checks each use of a dict, and of those that are made from it, in all files."""
+def _check_dict(project: Project, option: Option) -> None:
+    """Raise Refused unless a dict is only unpacked into checkpoints, at once or by its name."""
+    module, node = option.module, option.call
+    holder = module.parent(node)
+    match holder:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            pass
+        case _:
+            return _check_unpacked(project, module, node)
+    for other in dict.fromkeys((module, *project.mentioning([name]))):
+        mentions = find_mentions(other)
+        for known in (name, *mentions.renamed.get(name, ())):
+            for read in mentions.reads(known):
+                values = project.values(other, read)
+                if any(isinstance(v, Container) and v.node is node for v in values):
+                    _check_unpacked(project, other, read)
+    return None
 
-    def __init__(self, project: Project, option: Option) -> None:
-        self._project = project
-        self._dicts: set[ast.AST] = {option.call}
-        self._names: set[str] = set()
-        self._checked: set[ast.expr] = set()
-        self._add_names(option.module, option.call)
-        self._own = option.module
 
-    def check(self) -> None:
-        checked = 0
-        while checked < (size := len(self._names) + len(self._dicts)):
-            checked = size
-            words = sorted(name for name in self._names if len(name) > 1)
-            files = self._project.mentioning(words) if words else ()
-            for module in dict.fromkeys((self._own, *files)):
-                mentions = find_mentions(module)
-                for name in sorted(self._names):
-                    self._names.update(mentions.renamed.get(name, ()))
-                    for node in mentions.reads(name):
-                        self._look_at(module, node)
-
-    def _add_names(self, module: Module, node: ast.AST) -> None:
-        """Add the names under which the value of an expression goes on."""
-        for around in module.ancestors(node):
-            match around:
-                case ast.Assign(targets=targets):
-                    self._names |= {getattr(t, "id", getattr(t, "attr", "")) for t in targets}
-                case ast.AnnAssign(target=target) | ast.NamedExpr(target=target):
-                    self._names.add(getattr(target, "id", getattr(target, "attr", "")))
-                case ast.Return():
-                    function = module.enclosing_function(around)
-                    self._names.add(getattr(function, "name", ""))
-
-    def _look_at(self, module: Module, node: ast.Name | ast.Attribute) -> None:
-        if node in self._checked:
-            return
-        for part in (node, *module.ancestors(node)):
-            if not isinstance(part, ast.expr):
-                return
-            if self._holds(module, part):
-                self._checked.add(node)
-                self._check_use(module, part)
-                return
-
-    def _holds(self, module: Module, node: ast.expr) -> bool:
-        return isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and any(
-            isinstance(value, Container) and value.node in self._dicts
-            for value in self._project.values(module, node)
-        )
-
-    def _check_use(self, module: Module, node: ast.expr) -> None:
-        parent = module.parent(node)
-        match parent:
-            case ast.BoolOp() | ast.IfExp() if getattr(parent, "test", None) is not node:
-                return self._check_use(module, parent)
-            case ast.Assign() | ast.AnnAssign() | ast.NamedExpr() | ast.Return():
-                return self._add_names(module, node)
-            case ast.Dict():
-                self._dicts.add(parent)
-                return self._add_names(module, parent)
-            case ast.keyword(arg=None):
-                call = module.parent(parent)
-                assert isinstance(call, ast.Call)
-                called = [
-                    v for n in (call.func, *call.args) for v in self._project.values(module, n)
-                ]
-                if any(api_of(self._project.apis, value) for value in called):
-                    return None
-                if External("builtins.dict") in called:
-                    self._dicts.add(call)
-                    return self._add_names(module, call)
-                reason = "its options are passed to another function, too: give each its own"
-                raise Refused(reason, module, call, "also gets the options")
-            case ast.Call(func=func) if External("builtins.dict") in self._project.values(
-                module, func
-            ):
-                self._dicts.add(parent)
-                return self._add_names(module, parent)
-            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
-                return None
-            case ast.Subscript(slice=ast.Constant(value=key)) if key != "concrete":
-                return None
-            case ast.Attribute(attr="update"):
-                return None
-            case ast.Attribute(attr="get" | "pop" | "setdefault"):
-                match module.parent(parent):
-                    case ast.Call(args=[ast.Constant(value=key), *_]) if key != "concrete":
-                        return None
-        reason = (
+def _check_unpacked(project: Project, module: Module, node: ast.expr) -> None:
+    keyword = module.parent(node)
+    call = module.parent(keyword) if keyword is not None else None
+    if not (isinstance(keyword, ast.keyword) and isinstance(call, ast.Call) and not keyword.arg):
+        raise Refused(
             "other code reads the dictionary with the option, too: check that code, and remove"
-            " `concrete` by hand"
+            " `concrete` by hand",
+            module,
+            node,
+            "also reads the options",
         )
-        raise Refused(reason, module, node, "also reads the options")
+    called = [v for n in (call.func, *call.args) for v in project.values(module, n)]
+    if not any(api_of(project.apis, value) for value in called):
+        reason = "its options are passed to another function, too: give each its own"
+        raise Refused(reason, module, call, "also gets the options")
 
 
 def given_behind(option: Option) -> list[tuple[str, ast.expr]]:

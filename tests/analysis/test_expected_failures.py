@@ -21,7 +21,6 @@ EXPECTED = {
     "called": "self.assertRaises(ValueError, lambda: CALL)",
     "else": "try:\n    CALL\nexcept ValueError:\n    pass\nelse:\n    raise AssertionError('!')",
     "fail": "try:\n    CALL\n    self.fail('!')\nexcept ValueError as e:\n    assert 'n' in str(e)",
-    "flag": "ok = False\ntry:\n    CALL\nexcept ValueError:\n    ok = True\nassert ok",
     "xfail": "pytest.xfail('static')\nCALL",
     "some parameters": "with pytest.raises(E) if bad else nullcontext():\n    CALL",
 }

@@ -50,8 +50,6 @@ IMPORT_THERE = [
     ("import jax\nclass A:\n  jax = 1\n  def f(self):\n    return HERE\n", "jax.remat"),
     ("class A:\n  import jax\n  f = HERE\n", "jax.remat"),
     ("try:\n  import jax\nexcept ImportError:\n  jax = None\nHERE\n", "jax.remat"),
-    ("if x:\n  import jax\n  HERE\n", "jax.remat"),
-    ("with x:\n  import jax\nHERE\n", "jax.remat"),
     ("import jax\ndef f():\n  global jax\n  return HERE\n", "jax.remat"),
 ]
 
@@ -74,6 +72,9 @@ IMPORT_ANEW = [
     ("import jax\ndel jax\nHERE\n", "import jax\nfrom jax import remat\ndel jax\nremat\n"),
     ("import jax\ndef f():\n  global jax\n  jax = 1\nHERE\n",
      "import jax\nfrom jax import remat\ndef f():\n  global jax\n  jax = 1\nremat\n"),
+    # Of imports in another statement, those in a `try` alone count.
+    ("with x:\n  import jax\nHERE\n", "from jax import remat\n\nwith x:\n  import jax\nremat\n"),
+    ("if x:\n  import jax\n  HERE\n", "from jax import remat\n\nif x:\n  import jax\n  remat\n"),
     ("if x:\n  import jax\nHERE\n", "from jax import remat\n\nif x:\n  import jax\nremat\n"),
     ("if x:\n  import jax\nelse:\n  HERE\n",
      "from jax import remat\n\nif x:\n  import jax\nelse:\n  remat\n"),

@@ -129,7 +129,7 @@ import jax
 import jax.numpy as jnp
 
 
-@partial(jax.checkpoint, static_argnums=range(1, 3))
+@partial(jax.checkpoint, static_argnums={1, 2})
 def block(x, order, double=False):
     return order * x if double else x
 

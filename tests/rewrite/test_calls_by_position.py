@@ -129,9 +129,8 @@ def test_a_public_parameter_is_not_removed_by_a_safe_fix(star: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "end"),
-    [("_remat", ""), ("remat", '\n\n__all__ = ["other"]\n'),
-     ("remat", '\n\nif __name__ == "__main__":\n    remat(print)\n')],
-)  # fmt: skip
+    [("_remat", ""), ("remat", '\n\n__all__ = ["other"]\n')],
+)
 def test_a_private_parameter_is_removed(name: str, end: str) -> None:
     code = WRAPPER.format(name=name, star="", end=end)
     assert "concrete" not in fixed(code, select=CODE)["example.py"]

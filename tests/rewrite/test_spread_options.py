@@ -19,7 +19,7 @@ def loss(x):
 
 def test_they_are_left_where_the_application_has_to_be_written_anew() -> None:
     [found] = [f for f in findings(TEXT) if f.code == "RMT101"]
-    assert "unpacked from a dictionary" in found.reason
+    assert "write `checkpointed(block)` in place of this checkpoint" in found.reason
     assert fixed(TEXT) == {"example.py": TEXT}
 
 

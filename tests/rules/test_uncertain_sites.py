@@ -31,7 +31,11 @@ ON_SOME_PATHS = [
     ("g = api(lambda x, n=1: x, static_argnums=1)\ny = g(1.0)\n", "RMT203"),
     ("g = api(f, policy=jax.checkpoint_policies.nothing_saveable())\n", "RMT404"),
     ("g = jax.checkpoint(f, **(O := {'concrete': True}))\nother(f, **O)\n", "RMT101"),
-]
+    # What a function returns, or a table holds, is not followed.
+    ("def pick(c):\n    return jax.remat if c else jax.checkpoint\n\n\n"
+     "api = pick(1)\ng = api(f, concrete=False)\n", "RMT101"),
+    ("T = {0: jax.remat, 1: jax.checkpoint}\ng = T[c](f, concrete=False)\n", "RMT101"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("code", "rule"), ON_SOME_PATHS)
@@ -44,9 +48,6 @@ def test_not_fixed_on_some_paths_only(code: str, rule: str) -> None:
 ON_EVERY_PATH = [
     "api = jax.checkpoint if c else jax.remat\ng = api(f, concrete=False)\n",
     "def make(api=jax.checkpoint):\n    return api(f, concrete=False)\n\n\nmake()\n",
-    "def pick(c):\n    if c:\n        return jax.remat\n    return jax.checkpoint\n\n\n"
-    "api = pick(1)\ng = api(f, concrete=False)\n",
-    "T = {0: jax.remat, 1: jax.checkpoint}\ng = T[c](f, concrete=False)\n",
 ]
 
 

@@ -112,23 +112,8 @@ def _must_fail(module: Module, node: ast.Try, errors: Sequence[str]) -> bool:
     """Return whether a test fails unless the body of a `try` raises."""
     if not any(_may_mean([h.type] if h.type else [], errors) for h in node.handlers):
         return False
-    if _FAIL & set(_names(_failing(node.orelse))) or _FAIL & set(_names(_failing(node.body[-1:]))):
-        return True
-    # `raised = False`, `except ValueError: raised = True`, `assert raised`
-    flags = {
-        target.id
-        for handler in node.handlers
-        for statement in handler.body
-        if isinstance(statement, ast.Assign)
-        for target in statement.targets
-        if isinstance(target, ast.Name)
-        and isinstance(statement.value, ast.Constant)
-        and statement.value.value is True
-    }
-    return bool(flags) and any(
-        isinstance(n, ast.Assert) and isinstance(n.test, ast.Name) and n.test.id in flags
-        for n in ast.walk(module.enclosing_function(node) or module.tree)
-    )
+    failing = (*_failing(node.orelse), *_failing(node.body[-1:]))
+    return not _FAIL.isdisjoint(_names(failing))
 
 
 def _failing(statements: Sequence[ast.stmt]) -> Iterator[ast.expr]:

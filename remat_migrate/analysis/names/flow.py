@@ -243,10 +243,7 @@ class Flow:
         during = dict(state)
         at: State | None = state
         for statement in node.body:
-            if at is None:
-                at = {}
-                self._changed.append(None)
-            at = self._statement(statement, at)
+            at = self._block([statement], at)
             if at is not None:
                 self._join_into(during, at)
         ends = [self._block(node.orelse, at) if node.orelse else at]

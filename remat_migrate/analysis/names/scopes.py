@@ -60,8 +60,7 @@ class Scope:
     def _declarations(self) -> _Declarations:
         # On first use: most scopes of a file are never asked.
         if self._declared is None:
-            self._declared = _Declarations(self)
-            self._declared.collect()
+            self._declared = _declarations(self.node)
         return self._declared
 
     @property
@@ -136,81 +135,50 @@ def target_bindings(
             yield from target_bindings(inner, value, kind, statement, scope, (*path, step))
 
 
-class _Declarations(ast.NodeVisitor):
+@dataclass(slots=True)
+class _Declarations:
     """The names bound directly in one scope, and its global and nonlocal declarations."""
 
-    def __init__(self, scope: Scope) -> None:
-        self.scope = scope
-        self.bound: set[str] = set()
-        self.global_names: set[str] = set()
-        self.nonlocal_names: set[str] = set()
+    bound: set[str] = field(default_factory=set)
+    global_names: set[str] = field(default_factory=set)
+    nonlocal_names: set[str] = field(default_factory=set)
 
-    def collect(self) -> None:
-        node = self.scope.node
-        if isinstance(node, ast.Lambda):
-            self.visit(node.body)
-        else:
-            for statement in node.body:
-                self.visit(statement)
-        if isinstance(node, FunctionNode):
-            self.bound |= {p.arg for p in parameters(node)}
-        self.bound -= self.global_names | self.nonlocal_names
 
-    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        self.bound.add(node.name)
-        for part in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
-            if part is not None:
-                self.visit(part)
-
-    visit_AsyncFunctionDef = visit_FunctionDef
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self.bound.add(node.name)
-        for part in (*node.decorator_list, *node.bases):
-            self.visit(part)
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        pass
-
-    def _comprehension(self, node: ast.expr) -> None:
-        # Targets are local to the comprehension; only `:=` inside binds a name outside.
-        for child in ast.walk(node):
-            if isinstance(child, ast.NamedExpr):
-                self.bound.add(child.target.id)
-
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
-
-    def visit_Name(self, node: ast.Name) -> None:
-        if not isinstance(node.ctx, ast.Load):
-            self.bound.add(node.id)
-
-    def visit_Global(self, node: ast.Global) -> None:
-        self.global_names.update(node.names)
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        self.nonlocal_names.update(node.names)
-
-    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for alias in node.names:
-            self.bound.add(alias.asname or alias.name.partition(".")[0])
-
-    visit_ImportFrom = visit_Import
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        if node.name:
-            self.bound.add(node.name)
-        self.generic_visit(node)
-
-    def visit_MatchAs(self, node: ast.MatchAs) -> None:
-        if node.name:
-            self.bound.add(node.name)
-        self.generic_visit(node)
-
-    def visit_MatchStar(self, node: ast.MatchStar) -> None:
-        if node.name:
-            self.bound.add(node.name)
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        if node.rest:
-            self.bound.add(node.rest)
-        self.generic_visit(node)
+def _declarations(scope: ScopeNode) -> _Declarations:
+    found = _Declarations()
+    if isinstance(scope, FunctionNode):
+        found.bound.update(parameter.arg for parameter in parameters(scope))
+    waiting: list[ast.AST | None]
+    waiting = [scope.body] if isinstance(scope, ast.Lambda) else [*scope.body]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.Name():
+                if not isinstance(node.ctx, ast.Load):
+                    found.bound.add(node.id)
+            case None | ast.Constant() | ast.Lambda():
+                pass
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                found.bound.add(node.name)
+                waiting += (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults)
+            case ast.ClassDef():
+                found.bound.add(node.name)
+                waiting += (*node.decorator_list, *node.bases)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                # Targets are local to the comprehension; only `:=` inside binds a name outside.
+                inner = (n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+                found.bound.update(named.target.id for named in inner)
+            case ast.Global():
+                found.global_names.update(node.names)
+            case ast.Nonlocal():
+                found.nonlocal_names.update(node.names)
+            case ast.Import() | ast.ImportFrom():
+                found.bound.update(a.asname or a.name.partition(".")[0] for a in node.names)
+            case _:
+                # Of `except ... as name`, `case name`, and `case {**rest}`.
+                name = getattr(node, "name", None) or getattr(node, "rest", None)
+                if isinstance(name, str):
+                    found.bound.add(name)
+                waiting += ast.iter_child_nodes(node)
+    found.bound -= found.global_names | found.nonlocal_names
+    return found

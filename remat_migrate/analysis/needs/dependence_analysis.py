@@ -9,7 +9,7 @@ follows local names, nested functions, and the results of other functions.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from ...libraries import library_arguments
@@ -19,7 +19,7 @@ from ..fixed_point import FixedPoint
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
-from ..values.containers import looped
+from ..values.containers import Stored, looped, stores_in
 from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
@@ -183,11 +183,16 @@ class DependenceAnalysis:
 
         The object of a parameter is the caller's, which the parameter stands for.
         """
-        stored = self.contents.stored.get(node.id)
-        if not stored:
-            return NONE
         bindings = {b for b in self.module.reaching(node) if b.kind != "parameter"}
-        return self._union([v for name, _, v in stored if self.module.reaching(name) & bindings])
+        return self._union([one.value for one in self._stores(node, bindings)])
+
+    def _stores(self, node: ast.Name, bindings: Collection[Binding]) -> Iterator[Stored]:
+        """Yield what the code puts into the object of a name that one of some bindings gives it."""
+        stores = stores_in(self.module, self.node)
+        for one in stores.get(ast.dump(node), ()) if stores else ():
+            assert isinstance(one.owner, ast.Name)
+            if not self.module.reaching(one.owner).isdisjoint(bindings):
+                yield one
 
     def _of_binding(self, binding: Binding) -> Dependences:
         """Return what the value that a binding gives its name depends on."""
@@ -275,7 +280,9 @@ class DependenceAnalysis:
                 case ast.In() | ast.NotIn():
                     found |= self.dependences(left)
                     # Keys are known at trace time; a string is never in an array.
-                    if not (self.contents.is_text(left) or self.contents.is_mapping(right)):
+                    if not (
+                        self.contents.kind_of(left) == "text" or self.contents.is_mapping(right)
+                    ):
                         found |= self.element(right)
                 case _:
                     found |= self._union((left, right))
@@ -427,12 +434,11 @@ class DependenceAnalysis:
                 found |= self.dependences(binding.value, key)
             else:
                 found |= self._of_binding(binding)
-        for receiver, stored, value in self.contents.stored.get(node.id, ()):
-            if self.module.reaching(receiver) & bindings:
-                if stored == key:
-                    found |= self.dependences(value)
-                elif stored is None:
-                    found |= self.dependences(value, key)
+        for one in self._stores(node, bindings):
+            if one.key is None or not isinstance(one.key, ast.Constant):
+                found |= self.dependences(one.value, key)
+            elif one.key.value == key:
+                found |= self.dependences(one.value)
         return found
 
     def _item_of_call(self, node: ast.Call, key: Key) -> Dependences:

@@ -118,7 +118,9 @@ class _Tracker:
                 yield from self.follow(module, holder)
             case ast.Call():
                 yield from self._in_call(module, node, holder)
-            case ast.Attribute(attr=attr) if attr in _MODEL_METHODS and self._is_model(module, node):
+            case ast.Attribute(attr=attr) if attr in _MODEL_METHODS and self._is_model(
+                module, node
+            ):
                 # All but `apply` are called once, to initialize the parameters.
                 call = module.parent(holder)
                 if attr == "apply" and isinstance(call, ast.Call) and call.func is holder:

@@ -18,7 +18,7 @@ from ..names.module import Module
 from ..names.scopes import FunctionNode, own_nodes
 from ..project import Project
 from ..sites.passed_arguments import PassedArguments, apply_functions
-from ..values.callees import called_values, layers, order, targets_of, underlying
+from ..values.callees import layers, order, targets_of, underlying
 from ..values.haiku_transforms import is_transformed
 from ..values.values import (
     Applied,
@@ -160,7 +160,7 @@ class Operations:
         """
         if call not in self._callees:
             self._callees[call] = frozenset()  # of a recursion
-            values = called_values(self.evaluator, module, call.func)
+            values = self.evaluator.values(module, call.func)
             match call.func:
                 case ast.Attribute(attr="apply_fn") if not values:
                     values = self.project.once(apply_functions)

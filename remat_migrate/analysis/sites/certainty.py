@@ -15,9 +15,7 @@ from ..names.module import Module, Place
 from ..names.scopes import Binding
 from ..project import Project
 from ..values.application import api_of
-from ..values.containers import elements, looked_up
-from ..values.evaluator import returned_expressions
-from ..values.values import Constant, Container, Function, Parameter, Value
+from ..values.values import Constant, Parameter, Value
 from .calls import passed_for
 from .subclasses import overrides_of
 
@@ -37,6 +35,9 @@ class Certainty:
         return self._is_passed(asked) if isinstance(asked, Parameter) else self._is_api(*asked)
 
     def _is_api(self, module: Module, node: ast.expr) -> bool:
+        is_partial = isinstance(node, ast.Call) and self._project.evaluator.is_partial(module, node)
+        if isinstance(node, ast.Call | ast.Subscript | ast.BoolOp) and not is_partial:
+            return False  # what a function returns, or a table holds, is not followed
         if isinstance(node, ast.Attribute):
             values = overrides_of(self._project).callees(module, node).values
         else:
@@ -60,23 +61,11 @@ class Certainty:
         match node:
             case ast.IfExp(body=one, orelse=other):
                 yield from ((module, one), (module, other))
-            case ast.BoolOp(op=ast.Or(), values=operands):
-                yield from ((module, operand) for operand in operands)
             case ast.Name():
                 assigned = map(_assigned, module.reaching(node))
                 yield from ((module, value) for value in assigned if value is not None)
             case ast.Call() if self._project.evaluator.is_partial(module, node):
                 yield from ((module, arg) for arg in node.args[:1])
-            case ast.Call(func=func):
-                yield from ((module, part) for part in looked_up(node))
-                for value in self._project.values(module, func):
-                    if isinstance(value, Function):
-                        for part in returned_expressions(value.node):
-                            yield value.module, part
-            case ast.Subscript(value=table):
-                for value in self._project.values(module, table):
-                    if isinstance(value, Container):
-                        yield from elements(value)
 
     def _are_apis(self, values: Iterable[Value]) -> bool:
         """Return whether there are values, and each is an Api or a parameter that is always one."""

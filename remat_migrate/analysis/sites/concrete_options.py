@@ -143,12 +143,12 @@ def _may_reach(
         return here or next(iter(every), None)
     others = [keyword.value for keyword in call.keywords if keyword is not node]
     for part in (call.func, *call.args, *others):
-        for callee in sorted(project.values(module, part), key=str):
-            if (api := api_of(project.apis, callee)) is not None:
-                named = (site for site in sites_in(project, module) if site.definition is api)
-                return next(named, None)
-            if any(_takes_options(project, layer) for layer in layers(callee)):
-                return here or next(iter(every), None)
+        callees = project.values(module, part)
+        apis = [api_of(project.apis, callee) for callee in callees]
+        if any(apis):
+            return next((s for s in sites_in(project, module) if s.definition in apis), None)
+        if any(_takes_options(project, layer) for callee in callees for layer in layers(callee)):
+            return here or next(iter(every), None)
     return None
 
 

@@ -7,6 +7,16 @@ import ast
 from ..names.module import Module
 from ..names.scopes import Definition
 
+_FORMS: dict[type, str] = {
+    **dict.fromkeys((ast.Call, ast.keyword), "argument"),
+    **dict.fromkeys((ast.Assign, ast.AnnAssign), "assigned"),
+    **dict.fromkeys((ast.IfExp, ast.BoolOp), "conditional"),
+    **dict.fromkeys((ast.List, ast.Tuple, ast.Set, ast.Dict), "container"),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), "container"),
+    ast.Lambda: "lambda",
+    ast.Return: "returned",
+}
+
 
 def decorates(module: Module, node: ast.expr) -> bool:
     """Return whether an expression is a decorator."""
@@ -36,25 +46,8 @@ def call_form(module: Module, call: ast.Call) -> str:
     holder = module.parent(call)
     while isinstance(holder, ast.NamedExpr | ast.Starred | ast.Await):
         node, holder = holder, module.parent(holder)
-    match holder:
-        case ast.Call() if holder.func is node:
-            return "applied"
-        case ast.Call() | ast.keyword():
-            return "argument"
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
-            node in holder.decorator_list
-        ):
-            return "decorator-factory"
-        case ast.Assign() | ast.AnnAssign():
-            return "assigned"
-        case ast.IfExp() | ast.BoolOp():
-            return "conditional"
-        case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-            return "container"
-        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            return "container"
-        case ast.Lambda():
-            return "lambda"
-        case ast.Return():
-            return "returned"
-    return "expression"
+    if isinstance(holder, ast.Call) and holder.func is node:
+        return "applied"
+    if isinstance(holder, Definition) and node in holder.decorator_list:
+        return "decorator-factory"
+    return _FORMS.get(type(holder), "expression")

@@ -202,41 +202,19 @@ def _owner(module: Module, name: str, at: ast.AST) -> Scope | None:
 
 
 def _has_run(module: Module, owner: Scope, binding: Binding, at: ast.AST) -> bool:
-    """Return whether an import has always run when `at` is evaluated."""
+    """Return whether an import has always run when `at` is evaluated.
+
+    An import in a `try` has succeeded, or the handler has dealt with it.
+    """
     statement = binding.statement
     if statement is None or binding.scope is not owner:
         return False
-    around = {*module.ancestors(at), at}
-    for holder in module.ancestors(statement):
-        if holder is owner.node:
-            break
-        if _always_runs(module, holder, statement):
-            continue
-        if holder not in around or _child(module, statement, holder) != _child(module, at, holder):
-            return False
+    holder = module.parent(statement)
+    if isinstance(holder, ast.Try) and statement in holder.body:
+        holder = module.parent(holder)
     function = module.enclosing_function(at)
     later = function is not None and module.scope_of(function) is not owner
-    return later or _position(statement) < _position(at)
-
-
-def _always_runs(module: Module, holder: ast.AST, statement: ast.stmt) -> bool:
-    """Return whether `statement` runs whenever `holder` does, as far as an import is concerned."""
-    if isinstance(holder, ast.Try | ast.TryStar):
-        # An import in a `try` has succeeded, or the handler has dealt with it.
-        return _child(module, statement, holder) == "body"
-    return not isinstance(
-        holder, ast.If | ast.For | ast.AsyncFor | ast.While | ast.match_case | ast.ExceptHandler
-    )
-
-
-def _child(module: Module, node: ast.AST, holder: ast.AST) -> str:
-    """Return the field of `holder` that contains `node`."""
-    for around in (node, *module.ancestors(node)):
-        if module.parent(around) is holder:
-            for name, value in ast.iter_fields(holder):
-                if value is around or (isinstance(value, list) and around in value):
-                    return name
-    return ""
+    return holder is owner.node and (later or _position(statement) < _position(at))
 
 
 def _position(node: ast.AST) -> tuple[int, int]:

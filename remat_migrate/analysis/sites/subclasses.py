@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
-from ..names.module import Module
+from ..names.module import Module, once
 from ..project import Project
 from ..values.evaluator import class_chain
 from ..values.overrides import Overrides
@@ -41,23 +41,19 @@ class Subclasses:
 
     def _find(self, cls: Class) -> set[Class]:
         found: set[Class] = set()
-        words = {cls.node.name}
-        looked_in: set[tuple[Module, frozenset[str]]] = set()
+        words, before = {cls.node.name}, set[str]()
+        searched: dict[Module, None] = {cls.module: None}
         is_local = cls.module.enclosing_function(cls.node) is not None
-        while True:
-            wanted = frozenset(words)
-            modules = {cls.module: None}
+        while words != before:
+            before = set(words)
             if not is_local:
-                modules.update(dict.fromkeys(self._project.mentioning(sorted(wanted))))
-            for module in modules:
-                if (module, wanted) not in looked_in:
-                    looked_in.add((module, wanted))
-                    own = [c for c in _classes(module) if self._inherits(c, cls)]
-                    found.update(own)
-                    words.update(c.node.name for c in own)
-                    words.update(_other_names(module, wanted))
-            if words == wanted:
-                return found
+                searched |= dict.fromkeys(self._project.mentioning(sorted(words)))
+            for module in searched:
+                own = [c for c in _classes(module) if self._inherits(c, cls)]
+                found.update(own)
+                words.update(c.node.name for c in own)
+                words.update(_other_names(module, before))
+        return found
 
     def _inherits(self, sub: Class, cls: Class) -> bool:
         return sub.node is not cls.node and any(
@@ -66,13 +62,13 @@ class Subclasses:
         )
 
 
-def _classes(module: Module) -> Iterator[Class]:
-    for node in module.nodes:
-        if isinstance(node, ast.ClassDef) and node.bases:
-            yield Class(module, node)
+@once
+def _classes(module: Module) -> list[Class]:
+    nodes = (node for node in module.nodes if isinstance(node, ast.ClassDef) and node.bases)
+    return [Class(module, node) for node in nodes]
 
 
-def _other_names(module: Module, words: frozenset[str]) -> Iterator[str]:
+def _other_names(module: Module, words: Set[str]) -> Iterator[str]:
     """Yield aliases that a module gives to one of some names: `import A as B`, `B = lib.A`."""
     for statement in module.tree.body:
         match statement:

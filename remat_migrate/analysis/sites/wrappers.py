@@ -9,17 +9,20 @@ A wrapper that passes its first argument on is an Api of the project; its calls 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...libraries.apis import Api
 from ..names.module import Module
 from ..names.scopes import FunctionNode, parameters
-from ..values.application import api_of, without_partials
+from ..project import Project
+from ..values.application import api_of
 from ..values.bind import bind_call, default_of, positional_parameters
 from ..values.evaluator import Evaluator
-from ..values.values import External, Function, Partial
-from .forms import decorates
+from ..values.values import Function, Partial
+from .calls import uses_of
+from .find_sites import sites_of
+from .site import Option
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -122,28 +125,13 @@ def find_forwarding_wrappers(module: Module, evaluator: Evaluator) -> Iterator[A
 
 
 def _edits_options(options: Forwarded) -> bool:
-    """Return whether a function may add `concrete` to its `**kwargs`, or needs it there."""
-    name = options.parameter.arg
-    module = options.module
-    for node in ast.walk(options.function):
-        if not isinstance(node, ast.Name) or node.id != name:
-            continue
-        match module.parent(node):
-            case ast.keyword(arg=None):
-                pass
-            case ast.Subscript(slice=ast.Constant(value=str(key))) if key != "concrete":
-                pass
-            case ast.Compare():
-                pass
-            case ast.Attribute() as method:
-                match module.parent(method):
-                    case ast.Call(args=[ast.Constant(value=str(key)), *_]) if key != "concrete":
-                        pass
-                    case _:
-                        return True
-            case _:
-                return True
-    return False
+    """Return whether a function does more with its `**kwargs` than to pass them on."""
+    return any(
+        isinstance(node, ast.Name)
+        and node.id == options.parameter.arg
+        and not isinstance(options.module.parent(node), ast.keyword)
+        for node in ast.walk(options.function)
+    )
 
 
 def _forwarded_subject(
@@ -200,76 +188,27 @@ def note_passed_apis(module: Module, reference: ast.expr, evaluator: Evaluator) 
     return noted
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Passed:
-    """A call that passes, or may pass, a value for a parameter of a function.
-
-    Attributes:
-        module: the module.
-        call: the call of the function, or of another one that receives the function and the keyword
-            together (`lift(wrapper, target, concrete=False)`).
-        value: what is passed.
-        keyword: the keyword; None if it is passed by position.
-    """
-
-    module: Module
-    call: ast.Call
-    value: ast.expr
-    keyword: ast.keyword | None
-
-
-def passed_for(
-    modules: Iterable[Module], evaluator: Evaluator, option: Forwarded
-) -> Iterator[Passed]:
-    """Yield what calls in the given modules pass for a parameter."""
-    name = option.parameter.arg
-    for module in modules:
-        for call in module.nodes:
-            if not isinstance(call, ast.Call):
-                continue
-            called = _is_function(module, call.func, evaluator, option)
-            given = not called and any(
-                _is_function(module, arg, evaluator, option) for arg in call.args
-            )
-            if not called and not given:
-                continue
-            for keyword in call.keywords:
-                if keyword.arg == name:
-                    yield Passed(module, call, keyword.value, keyword)
-            if called:
-                bound = bind_call(option.function, call.args, call.keywords)
-                if name in bound.by_position:
-                    yield Passed(module, call, bound.by_name[name], None)
-
-
-def escaping(module: Module, evaluator: Evaluator, option: Forwarded) -> ast.expr | None:
-    """Return a use of a function as a value that does not pass the keyword along with it."""
-    name, wanted = option.parameter.arg, option.function.name
-    for node in module.nodes:
-        if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
-            continue
-        if getattr(node, "id", getattr(node, "attr", None)) != wanted:
-            continue
-        if not _is_function(module, node, evaluator, option):
-            continue
-        holder = module.parent(node)
-        if isinstance(holder, ast.Call) and (
-            holder.func is node or any(k.arg == name for k in holder.keywords)
-        ):
-            continue
-        if not decorates(module, node):  # which passes the function alone
-            return node
-    return None
-
-
-def _is_function(module: Module, node: ast.expr, evaluator: Evaluator, option: Forwarded) -> bool:
-    if not isinstance(node, ast.Name | ast.Attribute | ast.Call):
-        return False
-    qualified = option.module.qualified_name(option.function)
-    for value in evaluator.values(module, node):
-        match without_partials(value):
-            case Function(node=function) if function is option.function:
-                return True
-            case External(name) if name == qualified:
-                return True
-    return False
+def passed_options(
+    project: Project, option: Forwarded
+) -> tuple[list[Option], tuple[Module, ast.expr | FunctionNode] | None]:
+    """Return what callers pass for a parameter, and a use of the function that hides callers."""
+    name, function = option.parameter.arg, option.function
+    qualified = option.module.qualified_name(function)
+    hiding: list[tuple[Module, ast.expr | FunctionNode]]
+    if project.apis.find(qualified) is not None:  # its calls are sites
+        sites = [site for site in sites_of(project) if site.api == qualified]
+        values = [s for s in sites if s.application is None and s.form != "partial"]
+        hiding = [(site.module, site.reference) for site in values]
+        passed = [site.arguments[name] for site in sites if name in site.arguments]
+        return passed, next(iter(hiding), None)
+    uses = uses_of(project, Function(option.module, function))
+    hiding = [(escape.module, escape.node) for escape in uses.unseen]
+    passed = []
+    for call in uses.passing:
+        bound = call.bound_to(function)
+        if bound.unclear:
+            hiding.append((call.module, call.node))
+        if (value := bound.by_name.get(name)) is not None:
+            keyword = next((k for k in call.arguments[1] if k.value is value), None)
+            passed.append(Option(name, value, call.module_of(value), call.node, keyword))
+    return passed, next(iter(hiding), None)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
 
 from ...libraries.apis import COMPILERS, DIFFERENTIATE
-from ...libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS, TRACED_MODULES
+from ...libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
 from ...libraries.library_needs import has_static_result
 from ..names.module import Module, Place
-from ..names.scopes import Binding, FunctionNode
+from ..names.scopes import FunctionNode
 from ..project import Project
-from ..sites.calls import Call, passed_for, uses_of
+from ..sites.calls import passed_for
 from ..values.bind import default_of, positional_parameters
-from ..values.callees import body_positions, targets_of, underlying
+from ..values.callees import body_positions, targets_of
 from ..values.classes import class_annotations, self_assignments
 from ..values.declarations import Kind, annotation_kind, default_kind, gradient_places, join
 from ..values.evaluator import class_chain, returned_expressions
@@ -26,19 +25,13 @@ from ..values.values import (
     External,
     Function,
     Instance,
-    ModuleValue,
     Parameter,
     Partial,
     Value,
+    Values,
     Wrapped,
 )
 
-_CONFIGS = frozenset(
-    {
-        "cfg", "config", "conf", "args", "flags", "hparams", "hps", "hp", "options", "opts",
-        "settings", "cls", "argv", "hyperparameters", "hyperparams", "arguments",
-    }
-)  # fmt: skip
 _NUMPY_SCALARS = frozenset(
     f"numpy.{name}"
     for name in (
@@ -47,24 +40,8 @@ _NUMPY_SCALARS = frozenset(
     )
 )  # fmt: skip
 _DEPTH = 4
-# How far a value is followed back to the constants that it is computed from.
-_STEPS = 12
-_PYTHON_MODULES = ("builtins.", "math.", "itertools.")
-_JAX_MODULES = (*TRACED_MODULES, "jax.device_put", "jax.tree")
 # Of one use of a name; an expression with more has no known values, either.
 _MOST_BINDINGS = 256
-
-
-class Computed(IntEnum):
-    """What computes a value, from the weakest to the strongest.
-
-    Inside a checkpointed function, an operation on a JAX array returns a tracer, even if nothing
-    traced goes in; one on a NumPy array or a number does not.
-    """
-
-    PYTHON = 0
-    JAX = 1
-    TRACED = 2
 
 
 def kinds_of(project: Project) -> Kinds:
@@ -78,7 +55,7 @@ class Kinds:
     def __init__(self, project: Project) -> None:
         self.project = project
         self.evaluator = project.evaluator
-        self._differentiated: dict[Module, dict[FunctionNode, set[int]]] = {}
+        self._traced: dict[Module, dict[FunctionNode, set[int]]] = {}
         self._known: dict[tuple[ast.expr | ast.arg, int], Kind] = {}
         self._origins: dict[tuple[ast.expr, int], dict[Place, None]] = {}
 
@@ -139,14 +116,8 @@ class Kinds:
     def _attribute(self, module: Module, node: ast.Attribute, depth: int) -> Kind:
         if node.attr in STATIC_ATTRIBUTES:
             return "python"
-        found = self._objects(module, node)
-        if found != "unknown":
-            return found
-        match node.value:
-            case ast.Name(id=name) if _is_config(name):
-                return "array" if self._is_traced(module, node.value) else "python"
-            case ast.Attribute(attr=name) if _is_config(name):
-                return "python"
+        if self._objects(module, node) == "python":
+            return "python"
         for value in self.evaluator.values(module, node.value):
             if isinstance(value, Instance) and isinstance(value.cls, Class):
                 kinds: list[Kind] = []
@@ -164,18 +135,7 @@ class Kinds:
                     return join(kinds)
         return "unknown"
 
-    def _is_traced(self, module: Module, node: ast.Name) -> bool:
-        """Return whether a name is a parameter that is differentiated or traced."""
-        for binding in module.reaching(node):
-            function = binding.scope.node
-            if isinstance(binding.node, ast.arg) and isinstance(function, FunctionNode):
-                if self._is_differentiated(module, function, binding.node):
-                    return True
-        return False
-
     def _subscript(self, module: Module, node: ast.Subscript, depth: int) -> Kind:
-        if isinstance(node.value, ast.Name) and (_is_config(node.value.id)):
-            return "array" if self._is_traced(module, node.value) else "python"
         values = self.evaluator.values(module, node)
         if values and all(isinstance(v, Constant) for v in values):
             return "python"
@@ -258,11 +218,10 @@ class Kinds:
                 case _:
                     kinds.append("unknown")
         if not kinds and isinstance(node.func, ast.Attribute):
-            if node.func.attr in ("get", "startswith", "endswith", "lower", "upper", "item"):
-                base = node.func.value
-                if isinstance(base, ast.Name) and base.id.lower() in _CONFIGS:
-                    return "python"
-                return "python" if node.func.attr != "get" else "unknown"
+            if node.func.attr in ("startswith", "endswith", "lower", "upper", "item"):
+                return "python"
+            if node.func.attr == "get":
+                return "unknown"
             return self.of(module, node.func.value, depth - 1)
         return join(kinds)
 
@@ -317,179 +276,40 @@ class Kinds:
             for place in passed.places:
                 yield from self.origins(*place, depth - 1)
 
-    def callers(self, module: Module, function: FunctionNode) -> list[Call]:
-        """Return the known calls of a function, including those of `functools.partial`."""
-        return uses_of(self.project, Function(module, function)).passing
-
-    def is_traced(self, parameter: Parameter, node: ast.arg) -> bool:
-        """Return whether a parameter is differentiated or compiled where the function is used."""
-        function = parameter.function
-        modules = {c.module for c in self.callers(parameter.module, function)}
-        return any(
-            self._is_differentiated(module, function, node)
-            for module in (parameter.module, *modules)
-        )
-
     def _is_differentiated(self, module: Module, function: FunctionNode, node: ast.arg) -> bool:
-        places = self.differentiated(module).get(function, ())
+        places = self._differentiated(module).get(function, ())
         positional = positional_parameters(function)
         return node in positional and positional.index(node) in places
 
-    # -- arrays that nothing traces
-
-    def computed_by(self, module: Module, node: ast.expr, depth: int = _STEPS) -> Computed:
-        """Return what computes an expression from constants; `Computed.TRACED` if an argument may
-        go into it that JAX traces.
-
-        A value that is computed from constants alone is concrete wherever the old code could read
-        it: in a compiled function, it could not.
-        """
-        if depth <= 0:
-            return Computed.TRACED
-        match node:
-            case ast.Constant() | ast.JoinedStr():
-                return Computed.PYTHON
-            case ast.Attribute(attr=attr) if attr in STATIC_ATTRIBUTES:
-                return Computed.PYTHON
-            case ast.Name():
-                bindings = module.reaching(node)
-                if not bindings:  # a builtin
-                    known = bool(self.evaluator.values(module, node))
-                    return Computed.PYTHON if known else Computed.TRACED
-                return max(self._binding_computed_by(module, b, depth - 1) for b in bindings)
-            case ast.Attribute():
-                values = self.evaluator.values(module, node)
-                if values and all(isinstance(v, External) for v in values):
-                    return Computed.PYTHON  # `np.pi`
-                if isinstance(node.value, ast.Name):
-                    return Computed.TRACED
-                return self.computed_by(module, node.value, depth - 1)
-            case ast.Call():
-                return self._call_computed_by(module, node, depth - 1)
-            case (
-                ast.Tuple() | ast.List() | ast.Set() | ast.Dict() | ast.Subscript() | ast.Slice()
-                | ast.UnaryOp() | ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp()
-                | ast.Starred() | ast.NamedExpr()
-            ):  # fmt: skip
-                parts = (c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr))
-                return self._all_computed_by(((module, part) for part in parts), depth - 1)
-        return Computed.TRACED
-
-    def _all_computed_by(self, places: Iterable[Place], depth: int) -> Computed:
-        """Return the strongest of what computes some expressions."""
-        found = Computed.PYTHON
-        for place in places:
-            found = max(found, self.computed_by(*place, depth))
-            if found is Computed.TRACED:
-                break
-        return found
-
-    def _binding_computed_by(self, module: Module, binding: Binding, depth: int) -> Computed:
-        match binding.kind:
-            case "assign" | "element" | "augment" if binding.value is not None:
-                return self.computed_by(module, binding.value, depth)
-            case "import":
-                return self._import_computed_by(module, binding, depth)
-            case "parameter":
-                return self._parameter_computed_by(module, binding, depth)
-        return Computed.TRACED
-
-    def _import_computed_by(self, module: Module, binding: Binding, depth: int) -> Computed:
-        statement, alias = binding.statement, binding.node
-        if not isinstance(statement, ast.ImportFrom) or not isinstance(alias, ast.alias):
-            return Computed.TRACED
-        found: list[Computed] = []
-        for base in self.evaluator.import_base(statement, module):
-            if not isinstance(base, ModuleValue):
-                return Computed.TRACED
-            bindings = base.module.exported(alias.name)
-            found += [self._binding_computed_by(base.module, b, depth) for b in bindings]
-            if not bindings:
-                return Computed.TRACED
-        return max(found, default=Computed.TRACED)
-
-    def _parameter_computed_by(self, module: Module, binding: Binding, depth: int) -> Computed:
-        """Return what computes all that the known calls pass for a parameter.
-
-        The first parameter is never certain: by default, gradients are taken with respect to it.
-        """
-        function, node = binding.scope.node, binding.node
-        assert isinstance(function, FunctionNode)
-        assert isinstance(node, ast.arg)
-        stars = (function.args.vararg, function.args.kwarg)
-        if node in (*positional_parameters(function)[:1], *stars):
-            return Computed.TRACED
-        parameter = Parameter(module, function, node.arg)
-        calls = self.callers(module, function)
-        if not calls or self.is_traced(parameter, node):
-            return Computed.TRACED
-        if any(call.bound_to(function).unclear for call in calls):
-            return Computed.TRACED
-        passed = passed_for(self.project, parameter)
-        places = list(passed.places)
-        if passed.defaulted:
-            if passed.default is None:
-                return Computed.TRACED
-            places.append(passed.default)
-        return self._all_computed_by(places, depth)
-
-    def _call_computed_by(self, module: Module, node: ast.Call, depth: int) -> Computed:
-        values = self.evaluator.values(module, node.func)
-        operands = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if not values and isinstance(node.func, ast.Attribute):
-            operands.append(node.func.value)
-        arguments = self._all_computed_by(((module, operand) for operand in operands), depth)
-        found = Computed.PYTHON if values else arguments
-        for value in values:
-            match underlying(value):
-                case External(name) if name.startswith("numpy."):
-                    pass  # NumPy raises where it is given a tracer
-                case External(name) if name.startswith(_PYTHON_MODULES):
-                    found = max(found, arguments)
-                case External(name) if name.startswith(_JAX_MODULES):
-                    found = max(found, arguments, Computed.JAX)
-                case Function() as function if value == function:
-                    returned = list(returned_expressions(function.node))
-                    places = ((function.module, expr) for expr in returned)
-                    found = max(found, self._all_computed_by(places, depth))
-                    found = found if returned else Computed.TRACED
-                case _:
-                    return Computed.TRACED
-        return found
-
     # -- what is differentiated
 
-    def differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
+    def _differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
         """Return the positions of differentiated or traced arguments by function."""
-        known = self._differentiated.get(module)
-        if known is not None:
-            return known
-        found: dict[FunctionNode, set[int]] = {}
-        self._differentiated[module] = found
-        for call in module.nodes:
-            if not isinstance(call, ast.Call) or not call.args:
-                continue
-            for position in body_positions(self.evaluator, module, call):
-                for body in call.args[position : position + 1]:
-                    self._mark(self.evaluator.values(module, body), range(8), found)
-            for value in self.evaluator.values(module, call):
-                # Also through a function of the project that returns `jax.grad(f)`.
-                if isinstance(value, Wrapped) and value.how in DIFFERENTIATE:
-                    node = value.node
-                    places = gradient_places(node) if isinstance(node, ast.Call) else [0]
-                    self._mark({value.func}, places, found)
-                if isinstance(value, Wrapped) and value.how in COMPILERS:
-                    self._compiled(value, found)
-        for function in module.functions():
-            for decorator in getattr(function, "decorator_list", ()):
-                self._decorated(module, function, decorator, found)
-        return found
+        if module not in self._traced:
+            found = self._traced[module] = {}
+            for node in module.nodes:
+                if isinstance(node, ast.Call) and node.args:
+                    for position in body_positions(self.evaluator, module, node):
+                        for body in node.args[position : position + 1]:
+                            self._mark(self.evaluator.values(module, body), range(8), found)
+                    # Also through a function of the project that returns `jax.grad(f)`.
+                    self._mark_transformed(self.evaluator.values(module, node), found)
+                elif isinstance(node, ast.FunctionDef) and node.decorator_list:
+                    self._mark_transformed(self.evaluator.definition(module, node), found)
+        return self._traced[module]
 
-    def _compiled(self, value: Wrapped, found: dict[FunctionNode, set[int]]) -> None:
-        """Mark the arguments of a compiled function, if none is static."""
-        calls = [value.node] if isinstance(value.node, ast.Call) else []
-        if not any((k.arg or "static").startswith("static") for c in calls for k in c.keywords):
-            self._mark({value.func}, range(8), found)
+    def _mark_transformed(self, values: Values, found: dict[FunctionNode, set[int]]) -> None:
+        """Mark the arguments of `jax.grad(f)`, and of `jax.jit(f)` if none is static."""
+        for value in values:
+            if isinstance(value, Wrapped):
+                call = value.node if isinstance(value.node, ast.Call) else None
+                keywords = call.keywords if call is not None else []
+                if value.how in DIFFERENTIATE:
+                    places = gradient_places(call) if call is not None else [0]
+                    self._mark({value.func}, places, found)
+                elif value.how in COMPILERS:
+                    if not any((k.arg or "static").startswith("static") for k in keywords):
+                        self._mark({value.func}, range(8), found)
 
     def _mark(
         self, values: Iterable[Value], places: Iterable[int], found: dict[FunctionNode, set[int]]
@@ -506,24 +326,6 @@ class Kinds:
                     p + target.skip for p in places if p + target.skip < given
                 )
 
-    def _decorated(
-        self,
-        module: Module,
-        function: FunctionNode,
-        decorator: ast.expr,
-        found: dict[FunctionNode, set[int]],
-    ) -> None:
-        """Mark the arguments of `@jax.grad`, `@partial(jax.value_and_grad, ...)`, `@jax.jit`."""
-        for value in self.evaluator.values(module, decorator):
-            match value:
-                case External(name) if name in COMPILERS:
-                    found.setdefault(function, set()).update(range(8))
-                case External(name) if name in DIFFERENTIATE:
-                    found.setdefault(function, set()).add(0)
-                case Partial(func=External(name), call=call) if name in DIFFERENTIATE:
-                    places = gradient_places(ast.Call(call.func, call.args[1:2], call.keywords))
-                    found.setdefault(function, set()).update(places)
-
 
 def _unpacked(value: ast.expr, path: Iterable[int]) -> ast.expr:
     """Return the part of a value that a target at a path of nested tuples gets."""
@@ -532,8 +334,3 @@ def _unpacked(value: ast.expr, path: Iterable[int]) -> ast.expr:
             break
         value = value.elts[step]
     return value
-
-
-def _is_config(name: str) -> bool:
-    ends = ("_config", "_cfg", "_args", "_flags", "_options", "config")
-    return name.lower() in _CONFIGS or name.lower().endswith(ends)

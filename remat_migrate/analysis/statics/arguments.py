@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,17 +18,16 @@ from ...libraries.library_needs import is_array_method
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from ..needs.dependence import Key
-from ..needs.need import Need
+from ..needs.need import IDENTITY, MATCH, Need
 from ..project import Project
 from ..sites.calls import Call, Uses
 from ..values.bind import Arguments, default_of, positional_parameters
 from ..values.callees import Target, is_frozen
 from ..values.classes import is_decorated
-from ..values.containers import items
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
-from ..values.evaluator import annotated_values, class_chain
-from ..values.static_fields import field_value, is_static_field
+from ..values.evaluator import annotated_values
+from ..values.static_fields import is_static_field
 from ..values.values import (
     NOTHING,
     Class,
@@ -36,7 +35,6 @@ from ..values.values import (
     Container,
     External,
     Instance,
-    ModuleValue,
     Result,
     Value,
     Values,
@@ -228,67 +226,6 @@ class Argument:
         passed = self.passed_but_none
         return bool(passed) and all(is_python_value(self.project, *located) for located in passed)
 
-    def narrowed(self, needs: Sequence[Need]) -> Argument:
-        """Return the argument with containers that calls write out replaced by the needed items."""
-        keys = {need.index for need in needs}
-        if None in keys:
-            return self
-        found: list[tuple[Call, Arguments]] = []
-        for call, arguments in self.calls:
-            expr = arguments.by_name.get(self.name)
-            parts = [] if expr is None else self._items(call.module, expr, keys)
-            found += (
-                (call, replace(arguments, by_name={**arguments.by_name, self.name: part}))
-                for part in parts
-            )
-            if not parts:
-                found.append((call, arguments))
-        return replace(self, calls=tuple(found))
-
-    def _items(
-        self, module: Module, expr: ast.expr, keys: Collection[Key | None]
-    ) -> list[ast.expr]:
-        """Return what a container, or an object, has as the items or attributes `keys`."""
-        values = self.project.values(module, expr)
-        if values and all(isinstance(v, Instance) and isinstance(v.cls, Class) for v in values):
-            made = list(self._made_by(module, expr))
-            parts = [part for call in made for part in self._fields(module, call, keys)]
-            return parts if len(parts) == len(made) * len(keys) else []
-        containers = [v for v in values if isinstance(v, Container) and v.module is module]
-        if len(containers) < len(values):
-            return []
-        return [
-            part
-            for container in containers
-            for key in keys
-            for owner, part in items(container, key)
-            if owner is module
-        ]
-
-    def _made_by(self, module: Module, expr: ast.expr) -> Iterator[Located]:
-        """Yield the expressions that make an object."""
-        for owner, origin in kinds_of(self.project).origins(module, expr):
-            bindings = owner.reaching(origin) if isinstance(origin, ast.Name) else ()
-            yield from (
-                (owner, origin if binding.value is None or binding.path else binding.value)
-                for binding in bindings
-            )
-            if not bindings:
-                yield owner, origin
-
-    def _fields(
-        self, module: Module, made: Located, keys: Collection[Key | None]
-    ) -> Iterator[ast.expr]:
-        """Yield what the fields `keys` of an object get where a call makes it."""
-        owner, call = made
-        if owner is not module or not isinstance(call, ast.Call):
-            return
-        for cls in self.project.values(owner, call.func):
-            for key in keys:
-                if isinstance(cls, Class) and key is not None:
-                    value = field_value(self.project.evaluator, cls, call, key)
-                    yield from (value,) if value is not None else ()
-
     # -- what the function does with it
 
     @property
@@ -351,20 +288,24 @@ class Argument:
 
         If the function tests the type, one whose type is not known may be equal to another, too.
         """
-        origins = list(self.origins)
+        places = list(self.origins)
         if self.default is not None:
-            origins.append((self.module, self.default))
-        types = [_types(self.project, *located) for located in origins]
-        known = set().union(*types)
-        if len(known & {bool, int, float}) > 1 or (
-            any(isinstance(t, ast.ClassDef) for t in known) and known & {int, str}
-        ):
+            places.append((self.module, self.default))
+        types = [_types(self.project, *place) for place in places]
+        if len({bool, int, float} & set().union(*types)) > 1:
             return True
-        is_sure = all(types) and not any(_is_field(self.project, *o) for o in origins)
+        function, owner = self.target.function, self.target.owner
+        is_sure = all(types) and not any(isinstance(expr, ast.Attribute) for _, expr in places)
         return (
             self.annotated_kind != "python"
             and not is_sure
-            and any(_tests_type(self.module, use) for use, _ in self.uses)
+            and any(
+                need.type_test
+                or need.reason in (MATCH, "`isinstance()`", "`type()`")
+                or (need.reason == IDENTITY and need.certain)  # `1 is True` is false
+                for need in needs_with_overrides(self.project).of(function, owner)
+                if need.parameter == self.name
+            )
         )
 
     def _is_passed_immutable(self) -> bool:
@@ -448,47 +389,15 @@ def _is_container_use(module: Module, use: ast.Name) -> bool:
     return False
 
 
-def _types(project: Project, module: Module, node: ast.expr) -> set[object]:
-    """Return the types of the literals that an expression may be, and the enums of its members."""
-    if isinstance(node, ast.UnaryOp):
-        return {bool} if isinstance(node.op, ast.Not) else _types(project, module, node.operand)
-    if isinstance(node, ast.Compare):
-        return {bool}
-    if isinstance(node, ast.Attribute):
-        classes = [v for v in project.values(module, node.value) if isinstance(v, Class)]
-        enums: set[object] = {
-            cls.node
-            for cls in classes
-            for owner in class_chain(project.evaluator, cls)
-            if isinstance(owner, External) and owner.name.startswith("enum.")
-        }
-        if enums:
-            return enums
+def _types(project: Project, module: Module, node: ast.expr) -> set[type]:
+    """Return the types of the values that an expression may be; `Constant`s count as literals."""
+    match node:
+        case ast.UnaryOp(op=ast.Not()) | ast.Compare():
+            return {bool}
+        case ast.UnaryOp(operand=operand):
+            return _types(project, module, operand)
     values = project.values(module, node)
     return {type(v.value) if isinstance(v, Constant) else type(v) for v in values}
-
-
-def _is_field(project: Project, module: Module, node: ast.expr) -> bool:
-    """Return whether an expression is a field of an object, which its default does not tell."""
-    return isinstance(node, ast.Attribute) and not any(
-        isinstance(value, ModuleValue | Class) for value in project.values(module, node.value)
-    )
-
-
-def _tests_type(module: Module, use: ast.Name) -> bool:
-    """Return whether a use of a name tests its type for one whose values equal those of others."""
-    match module.parent(use):
-        case ast.Call(func=ast.Name(id="isinstance"), args=[tested, types]) if tested is use:
-            names = {n.id for n in ast.walk(types) if isinstance(n, ast.Name)}
-            return bool(names & {"bool", "int", "float", "str"})
-        case ast.Call(func=ast.Name(id="type"), args=[tested]):
-            return tested is use
-        case ast.Compare(ops=[ast.Is() | ast.IsNot()], left=one, comparators=[other]):
-            # `1 is True` is false, though they are equal.
-            return any(isinstance(getattr(n, "value", None), bool) for n in (one, other))
-        case ast.match_case() | ast.Match():
-            return True
-    return False
 
 
 @lru_cache(maxsize=64)

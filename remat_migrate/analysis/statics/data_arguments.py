@@ -24,14 +24,12 @@ _DEPTH = 3
 
 
 def is_data(argument: Argument) -> bool:
-    """Return whether an argument is data: the function computes with it, or so do the callers."""
+    """Return whether an argument is data: the function computes with it, or the calls show it."""
     project = argument.project
     if argument.is_primary or is_computed_with(argument):
         return True
     return any(
-        _is_item(expr)
-        or kinds_of(project).of(module, expr) == "array"
-        or (isinstance(expr, ast.Name) and _is_data_name(project, module, expr))
+        _is_item(expr) or kinds_of(project).of(module, expr) == "array"
         for module, expr in replace(argument, index=None).origins
     )
 
@@ -39,17 +37,6 @@ def is_data(argument: Argument) -> bool:
 def _is_item(expr: ast.expr) -> bool:
     """Return whether an expression is like `batch["x"]`; options are attributes and names."""
     return isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant)
-
-
-def _is_data_name(project: Project, module: Module, name: ast.Name) -> bool:
-    """Return whether a function uses a name as an array elsewhere."""
-    function = module.enclosing_function(name)
-    bindings = module.reaching(name)
-    return function is not None and any(
-        _is_data_use(project, module, use, _DEPTH)
-        for use in ast.walk(function)
-        if isinstance(use, ast.Name) and use.id == name.id and module.reaching(use) & bindings
-    )
 
 
 def is_computed_with(argument: Argument, depth: int = _DEPTH) -> bool:

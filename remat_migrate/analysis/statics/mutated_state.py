@@ -16,14 +16,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...libraries.apis import KNOWN_PACKAGES
-from ...libraries.library_needs import computes_array
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
 from ..names.scopes import FunctionNode, Scope, own_nodes
 from ..needs.need import ORDER
 from ..needs.object_uses import changes_in_place
 from ..project import Project
-from ..sites.calls import Uses
 from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
@@ -55,40 +53,36 @@ _INITIALISERS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _DEFINITIONS = ("def", "class", "import")
 
 
-def changing_state(project: Project, target: Target, site: Site, uses: Uses) -> Place | None:
+def changing_state(project: Project, target: Target, site: Site) -> Place | None:
     """Return a name in what a function runs that denotes state that changes between its calls.
 
     The function, or one of the project's functions that it calls, reads or changes it, or a partial
     passes it, and something other than code that runs once at import, or an initialiser, changes
-    it. `uses` are the calls of what the site makes.
+    it.
     """
     state = _state(project, target.function, target.owner if target.skip else None)
     return state.changing() or state.changing_in(_bound(project, site))
 
 
 def leaking(project: Project, target: Target) -> Place | None:
-    """Return a result of JAX that a function keeps for later calls: in a cache, or in a container.
+    """Return what may be a result of JAX that a function keeps for later calls: in a cache, or in a
+    container.
 
     In a checkpoint the result is a tracer, which must not outlive the trace.
     """
     state = _state(project, target.function, target.owner if target.skip else None)
     for function, owner in state.reached:
         module, node = function.module, function.node
-        kept: Iterable[ast.expr] = ()
+        kept = [*state.stored_outside(function, owner)]
         if isinstance(node, ast.FunctionDef) and any(map(_caches, node.decorator_list)):
-            kept = [n.value for n in own_nodes(node) if isinstance(n, ast.Return) and n.value]
-        for part in (*kept, *state.stored_outside(function, owner)):
+            kept += [n.value for n in own_nodes(node) if isinstance(n, ast.Return) and n.value]
+        for part in kept:
             bindings = module.reaching(part) if isinstance(part, ast.Name) else ()
             sources = [part, *(b.value for b in bindings if b.value is not None)]
-            if any(_is_at_compile_time(module, source) for source in sources):
-                continue
-            if kinds_of(project).of(module, part) == "array":
+            if kinds_of(project).of(module, part) != "python" and not any(
+                _is_at_compile_time(module, source) for source in sources
+            ):
                 return module, part
-            for call in ast.walk(part):
-                if isinstance(call, ast.Call) and any(
-                    map(computes_array, project.qualified(module, call.func))
-                ):
-                    return module, call
     return None
 
 
@@ -194,7 +188,11 @@ class _State:
         callees = overrides_of(self.project).callees(function.module, node, owner)
         values = union(map(self._arguments.resolved, callees.values))
         outside = self._is_outside(function, owner, node)
+        above = function.module.parent(node)
+        is_called = isinstance(above, ast.Call) and above.func is node
         for value in sorted(values, key=order):
+            if isinstance(value, Instance) and not is_called:
+                continue
             methods: Values = NOTHING
             if isinstance(value, Class):  # whose instances are made in the call
                 methods = self.evaluator.attribute(Instance(value), "__init__")

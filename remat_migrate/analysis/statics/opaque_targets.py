@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from ...libraries.library_arguments import INSTANCES, LAYER_MODULES
 from ...libraries.library_needs import needs_of
@@ -15,63 +15,34 @@ from ..project import Project
 from ..sites.calls import Uses
 from ..sites.passed_arguments import is_field
 from ..sites.site import Site
-from ..values.callees import Target, applied_module, layers
+from ..values.callees import Target, layers
 from ..values.values import Applied, Bound, External, Instance, Parameter, Value, Wrapped
-from .argument_kinds import kinds_of
-from .arguments import Argument, BoundCalls, is_python_value
-from .statics import Obstacle, Required, Statics
-
-_UNKNOWN = "the arguments that must be concrete are not known"
+from .arguments import Argument, BoundCalls
+from .statics import Obstacle
 
 
-def decorator_obstacle(wrapped: Wrapped) -> Obstacle:
-    """Return why nothing is made static under a decorator that may change the arguments."""
+def unknown_obstacle(
+    reason: str, module: Module, node: ast.expr | FunctionNode, label: str, hint: str = ""
+) -> Obstacle:
+    """Return why nothing is made static where it is not known what a checkpoint calls."""
     return Obstacle(
-        "a decorator between the checkpoint and the function may change the arguments, so"
-        f" {_UNKNOWN}: name them in `static_argnums`",
-        wrapped.module,
-        wrapped.node,
-        "may change the arguments",
+        f"{reason}, so the arguments that must be concrete are not known: name them in"
+        f" `static_argnums`{hint}",
+        module,
+        node,
+        label,
         unseen=True,
     )
 
 
-def held_obstacle(site: Site, unseen: tuple[Module, ast.expr | FunctionNode]) -> Obstacle:
-    """Return why nothing is made static where callers choose the function, which is unknown."""
-    return Obstacle(
-        f"callers choose `{site.target}`, and not all of them are known, so {_UNKNOWN}: name them"
-        " in `static_argnums`",
-        *unseen,
-        "cannot be resolved",
-        unseen=True,
-    )
-
-
-def abstract_obstacle(site: Site) -> Obstacle:
-    """Return why nothing is made static where no class of the project implements a method."""
-    return _site_obstacle(
-        site,
-        f"is abstract, and no class of the project implements it, so {_UNKNOWN}: name them in"
-        " `static_argnums`",
-        "wraps an abstract method",
-    )
-
-
-def unseen_target_obstacle(site: Site, values: Iterable[Value]) -> Obstacle:
-    """Return why nothing is made static where the target cannot be resolved."""
-    if any(map(applied_module, values)):
-        return _site_obstacle(
-            site,
-            f"passes on to the model what follows its own arguments, so {_UNKNOWN}: if they are"
-            " passed by position, name them in `static_argnums`, which counts all arguments",
-            "wraps the function that applies a model",
-        )
-    elsewhere = ", or set `search-path` to where its package is installed"
-    return _site_obstacle(
-        site,
-        f"cannot be resolved, so {_UNKNOWN}: name them in `static_argnums`"
-        f"{elsewhere if _may_be_elsewhere(site) else ''}",
-        "wraps code that cannot be resolved",
+def unseen_target_obstacle(site: Site) -> Obstacle:
+    """Return why nothing is made static where the target cannot be resolved, or is abstract."""
+    what = f"`{site.target}`" if site.target else "its target"
+    hint = ", or set `search-path` to where its package is installed"
+    place, label = site.application or site.reference, "wraps code that cannot be resolved"
+    reason = f"{what} cannot be resolved"
+    return unknown_obstacle(
+        reason, site.module, place, label, hint if _may_be_elsewhere(site) else ""
     )
 
 
@@ -82,12 +53,6 @@ def _may_be_elsewhere(site: Site) -> bool:
         node = node.value
     bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
     return any(binding.kind in ("import", "class") for binding in bindings)
-
-
-def _site_obstacle(site: Site, reason: str, label: str) -> Obstacle:
-    what = f"`{site.target}`" if site.target else "its target"
-    place = site.application or site.reference
-    return Obstacle(f"{what} {reason}", site.module, place, label, unseen=True)
 
 
 def opaque_use_obstacle(need: Need) -> Obstacle:
@@ -124,41 +89,9 @@ def changing_decorator(values: list[Value]) -> Wrapped | None:
     return None
 
 
-def opaque_statics(
-    project: Project, site: Site, uses: Uses, values: list[Value], obstacle: Obstacle
-) -> Statics:
-    """Return what is static where the target cannot be resolved, judging by what the calls pass.
-
-    If the calls do not tell, `obstacle` holds.
-    """
-    if values and all(_is_layer(v) or _is_array_function(v, uses) for v in values):
-        return Statics(None, uses=uses)
-    unknown = Statics(None, uses=uses, obstacle=obstacle)
-    if not uses.calls or uses.escapes or site.definition.counting != "function":
-        return unknown
-    if wraps_field(project, site):
-        return unknown
-    kinds = kinds_of(project)
-    positions: set[int] = set()
-    for call in uses.calls:
-        args, keywords = call.arguments
-        if any(isinstance(a, ast.Starred) for a in args) or not call.own:
-            return unknown
-        for keyword in keywords:
-            if keyword.arg is None or kinds.of(call.module, keyword.value) == "python":
-                return unknown
-        positions |= {i for i, a in enumerate(args) if is_python_value(project, call.module, a)}
-    for call in uses.calls:
-        args, _ = call.arguments
-        for index in positions:
-            if index >= len(args) or kinds.of(call.module, args[index]) != "python":
-                return unknown
-    if not positions:
-        return unknown
-    required = tuple(
-        Required(f"argument {position + 1}", None, position) for position in sorted(positions)
-    )
-    return Statics(None, required, tuple(sorted(positions)), uses)
+def takes_arrays_alone(values: list[Value], uses: Uses) -> bool:
+    """Return whether a site wraps code of libraries that the calls pass nothing but arrays."""
+    return bool(values) and all(_is_layer(v) or _is_array_function(v, uses) for v in values)
 
 
 def _is_layer(value: Value) -> bool:

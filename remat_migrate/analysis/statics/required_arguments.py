@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ..names.module import Module
 from ..names.scopes import parameters
 from ..needs.dependence import Key
 from ..needs.need import BRANCH, IDENTITY, Need
@@ -17,7 +16,7 @@ from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen, is_pytree
 from ..values.declarations import Kind, default_kind
 from ..values.values import External
-from .argument_kinds import Computed, kinds_of
+from .argument_kinds import kinds_of
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
 from .mutated_state import changing_state, leaking
@@ -33,14 +32,6 @@ from .untraceable import (
     is_untraceable,
     untraceable_result,
 )
-
-# Calls that read the values of a JAX array into Python or NumPy.
-_READERS = frozenset(
-    {
-        "builtins.bool", "builtins.int", "builtins.float", "builtins.range", "numpy.asarray",
-        "numpy.array",
-    }
-)  # fmt: skip
 
 
 def statics_of_target(
@@ -90,10 +81,22 @@ class _Decision:
             self._judge_opaque_needs()
         results = tuple(self._results())
         returned = untraceable_result(self.project, self.target.function)
+        module = self.target.function.module
         if returned is not None:
-            self.obstacle = _returned_obstacle(self.target, returned)
+            reason = (
+                f"it returns `{module.segment(returned)}`, and a checkpoint can only return arrays:"
+                " apply the checkpoint to what computes arrays, such as the function that is"
+                " returned"
+            )
+            self.obstacle = Obstacle(reason, module, returned, "returned here")
         if self.obstacle is None and (kept := leaking(self.project, self.target)) is not None:
-            self.obstacle = _kept_obstacle(*kept)
+            module, node = kept
+            reason = (
+                f"`{module.segment(node)}` is kept for later calls, and in a checkpoint it is a"
+                " tracer: return it instead; if no argument goes in, compute it in"
+                " `with jax.ensure_compile_time_eval():`"
+            )
+            self.obstacle = Obstacle(reason, module, node, "is kept for later calls")
         own_self = _static_self(self.project, self.site, self.target)
         if own_self is not None and self.obstacle is None:
             self.required.insert(0, own_self)
@@ -105,7 +108,7 @@ class _Decision:
             self.calls,
             self.obstacle,
             results,
-            changing_state(self.project, self.target, self.site, self.uses),
+            changing_state(self.project, self.target, self.site),
         )
 
     def _results(self) -> Iterator[Need]:
@@ -147,7 +150,7 @@ class _Decision:
             if changes:
                 self._require(replace(argument, index=index), False, tuple(changes))
                 continue
-            part = replace(argument, index=index).narrowed(needs)
+            part = replace(argument, index=index)
             certain = tuple(need for need in needs if need.certain)
             if any(need.type_test and not _passes_type_test(part, need) for need in needs):
                 self.obstacle = self.obstacle or _type_test_obstacle(argument, needs)
@@ -163,8 +166,6 @@ class _Decision:
                 continue
             kind, shown = part.kind, part.first_array
             shown = shown or _array_default(argument)
-            if shown is not None and not argument.is_primary and _is_concrete_inside(part, certain):
-                kind, shown = "python", None
             if is_object and kind == "unknown":
                 kind = "python"
             problem = _obstacle(replace(argument, index=index), kind, shown, certain, self.uses)
@@ -225,18 +226,6 @@ class _Decision:
         )
 
 
-def _kept_obstacle(module: Module, node: ast.expr) -> Obstacle:
-    """Return why nothing is made static where a function keeps a result of JAX."""
-    return Obstacle(
-        f"`{module.segment(node)}` is kept for later calls, and in a checkpoint it is a tracer:"
-        " return it instead; if no argument goes in, compute it in"
-        " `with jax.ensure_compile_time_eval():`",
-        module,
-        node,
-        "is kept for later calls",
-    )
-
-
 def closed_parameters(site: Site, target: Target) -> set[str]:
     """Return the leading parameters that the calls do not pass: `self`, arguments of partials."""
     positional = positional_parameters(target.function.node)
@@ -286,15 +275,9 @@ def _obstacle(
                 f"differentiated with respect to `{name}` here",
             )
     if shown is not None:
-        problem = f"an array is passed for it, which may be traced: {instead}"
-        computed = kinds_of(argument.project).computed_by(*shown)
-        if not argument.is_primary and computed is not Computed.TRACED:
-            problem = (
-                "a JAX array is passed for it, and operations on it are traced inside a checkpoint:"
-                " pass a NumPy array, or compute what is needed before the call"
-            )
         return Obstacle(
-            f"`{name}` must be concrete, but {problem}",
+            f"`{name}` must be concrete, but an array is passed for it, which may be traced:"
+            f" {instead}",
             *shown,
             "the default is an array"
             if shown[1] is argument.default
@@ -323,65 +306,11 @@ def _obstacle(
     return None
 
 
-def _is_concrete_inside(argument: Argument, needs: Sequence[Need]) -> bool:
-    """Return whether no call passes a tracer, and the values are available inside the checkpoint.
-
-    Inside a checkpointed function, an operation on a JAX array returns a tracer, unless it runs at
-    compile time.
-    """
-    passed = argument.passed
-    if argument.default is not None:
-        passed = [*passed, (argument.module, argument.default)]
-    kinds = kinds_of(argument.project)
-    computed = max((kinds.computed_by(*place) for place in passed), default=Computed.PYTHON)
-    if computed is not Computed.JAX:
-        return computed is Computed.PYTHON
-    operations = {operation for need in needs for _, operation in need.traced}
-    return all(_is_computed(argument, need.node, operations) for need in needs)
-
-
-def _is_computed(argument: Argument, node: ast.expr, hoisted: Collection[ast.expr]) -> bool:
-    """Return whether an expression is the argument, or computed from it by `hoisted` operations."""
-    module = argument.module
-
-    def are_computed(nodes: Iterable[ast.expr]) -> bool:
-        return all(_is_computed(argument, n, hoisted) for n in nodes)
-
-    if node in hoisted:
-        used = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-        return are_computed(n for n in used if any(b.kind != "import" for b in module.reaching(n)))
-    match node:
-        case ast.Name():
-            bindings = module.reaching(node)
-            values = [b.value for b in bindings if b.kind == "assign" and b.value is not None]
-            if any(b.node is argument.parameter for b in bindings):
-                return len(bindings) == 1
-            return len(values) == len(bindings) > 0 and are_computed(values)
-        case ast.Call(func=ast.Attribute(value=value, attr="tolist" | "item"), args=[]):
-            return are_computed([value])
-        case ast.Call(args=[value]):
-            callees = argument.project.values(module, node.func)
-            names = {v.name for v in callees if isinstance(v, External)}
-            return bool(names) and names <= _READERS and are_computed([value])
-    return False
-
-
 def _array_default(argument: Argument) -> Located | None:
     default = argument.default
     if default is None or kinds_of(argument.project).of(argument.module, default) != "array":
         return None
     return argument.module, default
-
-
-def _returned_obstacle(target: Target, returned: ast.expr) -> Obstacle:
-    module = target.function.module
-    return Obstacle(
-        f"it returns `{module.segment(returned)}`, and a checkpoint can only return arrays: apply"
-        " the checkpoint to what computes arrays, such as the function that is returned",
-        module,
-        returned,
-        "returned here",
-    )
 
 
 def result_obstacle(need: Need) -> Obstacle:
@@ -411,18 +340,13 @@ def _stored_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
 
 def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
     need = next(need for need in needs if need.type_test)
-    name = f"`{argument.name}`"
-    label, what = "tests its type", f"the type of {name}, which may be a Python number or an array"
-    if need.reason == IDENTITY:
-        label, what = "tests its identity", f"whether {name} is the same object as another argument"
-    elif need.reason == "`hash()`":
-        label, what = "tests whether it can be hashed", f"whether {name} can be hashed"
+    tested = "identity" if need.reason == IDENTITY else "type"
     return Obstacle(
-        f"the function tests {what}: test it before the call, or name it in `static_argnums` if it"
-        " is never traced",
+        f"the function tests the {tested} of `{argument.name}`, which differs for a tracer: test it"
+        " before the call, or name it in `static_argnums` if it is never traced",
         need.module,
         need.node,
-        label,
+        f"tests its {tested}",
         argument.name,
         unseen=True,
     )

@@ -17,12 +17,10 @@ from ..values.callees import Target, layers, targets_of
 from ..values.overrides import Callees
 from ..values.values import Applied, Class, Function, Value
 from .opaque_targets import (
-    abstract_obstacle,
     changing_decorator,
-    decorator_obstacle,
-    held_obstacle,
     is_held,
-    opaque_statics,
+    takes_arrays_alone,
+    unknown_obstacle,
     unseen_target_obstacle,
 )
 from .positions import static_indices
@@ -55,15 +53,19 @@ def find_statics(project: Project, site: Site) -> Statics:
     uses = uses_of(project, site)
     changing = changing_decorator(values)
     if changing is not None:
-        return Statics(None, uses=uses, obstacle=decorator_obstacle(changing))
+        label = "may change the arguments"
+        reason = f"a decorator between the checkpoint and the function {label}"
+        obstacle = unknown_obstacle(reason, changing.module, changing.node, label)
+        return Statics(None, uses=uses, obstacle=obstacle)
     held = is_held(project, site, values)
     callees = Callees(frozenset(values))
     if site.subject is not None and isinstance(site.subject[1], ast.expr):
         if held:
             values, unseen = candidates(project, site.subject[0], site.subject[1])
             if unseen is not None:
-                obstacle = held_obstacle(site, unseen)
-                return opaque_statics(project, site, uses, values, obstacle)
+                reason = f"callers choose `{site.target}`, and not all of them are known"
+                obstacle = unknown_obstacle(reason, *unseen, "cannot be resolved")
+                return Statics(None, uses=uses, obstacle=obstacle)
             callees = Callees(frozenset(values))
         else:
             callees = overrides_of(project).callees(site.subject[0], site.subject[1])
@@ -73,10 +75,8 @@ def find_statics(project: Project, site: Site) -> Statics:
         for t in targets_of(project.evaluator, v)
     }
     if not by_function:
-        obstacle = (
-            abstract_obstacle(site) if callees.abstract else unseen_target_obstacle(site, values)
-        )
-        return opaque_statics(project, site, uses, values, obstacle)
+        known = takes_arrays_alone(values, uses)
+        return Statics(None, uses=uses, obstacle=None if known else unseen_target_obstacle(site))
     targets = sorted(by_function.values(), key=place_of)
     functions = frozenset(node for node, _ in by_function)
     own = {t.function.node for v in values for t in targets_of(project.evaluator, v)}

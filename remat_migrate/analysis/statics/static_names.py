@@ -51,5 +51,5 @@ def named_statics(project: Project, site: Site) -> Statics:
         static_indices(site.definition, target, required),
         uses,
         bound,
-        changing=changing_state(project, target, site, uses),
+        changing=changing_state(project, target, site),
     )

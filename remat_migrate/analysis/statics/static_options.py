@@ -10,6 +10,7 @@ from ...libraries.apis import DIFFERENTIATE
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import FunctionNode
+from ..needs.static_layers import listed_items
 from ..project import Project
 from ..sites.calls import Call, uses_of
 from ..sites.site import Option, Site
@@ -99,80 +100,50 @@ class StaticSite:
 
 def read_indices(project: Project, option: Option) -> Indices:
     """Read an option `static_argnums`, through constants of modules."""
-    return _read(project, option.module, option.value, 3)
+    module, node = option.module, option.value
+    values = project.values(module, node)
+    containers = [v for v in values if isinstance(v, Container) and isinstance(v.node, ast.expr)]
+    if len(values) == len(containers) == 1:
+        module, node = containers[0].module, containers[0].node
+    return Indices(
+        _type_of(project, module, node), read_index_values(project, module, node), module, node
+    )
 
 
 def read_index_values(project: Project, module: Module, node: ast.expr) -> tuple[int, ...] | None:
     """Return the indices that an expression gives; None if they are not known."""
-    return _read(project, module, node, 3).values
+    items = listed_items(project.evaluator, module, node)
+    numbers = tuple(item for item in items or () if isinstance(item, int))
+    is_none = isinstance(node, ast.Constant) and node.value is None
+    return None if items is None or is_none or len(numbers) < len(items) else numbers
 
 
-def _read(project: Project, module: Module, node: ast.expr, depth: int) -> Indices:
+def _type_of(project: Project, module: Module, node: ast.expr) -> str:
+    """Return the type of an option, as `Indices.type` has it."""
     match node:
-        case ast.Constant(value=bool()):
-            return Indices("bool", None, module, node)
-        case ast.Constant(value=int(number)):
-            return Indices("int", (number,), module, node)
-        case ast.Constant(value=None):
-            return Indices("None", None, module, node)
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
-            return Indices("int", (-number,), module, node)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-            return _collection(project, module, node, parts, depth)
-        case ast.ListComp() | ast.SetComp():
-            return Indices("list" if isinstance(node, ast.ListComp) else "set", None, module, node)
-        case ast.Call():
-            return _called(project, module, node)
-    values = project.values(module, node)
-    if depth > 0 and len(values) == 1:
-        match next(iter(values)):
-            case Constant(value=value):
-                kind = "None" if value is None else type(value).__name__
-                if isinstance(value, int) and not isinstance(value, bool):
-                    return Indices(kind, (value,), module, node)
-                return Indices(kind, None, module, node)
-            case Container(module=owner, node=inner) if not isinstance(inner, ast.Dict):
-                found = _read(project, owner, inner, depth - 1)
-                return found if found.type else Indices("", None, module, node)
-    return Indices("", None, module, node)
-
-
-def _collection(
-    project: Project, module: Module, node: ast.expr, parts: list[ast.expr], depth: int
-) -> Indices:
-    kind = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}[type(node)]
-    numbers: list[int] = []
-    for part in parts:
-        inner = _read(project, module, part, depth - 1) if depth > 0 else None
-        if inner is None or inner.type != "int" or inner.values is None:
-            wrong = inner.type if inner is not None else ""
-            if kind == "tuple" and wrong not in ("", "tuple"):
-                return Indices(f"tuple of {wrong}", None, module, node)
-            return Indices(kind, None, module, node)
-        numbers += inner.values
-    return Indices(kind, tuple(numbers), module, node)
-
-
-def _called(project: Project, module: Module, node: ast.Call) -> Indices:
-    """`range(2, 4)`, `list(...)`, `np.int64(1)`."""
-    names = project.qualified(module, node.func)
-    if len(names) != 1 or node.keywords:
-        return Indices("", None, module, node)
-    name = next(iter(names))
+        case ast.Tuple(elts=parts):
+            types = [_type_of(project, module, part) for part in parts]
+            wrong = next((t for t in types if t not in ("int", "tuple", "")), None)
+            return f"tuple of {wrong}" if wrong else "tuple"
+        case ast.List() | ast.ListComp():
+            return "list"
+        case ast.Set() | ast.SetComp():
+            return "set"
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
+            return "int"
+    match list(project.values(module, node)):
+        case [Constant(value=value)]:
+            return "None" if value is None else type(value).__name__
+        case [Container(node=inner)] if inner is not node:
+            return _type_of(project, module, inner)
+    names = project.qualified(module, node.func) if isinstance(node, ast.Call) else frozenset()
+    name = next(iter(names)) if len(names) == 1 else ""
     last = name.rpartition(".")[2]
-    if name == "builtins.range":
-        bounds = [_read(project, module, a, 1).values for a in node.args]
-        if all(b is not None for b in bounds) and 1 <= len(bounds) <= 3:
-            numbers = tuple(range(*(b[0] for b in bounds if b)))
-            return Indices("range", numbers, module, node)
-        return Indices("range", None, module, node)
-    if name in ("builtins.list", "builtins.set", "builtins.tuple"):
-        return Indices(last, () if not node.args else None, module, node)
+    if name in ("builtins.list", "builtins.set", "builtins.tuple", "builtins.range"):
+        return last
     if name in _ARRAYS:
-        return Indices("array", None, module, node)
-    if name.startswith("numpy.") and last.startswith(("int", "uint")):
-        return Indices(name, None, module, node)
-    return Indices("", None, module, node)
+        return "array"
+    return name if name.startswith("numpy.") and last.startswith(("int", "uint")) else ""
 
 
 def known_target(project: Project, site: Site) -> Target | None:

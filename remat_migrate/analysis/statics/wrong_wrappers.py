@@ -56,14 +56,10 @@ class WrongWrapper:
     Attributes:
         site: the site.
         fault: what goes wrong.
-        subject: the wrapped expression; None for a decorated function.
-        bound: whether that is a method of an instance.
     """
 
     site: Site
     fault: Fault
-    subject: ast.expr | None = None
-    bound: bool = False
 
 
 def wrong_wrapper(project: Project, site: Site) -> WrongWrapper | None:
@@ -112,25 +108,24 @@ def _applied(
     wraps_nnx = site.definition.modules == "nnx"
     if kind is None or kind.framework == "haiku":
         if not wraps_nnx and _creates_parameters(project, site, module, subject, kind):
-            bound = kind is not None and kind.form == "method"
-            return WrongWrapper(site, "haiku", subject, bound)
+            return WrongWrapper(site, "haiku")
         return None
     bound = kind.form == "method"
     if wraps_nnx:
         since = site.definition.bound_refused_in
         if kind.framework == "nnx" and bound and since is not None and target >= since:
-            return WrongWrapper(site, "nnx-bound", subject, bound)
+            return WrongWrapper(site, "nnx-bound")
         return None
     if kind.form == "class":
         return None
     match kind.framework:
         case "linen" if _in_linen_method(project, module, site.reference):
             if not bound:
-                return WrongWrapper(site, "linen-instance", subject)
+                return WrongWrapper(site, "linen-instance")
             if target < _STACKLESS:
-                return WrongWrapper(site, "linen-mixed", subject, bound)
+                return WrongWrapper(site, "linen-mixed")
         case "equinox" if target >= _STACKLESS and holds_arrays(project, kind.cls):
-            return WrongWrapper(site, "equinox", subject, bound)
+            return WrongWrapper(site, "equinox")
     return None
 
 

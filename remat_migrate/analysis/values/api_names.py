@@ -5,83 +5,12 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from ..names.mentions import find_mentions
+from ..names.mentions import last_name
 from ..names.module import Module, once
-from .bind import positional_parameters
+from ..names.scopes import parameters
+from .bind import default_of
 from .evaluator import Evaluator
-from .values import ModuleValue
-
-
-def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
-    """Return the identifiers that may name an Api in a module."""
-    known = evaluator.apis.last_names | evaluator.aliases
-    key = (module, known, frozenset(evaluator.passed))
-    if key not in evaluator.names:
-        starred = _starred(module, evaluator)
-        found = dict.fromkeys(starred, frozenset[str]())
-        growing = True
-        while growing:  # more than once where modules import everything from one another
-            growing = False
-            for one in reversed(starred):
-                names = _names_in(one, evaluator, found)
-                growing = growing or (len(starred) > 1 and names != found[one])
-                found[one] = names
-        for one, names in found.items():
-            evaluator.names[one, *key[1:]] = names
-    return evaluator.names[key]
-
-
-def _starred(module: Module, evaluator: Evaluator) -> list[Module]:
-    """Return a module and those that it imports with `*`, directly or through others."""
-    found = {module: None}
-    left = [module]
-    while left:
-        for base in _star_bases(left.pop(), evaluator):
-            if base not in found:
-                found[base] = None
-                left.append(base)
-    return list(found)
-
-
-def _star_bases(module: Module, evaluator: Evaluator) -> Iterator[Module]:
-    for node in _find_naming(module).imports:
-        if node.names[0].name == "*":
-            for base in evaluator.import_base(node, module):
-                if isinstance(base, ModuleValue):
-                    yield base.module
-
-
-def _names_in(
-    module: Module, evaluator: Evaluator, known: dict[Module, frozenset[str]]
-) -> frozenset[str]:
-    """Return the identifiers of one module; `known` holds those of the modules that it imports
-    from.
-    """
-    names = set(evaluator.apis.last_names) | {name for _, name in evaluator.passed}
-    naming = _find_naming(module)
-    # `ops.save` and `getattr(ops, "save")`, where another module defines `save`.
-    names |= {word for word in evaluator.aliases if word in find_mentions(module).attributes}
-    names |= evaluator.aliases & naming.texts
-    for base in _star_bases(module, evaluator):
-        # Names imported in this way are not among those that the module binds.
-        given = known[base]
-        names |= given if base.star_imports else given & base.scope_of(base.tree).bound
-    for node in naming.imports:
-        if node.names[0].name != "*":
-            _imported_names(module, node, evaluator, names)
-    called: dict[str, list[str]] = defaultdict(list)
-    for name, mentioned in naming.aliases:
-        for word in mentioned:
-            called[word].append(name)
-    left = list(names)
-    while left:
-        more = {name for name in called.pop(left.pop(), ()) if name not in names}
-        names |= more
-        left += more
-    return frozenset(names)
-
 
 # Calls that return one of their arguments, or a container of them.
 _HOLDING = frozenset(
@@ -89,90 +18,62 @@ _HOLDING = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Naming:
-    """Where a module names things.
+def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
+    """Return the identifiers that may name an Api in a module.
 
-    Attributes:
-        imports: the `from` imports.
-        aliases: other names, each with the identifiers by which the value may be known.
-        texts: the attributes that `getattr` reads.
+    Those that another module gives to an Api are among them, whether or not this one imports it.
     """
-
-    imports: tuple[ast.ImportFrom, ...]
-    aliases: tuple[tuple[str, frozenset[str]], ...]
-    texts: frozenset[str]
+    passed = {name for _, name in evaluator.passed}
+    known = evaluator.apis.last_names | evaluator.aliases | passed
+    if (module, known) not in evaluator.names:
+        aliases = _find_aliases(module)
+        names, left = set(known), list(known)
+        while left:
+            new = aliases.get(left.pop(), set()) - names
+            names |= new
+            left += new
+        evaluator.names[module, known] = frozenset(names)
+    return evaluator.names[module, known]
 
 
 @once
-def _find_naming(module: Module) -> _Naming:
-    imports: list[ast.ImportFrom] = []
-    aliases: list[tuple[str, ast.expr]] = []
-    texts: set[str] = set()
+def _find_aliases(module: Module) -> dict[str, set[str]]:
+    """Return the names whose values mention an identifier."""
+    found: dict[str, set[str]] = defaultdict(set)
     for node in module.nodes:
-        match node:
-            case ast.ImportFrom():
-                imports.append(node)
-            case ast.Assign(targets=targets, value=value) if _alias_like(value):
-                aliases += ((name, value) for target in targets for name in _bound_names(target))
-            case ast.AnnAssign(value=ast.expr() as value) if _alias_like(value):
-                aliases += ((name, value) for name in _bound_names(node.target))
-            case ast.NamedExpr() if _alias_like(node.value):
-                aliases.append((node.target.id, node.value))
-            case ast.Call(func=ast.Name("getattr"), args=[_, ast.Constant(value=str(name)), *_]):
-                texts.add(name)
-            case ast.Call(func=ast.Attribute(attr="SimpleNamespace") | ast.Name("SimpleNamespace")):
-                aliases += ((k.arg, k.value) for k in node.keywords if k.arg is not None)
-            case ast.For() | ast.AsyncFor() | ast.comprehension():
-                aliases += ((name, node.iter) for name in _bound_names(node.target))
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-                a = node.args
-                positional = positional_parameters(node)
-                defaults = positional[len(positional) - len(a.defaults) :]
-                for parameter, default in zip(defaults, a.defaults, strict=True):
-                    aliases.append((parameter.arg, default))
-                for parameter, kw_default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
-                    if kw_default is not None:
-                        aliases.append((parameter.arg, kw_default))
-    known = tuple((name, _identifiers(value)) for name, value in aliases)
-    return _Naming(tuple(imports), known, frozenset(texts))
+        for name, value in _aliases_at(node):
+            for part in ast.walk(value):
+                word = part.value if isinstance(part, ast.Constant) else last_name(part)
+                if isinstance(word, str):
+                    found[word].add(name)
+        if isinstance(node, ast.alias) and node.asname is not None:
+            found[node.name.rpartition(".")[2]].add(node.asname)
+    return dict(found)
 
 
-def _identifiers(value: ast.expr) -> frozenset[str]:
-    found = (_identifier(node) for node in ast.walk(value))
-    return frozenset(name for name in found if name is not None)
+def _aliases_at(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that a node binds, each with what its value is one or a part of."""
+    match node:
+        case ast.Assign(targets=targets, value=value) if _alias_like(value):
+            yield from ((name, value) for target in targets for name in _bound_names(target))
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if _alias_like(value):
+            yield from ((name, value) for name in _bound_names(target))
+        case ast.NamedExpr(target=target, value=value) if _alias_like(value):
+            yield target.id, value
+        case ast.Call(func=ast.Attribute(attr="SimpleNamespace") | ast.Name("SimpleNamespace")):
+            yield from ((k.arg, k.value) for k in node.keywords if k.arg is not None)
+        case ast.For() | ast.AsyncFor() | ast.comprehension():
+            yield from ((name, node.iter) for name in _bound_names(node.target))
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            for parameter in parameters(node):
+                if (default := default_of(node, parameter)) is not None:
+                    yield parameter.arg, default
 
 
 def _bound_names(target: ast.expr) -> Iterator[str]:
-    match target:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
+    for part in ast.walk(target):
+        if isinstance(getattr(part, "ctx", None), ast.Store) and (name := last_name(part)):
             yield name
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                yield from _bound_names(part)
-        case ast.Starred(value=part):
-            yield from _bound_names(part)
-
-
-def _imported_names(
-    module: Module, node: ast.ImportFrom, evaluator: Evaluator, names: set[str]
-) -> None:
-    for alias in node.names:
-        if alias.name in evaluator.apis.last_names or (
-            alias.name in evaluator.aliases and evaluator.imports_api(module, node, alias)
-        ):
-            names.add(alias.asname or alias.name)
-
-
-def _identifier(node: ast.AST) -> str | None:
-    match node:
-        case ast.Name():
-            return node.id
-        case ast.Attribute():
-            return node.attr
-        case ast.Constant(value=str(text)):
-            return text
-    return None
 
 
 def _alias_like(value: ast.expr) -> bool:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from ...libraries.apis import TRACED_BODIES
 from ..names.module import Module, once
 from .bind import with_partials
-from .classes import class_annotations
-from .evaluator import Evaluator, annotated_values, class_chain
+from .evaluator import Evaluator, class_chain
 from .haiku_transforms import APPLY, leading_arguments
 from .values import (
     Applied,
@@ -21,11 +20,8 @@ from .values import (
     Instance,
     Partial,
     Value,
-    Values,
     Wrapped,
 )
-
-_SEQUENCES = frozenset({"list", "tuple", "List", "Tuple", "Sequence"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +73,6 @@ def _targets_of(evaluator: Evaluator, value: Value | None) -> Iterator[Target]:
             yield from targets_of(evaluator, cls)
         case Instance(cls=Applied(target=inner) | Wrapped(func=inner)):
             yield from targets_of(evaluator, inner)
-
-
-def called_values(evaluator: Evaluator, module: Module, func: ast.expr) -> Values:
-    """Return the values that a call may call, also for elements of `blocks: list[Block]`."""
-    found = evaluator.values(module, func)
-    if found or not isinstance(func, ast.Name):
-        return found
-    made: set[Value] = set()
-    for binding in module.reaching(func):
-        if binding.kind != "element" or not isinstance(binding.value, ast.Attribute):
-            return found
-        for holder in evaluator.values(module, binding.value.value):
-            if not isinstance(holder, Instance) or not isinstance(holder.cls, Class):
-                continue
-            for owner in class_chain(evaluator, holder.cls):
-                if not isinstance(owner, Class):
-                    continue
-                match class_annotations(owner.node).get(binding.value.attr):
-                    case ast.Subscript(
-                        value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner
-                    ) if name in _SEQUENCES:
-                        part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
-                        made |= annotated_values(evaluator, owner.module, part)
-    return frozenset(made)
 
 
 def applied_module(value: Value) -> tuple[Instance, int] | None:
@@ -162,52 +134,13 @@ def _registered(module: Module) -> frozenset[str]:
 
 
 def is_frozen(evaluator: Evaluator, cls: Class) -> bool:
-    """Return whether instances of a class are values: immutable, and equal only if all their parts
-    are.
-
-    Such are enums, and frozen dataclasses and named tuples of numbers, strings, functions, and the
-    like.
+    """Return whether instances of a class are values: immutable, and equal only if they are the
+    same.
     """
-    for owner in class_chain(evaluator, cls):
-        if isinstance(owner, External):
-            if owner.name.startswith("enum."):
-                return True
-        elif isinstance(owner, Class):
-            if any(getattr(s, "name", "") in ("__eq__", "__hash__") for s in owner.node.body):
-                return False
-            if not all(_is_value_field(s) for s in owner.node.body):
-                return False
-    return _is_declared_frozen(evaluator, cls)
+    bases = class_chain(evaluator, cls)
+    return any(isinstance(base, External) and base.name.startswith("enum.") for base in bases)
 
 
-def _is_declared_frozen(evaluator: Evaluator, cls: Class) -> bool:
-    if External("typing.NamedTuple") in class_chain(evaluator, cls):
-        return True
-    return any(
-        k.arg == "frozen" and isinstance(k.value, ast.Constant) and k.value.value is True
-        for decorator in cls.node.decorator_list
-        if isinstance(decorator, ast.Call)
-        for k in decorator.keywords
-    )
-
-
-def _is_value_field(statement: ast.stmt) -> bool:
-    if not isinstance(statement, ast.AnnAssign):
-        return True
-    names = {
-        getattr(n, "id", getattr(n, "attr", None))
-        for n in ast.walk(statement.annotation)
-        if isinstance(n, ast.Name | ast.Attribute)
-    }
-    # `dataclasses.field(compare=False)` takes no part in comparisons.
-    plain = not isinstance(statement.value, ast.Call)
-    return plain and bool(names) and names <= _VALUE_TYPES
-
-
-_VALUE_TYPES = frozenset(
-    {"bool", "int", "float", "str", "bytes", "complex", "tuple", "Tuple", "Optional", "Literal",
-     "Callable", "type", "typing", "None", "Union", "Final", "ClassVar"}
-)  # fmt: skip
 _PYTREE_BASES = frozenset(
     {
         "typing.NamedTuple", "equinox.Module", "flax.struct.PyTreeNode", "flax.nnx.Module",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
@@ -188,80 +188,97 @@ def _entries(module: Module, literal: ast.Dict) -> _Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class _Added:
-    """What a scope adds to lists and dicts, by the dump of how it reads them.
+class Stored:
+    """What code puts into an object: a list, a dict, or one with attributes.
 
-    `changed` are those that it may change in other ways: whoever gets one as an argument, too.
+    Attributes:
+        owner: the object.
+        key: the index, key, or name of the attribute, if there is one.
+        value: what is stored.
+        way: how: by assignment to an item or an attribute, or by a method that adds one value, or
+            all of those in `value`.
     """
 
-    parts: dict[str, list[Place]] = field(default_factory=dict)
-    entries: dict[str, list[tuple[ast.expr, Place]]] = field(default_factory=dict)
-    changed: set[str] = field(default_factory=set)
+    owner: ast.expr
+    key: ast.expr | None
+    value: ast.expr
+    way: Literal["item", "attribute", "added", "spread"]
 
 
 @once
-def _known_additions(module: Module) -> dict[ast.AST, _Added]:
+def _known_stores(module: Module) -> dict[ast.AST, dict[str, list[Stored]]]:
     return {}
 
 
-def _added(module: Module, within: ast.AST) -> _Added:
-    """Return what `.append`, `.insert`, `.extend`, and `mapping[key] = value` add in a scope."""
-    known = _known_additions(module)
-    if within in known:
-        return known[within]
-    found = known[within] = _Added()
-    for node in ast.walk(within):
-        match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr="append" | "insert"), args=[*_, it]):
-                found.parts.setdefault(ast.dump(owner), []).append((module, it))
-            case ast.Call(func=ast.Attribute(value=owner, attr="extend"), args=[more, *_]):
-                found.parts.setdefault(ast.dump(owner), []).extend(_of(module, more))
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    if isinstance(target, ast.Subscript):
-                        entries = found.entries.setdefault(ast.dump(target.value), [])
-                        entries.append((target.slice, (module, value)))
-            case ast.Delete(targets=targets):
-                parts = [part.value for part in targets if isinstance(part, ast.Subscript)]
-                found.changed.update(map(ast.dump, parts))
-        if isinstance(node, ast.Call):
-            found.changed.update(ast.dump(part) for part in _changed_by(node))
-    return found
+def stores_in(module: Module, within: ast.AST) -> Mapping[str, Sequence[Stored]]:
+    """Return what a scope stores in objects, by the dump of how it reads each."""
+    known = _known_stores(module)
+    if within not in known:
+        found = known[within] = {}
+        for node in ast.walk(within):
+            for one in _stores_at(node):
+                found.setdefault(ast.dump(one.owner), []).append(one)
+    return known[within]
 
 
-# What reads a dict without changing it.
-_READS = frozenset({"get", "items", "keys", "values", "copy", "dict", "print", "len"})
-
-
-def _changed_by(call: ast.Call) -> Iterator[ast.expr]:
-    """Yield the objects that a call may change."""
-    match call.func:
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _READS:
-            return
-        case ast.Attribute(value=owner):
-            yield owner
-    yield from (arg for arg in call.args if isinstance(arg, ast.Name | ast.Attribute))
+def _stores_at(node: ast.AST) -> Iterator[Stored]:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                if isinstance(target, ast.Subscript):
+                    yield Stored(target.value, target.slice, value, "item")
+                elif isinstance(target, ast.Attribute):
+                    yield Stored(target.value, ast.Constant(target.attr), value, "attribute")
+        case ast.Call(func=ast.Attribute(value=owner, attr=attr), args=args):
+            match attr, args:
+                case (("append" | "appendleft" | "add" | "insert"), [*_, value]):
+                    yield Stored(owner, None, value, "added")
+                case "setdefault", [key, value]:
+                    yield Stored(owner, key, value, "added")
+                case (("extend" | "update"), _):
+                    yield from (Stored(owner, None, value, "spread") for value in args)
+                    yield from (
+                        Stored(owner, ast.Constant(k.arg) if k.arg else None, k.value, "added")
+                        for k in node.keywords
+                    )
 
 
 def is_changed(container: Container) -> bool:
-    """Return whether a dict may get or lose entries after the expression that makes it."""
-    shown, within = _name_of(container.module, container.node)
-    if within is None:
-        return False
-    added = _added(container.module, within)
-    return bool(added.entries.get(shown)) or shown in added.changed
+    """Return whether a dict may get entries after it is made: its name is not only read."""
+    module, node = container.module, container.node
+    shown, within = _name_of(module, node)
+    return within is not None and any(
+        not _is_read(module, read) for read in ast.walk(within) if ast.dump(read) == shown
+    )
 
 
-def appended(module: Module, literal: ast.List) -> Sequence[Place]:
-    """Return what is later added to the list that starts as a literal."""
+def _is_read(module: Module, node: ast.AST) -> bool:
+    """Return whether an expression is `options` in `**options` or `options["name"]`."""
+    match module.parent(node):
+        case ast.keyword(arg=None) | ast.Subscript(ctx=ast.Load()):
+            return True
+    return False
+
+
+def appended(module: Module, literal: ast.List) -> Iterator[Place]:
+    """Yield what is later added to the list that starts as a literal."""
+    for one in _stored(module, literal):
+        if one.way == "added":
+            yield module, one.value
+        elif one.way == "spread":
+            yield from _of(module, one.value)
+
+
+def stored(module: Module, literal: ast.Dict) -> Iterator[tuple[ast.expr, Place]]:
+    """Yield what is later assigned, by key, to the dict that starts as a literal."""
+    for one in _stored(module, literal):
+        if one.key is not None and one.way == "item":
+            yield one.key, (module, one.value)
+
+
+def _stored(module: Module, literal: ast.expr) -> Sequence[Stored]:
     shown, within = _name_of(module, literal)
-    return () if within is None else _added(module, within).parts.get(shown, ())
-
-
-def stored(module: Module, literal: ast.Dict) -> Sequence[tuple[ast.expr, Place]]:
-    """Return what is later added, by key, to the dict that starts as a literal."""
-    shown, within = _name_of(module, literal)
-    return () if within is None else _added(module, within).entries.get(shown, ())
+    return () if within is None else stores_in(module, within).get(shown, ())
 
 
 def _name_of(module: Module, literal: ast.expr) -> tuple[str, ast.AST | None]:

@@ -26,6 +26,7 @@ from ...libraries.apis import (
 )
 from ...libraries.transforms import TransformTable
 from ..fixed_point import FixedPoint
+from ..names.mentions import last_name
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode, parameters
 from .application import api_of, subject_of
@@ -69,6 +70,7 @@ Substitution = Mapping[tuple[FunctionNode, str], Values]
 # What has more values, or a name that more statements bind, is not known.
 _MAX_VALUES = 64
 _MAX_BINDINGS = 256
+_SEQUENCES = frozenset({"list", "tuple", "List", "Tuple", "Sequence"})
 # Resolution orders of longer and longer chains take quadratic time and memory.
 _MOST_BASES = 200
 
@@ -218,19 +220,6 @@ class Evaluator:
         base = parts[: len(parts) - drop] if drop else parts
         return self.dotted(".".join([*base, *([node.module] if node.module else [])]), module)
 
-    def imports_api(self, module: Module, node: ast.ImportFrom, alias: ast.alias) -> bool:
-        """Return whether a name imported from a module of the project is an Api or a partial of
-        one.
-        """
-        head = (node.module or "").partition(".")[0]
-        if not node.level and head in KNOWN_PACKAGES:
-            return False
-        for base in self.import_base(node, module):
-            for value in self.attribute(base, alias.name):
-                if self.holds_api(value):
-                    return True
-        return False
-
     def holds_api(self, value: Value) -> bool:
         """Return whether a value is an Api, a partial of one, or a container of such values."""
         if isinstance(value, Container):
@@ -311,6 +300,8 @@ class Evaluator:
                     return frozenset((Container(module, part.source),))
             case ast.Call(func=ast.Attribute(attr="items"), args=[]) if not path:
                 return frozenset((Container(module, part.source),))
+        if declared := self._declared_elements(module, part.source):
+            return declared
         parts = elements if part.kind == "value" else keys
         values = union(
             self.values(owner, element)
@@ -321,6 +312,24 @@ class Evaluator:
         for step in part.path:
             values = self._step(values, step)
         return values
+
+    def _declared_elements(self, module: Module, node: ast.expr) -> Values:
+        """Return the elements of a field that a class declares as a list of objects."""
+        if not isinstance(node, ast.Attribute):
+            return NOTHING
+        found: set[Value] = set()
+        for holder in self.values(module, node.value):
+            match holder:
+                case Instance(cls=Class() as cls):
+                    owners = [c for c in class_chain(self, cls) if isinstance(c, Class)]
+                case _:
+                    continue
+            for owner in owners:
+                match class_annotations(owner.node).get(node.attr):
+                    case ast.Subscript(value=of, slice=inner) if last_name(of) in _SEQUENCES:
+                        part = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
+                        found |= annotated_values(self, owner.module, part)
+        return frozenset(found)
 
     def _class(self, module: Module, node: ast.ClassDef) -> Values:
         values: Values = frozenset((Class(module, node),))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..names.module import Module
-from .bind import first_parameter
 from .callees import class_of, underlying
 from .classes import is_decorated
 from .evaluator import Evaluator, attribute_in, class_chain
@@ -93,9 +92,7 @@ class Overrides:
                     # `forward = self.forward`
                     return _joined([self._values(module, v, receiver) for v in attributes])
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")) as call):
-                found = self._after(module, call, node.attr, receiver)
-                if found is not None:
-                    return found
+                return self._after(module, call, node.attr, receiver)
             case ast.Attribute():
                 bases = self._objects(module, node.value, receiver)
                 if any(class_of(base) is not None for base in bases):
@@ -104,26 +101,14 @@ class Overrides:
 
     def _objects(self, module: Module, node: ast.expr, receiver: Class | None) -> Values:
         """Return what an expression denotes on which an attribute is looked up."""
-        if receiver is not None and isinstance(node, ast.Name):
-            return frozenset(_of_class(v, receiver) for v in self._self(module, node)) or (
-                self.evaluator.values(module, node)
-            )
         if isinstance(node, ast.Attribute):
             return self._values(module, node, receiver).values
-        return self.evaluator.values(module, node)
-
-    def _self(self, module: Module, node: ast.Name) -> Values:
-        """Return the object that a method is called on, if a name is its first parameter."""
-        for binding in module.reaching(node):
-            function = binding.scope.node
-            if binding.kind != "parameter" or not isinstance(function, ast.FunctionDef):
-                return NOTHING
-            if binding.node is not first_parameter(function):
-                return NOTHING
-            if module.enclosing_class(function) is None:
-                return NOTHING
         values = self.evaluator.values(module, node)
-        return values if all(class_of(v) is not None for v in values) else NOTHING
+        if receiver is not None and isinstance(node, ast.Name) and len(values) == 1:
+            # Other parameters than `self` and `cls` denote themselves, too.
+            if all(binding.kind == "parameter" for binding in module.reaching(node)):
+                return frozenset(_of_class(v, receiver) if class_of(v) else v for v in values)
+        return values
 
     def _with_overrides(self, value: Value) -> Callees:
         """Return a value together with the overrides of the method in it."""
@@ -168,39 +153,25 @@ class Overrides:
         others = (methods or abstract) and _is_open(self.evaluator, cls, name, found)
         return Callees(frozenset(found), others, abstract and not found)
 
-    def _after(
-        self, module: Module, call: ast.Call, name: str, receiver: Class | None
-    ) -> Callees | None:
+    def _after(self, module: Module, call: ast.Call, name: str, receiver: Class | None) -> Callees:
         """Return what `super().name` may denote: the next in the resolution order of the object's
         class.
         """
         methods = (f for f in module.ancestors(call) if isinstance(f, ast.FunctionDef))
-        function = next((f for f in methods if module.enclosing_class(f) is not None), None)
-        node = module.enclosing_class(function) if function is not None else None
-        if function is None or node is None:
-            return None
-        if call.args:
-            named = self.evaluator.values(module, call.args[0])
-            if named != {Class(module, node)}:
-                return None
-        cls = Class(module, node, exact=False)
-        if receiver is None or Class(module, node) not in class_chain(self.evaluator, receiver):
-            receiver = cls
-        is_class = is_decorated(function, "classmethod")
-        candidates = [replace(receiver, exact=True)]
-        if not receiver.exact:
-            candidates += self._subclasses_of(receiver)
+        classes = ((f, cls) for f in methods if (cls := module.enclosing_class(f)) is not None)
+        function, node = next(classes, (call, None))
+        if node is None or call.args:
+            return Callees()
+        own = Class(module, node)
+        if receiver is None or own not in class_chain(self.evaluator, receiver):
+            receiver = replace(own, exact=False)
+        bound = None if is_decorated(function, "classmethod") else Instance(receiver)
         found: set[Value] = set()
-        for candidate in candidates:
-            chain = list(class_chain(self.evaluator, candidate))
-            rest = chain[chain.index(Class(module, node)) + 1 :]
-            bound = None if is_class else Instance(candidate)
-            for value in attribute_in(self.evaluator, rest, candidate, name, bound):
-                if isinstance(value, Bound):
-                    holder = candidate if receiver.exact else replace(receiver, exact=False)
-                    value = replace(value, receiver=holder if is_class else Instance(holder))
-                found.add(value)
-        return Callees(frozenset(found)) if found else None
+        for candidate in (receiver, *(() if receiver.exact else self._subclasses_of(receiver))):
+            chain = class_chain(self.evaluator, candidate)
+            rest = chain[chain.index(own) + 1 :]
+            found |= attribute_in(self.evaluator, rest, receiver, name, bound)
+        return Callees(frozenset(found))
 
 
 def _beneath(value: Value, find: Callable[[Value], Callees]) -> Callees:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
-from ...analysis.values.callees import called_values, targets_of, underlying
+from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import Class, External, Value
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
@@ -83,7 +83,7 @@ def lifting(
     for call in calls:
         if any(isinstance(around, _COMPREHENSIONS) for around in _between(module, call, nodes)):
             raise Refused("a comprehension runs the stage: write it as a loop", module, call)
-        values = called_values(project.evaluator, module, call.func)
+        values = project.values(module, call.func)
         own = library_apis(project, module, call, values)
         if not values and _is_unknown_callee(module, call):
             own |= _api_of_context(project, module, call)
@@ -95,7 +95,7 @@ def lifting(
         raise Refused("this calls several Flax modules from outside: move it into a method", module)
     if api not in (LINEN, NNX):
         for call in calls:
-            for value in called_values(project.evaluator, module, call.func):
+            for value in project.values(module, call.func):
                 for target in targets_of(project.evaluator, value):
                     check_hazards(project, target.function)
                     check_compile_time(project, target)

@@ -16,14 +16,13 @@ from collections.abc import Iterator, Sequence
 
 from ...analysis import Module, Project
 from ...codemod.changes import Change, Group
+from ..arguments.free_names import free_name, words_in
 from ..checkpoint_code import CheckpointCode
 from ..imports import written
 from ..refusal import Refused, check_own
 from .expressions import free_names, is_local, lifting
-from .iterations import counter, fresh_name, loop_around
+from .iterations import counter, loop_around
 
-_NAMES = ("group", "stages", "run_group", "checkpointed")
-_STARTS = ("start", "first", "begin", "offset")
 _LEAVING = ast.Return | ast.Break | ast.Continue | ast.Yield | ast.YieldFrom | ast.Await
 
 
@@ -54,79 +53,66 @@ def wrap_group(
     suite = getattr(above, "body", ())
     if not isinstance(above, ast.stmt) or not all(each in suite for each in distinct):
         raise Refused("the stages of the group are not in one block", module, statements[0])
-    if times > 1:
-        loop = loop_around(module, statements[0])
-        if loop is not above:
-            raise Refused("the stages of the group are not in one block", module, statements[0])
-        nested = _Nested(project, module, [loop], options)
-        return [_in_chunks(module, loop, times, nested), *nested.imports]
     first, last = suite.index(distinct[0]), suite.index(distinct[-1])
     if first > last:
         raise Refused("the group ends within an iteration of a loop", module, statements[0])
-    nested = _Nested(project, module, suite[first : last + 1], options)
-    return [nested.change(above), *nested.imports]
+    body, loop, items = list(suite[first : last + 1]), "", ""
+    if times > 1:
+        if loop_around(module, statements[0]) is not above:
+            raise Refused("the stages of the group are not in one block", module, statements[0])
+        body = [above]
+        loop, items = _in_chunks(module, above, times)
+    return _nested(project, module, above, body, options, loop, items)
 
 
-class _Nested:
-    """A nested function with a group of statements as its body.
-
-    Attributes:
-        imports: the changes that import what its decorator needs.
-    """
-
-    def __init__(
-        self,
-        project: Project,
-        module: Module,
-        body: Sequence[ast.stmt],
-        options: Sequence[str],
-    ) -> None:
-        self._module, self._body = module, tuple(body)
-        self._returns = isinstance(body[-1], ast.Return)
-        inside = {node for statement in body for node in ast.walk(statement)}
-        leaving = [n for n in inside if isinstance(n, _LEAVING) and n is not body[-1]]
-        if leaving:
-            raise Refused("the group leaves its block early", module, leaving[0])
-        api, modules = lifting(project, module, body)
-        made = {n.id: None for n in _in_order(body) if isinstance(n.ctx, ast.Store)}
-        read = [n for n in _read(module, body) if is_local(module, n)]
-        # Names that it assigns are local: their values are passed. It closes over all others.
-        given = dict.fromkeys([*modules, *(n.id for n in read if n.id in made)])
-        after = {n.id for n in _used_after(module, body, inside)}
-        self._results = [name for name in made if name in after or name in given]
-        self._given = list(given)
-        self._name = fresh_name(module, body[0], _NAMES)
-        reference = written(project, module, api, body[0])
-        decorator = CheckpointCode(reference.text, tuple(options)).decorator(
-            project, module, body[0]
-        )
-        self._decorator = decorator.text
-        self.imports = (*reference.changes, *decorator.changes)
-        if not self._results and not self._returns:
-            raise Refused("nothing that the group computes is used", module, body[0])
-
-    def change(self, node: ast.stmt, loop: str = "", items: str = "") -> Change:
-        """Return the change that moves the group, see `Group`."""
-        given, results = ", ".join(self._given), ", ".join(self._results)
-        call = f"{self._name}({given})"
-        return Group(
-            self._module,
-            node,
-            self._body,
-            f"@{self._decorator}\ndef {self._name}({given}):\n    pass",
-            "" if self._returns else f"return {results}",
-            f"return {call}" if self._returns else f"{results} = {call}",
-            loop,
-            items,
-        )
+def _nested(
+    project: Project,
+    module: Module,
+    node: ast.stmt,
+    body: Sequence[ast.stmt],
+    options: Sequence[str],
+    loop: str,
+    items: str,
+) -> list[Change]:
+    """Return the changes that move statements into a nested function, see `Group`."""
+    inside = {inner for statement in body for inner in ast.walk(statement)}
+    leaving = [n for n in inside if isinstance(n, _LEAVING) and n is not body[-1]]
+    if leaving:
+        raise Refused("the group leaves its block early", module, leaving[0])
+    api, modules = lifting(project, module, body)
+    made = {n.id: None for n in _in_order(body) if isinstance(n.ctx, ast.Store)}
+    # Names that it assigns are local: their values are passed. It closes over all others.
+    read = [n.id for n in _read(module, body) if n.id in made and is_local(module, n)]
+    given = list(dict.fromkeys([*modules, *read]))
+    after = {n.id for n in _used_after(module, body, inside)}
+    results = [name for name in made if name in after or name in given]
+    returns = isinstance(body[-1], ast.Return)
+    if not results and not returns:
+        raise Refused("nothing that the group computes is used", module, body[0])
+    name = free_name("group", words_in(module))
+    reference = written(project, module, api, body[0])
+    decorator = CheckpointCode(reference.text, tuple(options)).decorator(project, module, body[0])
+    call = f"{name}({', '.join(given)})"
+    group = Group(
+        module,
+        node,
+        tuple(body),
+        f"@{decorator.text}\ndef {call}:\n    pass",
+        "" if returns else f"return {', '.join(results)}",
+        f"return {call}" if returns else f"{', '.join(results)} = {call}",
+        loop,
+        items,
+    )
+    return [group, *reference.changes, *decorator.changes]
 
 
-def _in_chunks(module: Module, loop: ast.For, times: int, nested: _Nested) -> Change:
-    """Return the change that runs a loop in chunks of several iterations."""
+def _in_chunks(module: Module, loop: ast.stmt, times: int) -> tuple[str, str]:
+    """Return the loop over chunks of several iterations, and what iterates over one chunk."""
+    assert isinstance(loop, ast.For)
     if loop.orelse:
         raise Refused("the loop has an `else`", module, loop)
     size, _ = counter(loop)
-    start = fresh_name(module, loop, _STARTS)
+    start = free_name("start", words_in(module))
     stop = f"{start} + {times}"
     items = ast.unparse(loop.iter)
     match loop.iter:
@@ -136,7 +122,7 @@ def _in_chunks(module: Module, loop: ast.For, times: int, nested: _Nested) -> Ch
             own = f"{items}[{start} : {stop}]"
         case _:
             own = f"list({items})[{start} : {stop}]"
-    return nested.change(loop, f"for {start} in range(0, {size}, {times}):\n    pass", own)
+    return f"for {start} in range(0, {size}, {times}):\n    pass", own
 
 
 def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:

@@ -10,9 +10,8 @@ import ast
 from ...analysis import Module
 from ...analysis.names.scopes import FunctionNode
 from ...codemod.changes import Change, Code, Replace
+from ..arguments.free_names import free_name, words_in
 from ..refusal import Refused
-
-_FREE = ("i", "index", "number", "step", "layer_index")
 
 
 def before_last(module: Module, statement: ast.stmt, left: int) -> tuple[str, list[Change]]:
@@ -32,7 +31,7 @@ def before_last(module: Module, statement: ast.stmt, left: int) -> tuple[str, li
     if isinstance(counted, ast.Name) and counted.id != "_":
         index = counted.id
     else:
-        index = fresh_name(module, loop, _FREE)
+        index = free_name("index", words_in(module))
         if counted is not None:
             changes = [Replace(module, counted, Code(index))]
         else:
@@ -88,18 +87,3 @@ def _sized(items: ast.expr) -> ast.expr:
         case ast.Call(ast.Attribute(value=inner, attr="items" | "values" | "keys"), [], []):
             return _sized(inner)
     raise Refused("the length of the loop is unknown")
-
-
-def fresh_name(module: Module, node: ast.AST, choices: tuple[str, ...]) -> str:
-    """Return a name that the function around a node does not use.
-
-    Raises:
-        Refused: it uses them all.
-    """
-    around = module.enclosing_function(node) or module.tree
-    used = {n.id for n in ast.walk(around) if isinstance(n, ast.Name)}
-    used |= {n.arg for n in ast.walk(around) if isinstance(n, ast.arg)}
-    for name in choices:
-        if name not in used:
-            return name
-    raise Refused("no free name is found for the loop's index", module, node)

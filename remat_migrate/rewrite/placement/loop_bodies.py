@@ -6,14 +6,14 @@ jax.lax.scan(body, x, xs)  ->  jax.lax.scan(jax.checkpoint(body, prevent_cse=Fal
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from ...analysis import Module, Project
 from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.bind import positional_parameters
 from ...analysis.values.callees import targets_of, underlying
-from ...analysis.values.values import External, Function, Value
-from ...codemod.changes import Change, Code, Decorate, Replace
+from ...analysis.values.values import External, Function
+from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import names_of_instances
 from ..imports import written
@@ -62,21 +62,11 @@ def wrap_body(
     if not values and not isinstance(body, ast.Lambda):
         raise Refused("the body is unknown", module, body)
     own = ["prevent_cse=False"] if is_real_loop(call) else []
-    decorated = _only_here(module, body)
-    place: ast.expr | ast.stmt = decorated or body
-    reference = written(project, module, checkpoint if api == JAX else api, place)
-    code = CheckpointCode(reference.text, (*options, *own))
-    if decorated is not None:
-        decorator = code.decorator(project, module, decorated)
-        change: Change = Decorate(module, decorated, Code(decorator.text))
-        return [change, *reference.changes, *decorator.changes]
-    function = "{body}"
     if may_lack_hash(project, values):
-        names = _body_parameters(project, values)
-        if names is None:
-            raise Refused("the parameters of the body are unknown", module, body)
-        function = f"lambda {names}: {{body}}({names})"
-    return [Replace(module, body, Code.of(code.around(function), body=body)), *reference.changes]
+        raise Refused("the body is an object that may lack a hash", module, body)
+    reference = written(project, module, checkpoint if api == JAX else api, body)
+    code = CheckpointCode(reference.text, (*options, *own)).around("{body}")
+    return [Replace(module, body, Code.of(code, body=body)), *reference.changes]
 
 
 def _flax_body(
@@ -133,32 +123,3 @@ def is_real_loop(call: ast.Call) -> bool:
     if unroll is not None and ast.unparse(unroll) not in ("1", "False"):
         return False
     return not (isinstance(length, ast.Constant) and length.value == 1)
-
-
-def _only_here(module: Module, body: ast.expr) -> ast.FunctionDef | None:
-    """Return the decorated function that a body names, if nothing else names it."""
-    if not isinstance(body, ast.Name):
-        return None
-    bindings = list(module.reaching(body))
-    if len(bindings) != 1 or not isinstance(bindings[0].node, ast.FunctionDef):
-        return None
-    function = bindings[0].node
-    if not function.decorator_list or module.scope_at(function).parent is None:
-        return None
-    uses = [
-        n
-        for n in module.nodes
-        if isinstance(n, ast.Name)
-        and n.id == body.id
-        and isinstance(n.ctx, ast.Load)
-        and any(b.node is function for b in module.reaching(n))
-    ]
-    return function if uses == [body] else None
-
-
-def _body_parameters(project: Project, values: Collection[Value]) -> str | None:
-    for value in values:
-        for target in targets_of(project.evaluator, value):
-            names = [p.arg for p in positional_parameters(target.function.node)[target.skip :]]
-            return ", ".join(names)
-    return None

@@ -16,7 +16,7 @@ from ...analysis.sites.site import Site
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.statics.mutated_state import changes_later
 from ...analysis.values.bind import bind_call
-from ...analysis.values.callees import Target, called_values, targets_of
+from ...analysis.values.callees import Target, targets_of
 from ...analysis.values.values import Class, Function, Instance
 from ...codemod.changes import Change, Code, Replace
 from ..arguments.calls import pass_by_position
@@ -112,7 +112,7 @@ def wrap_submodule(
     Raises:
         Refused: the call is of something else, or its instances are not found.
     """
-    values = called_values(project.evaluator, module, call.func)
+    values = project.values(module, call.func)
     classes = [v.cls for v in values if isinstance(v, Instance) and is_flax_class(project, v.cls)]
     function = module.enclosing_function(call)
     if len(values) != 1 or not classes or not isinstance(classes[0], Class) or function is None:
@@ -173,19 +173,14 @@ def _attribute_of(node: ast.AST | None) -> str | None:
 
 def _names(project: Project, module: Module, call: ast.Call, cls: Class) -> list[Change]:
     """Return the changes that name a submodule, and those whose numbers would change."""
-    text = flax_name(project, module, call)
-    if text is None:
-        return []
     function = module.enclosing_function(call)
-    assert function is not None
-    own = cls.node.name
-    changes: list[Change] = [name_change(module, call, text)]
-    for made in unnamed(project, module, function):
-        if made.name == own and made.call is not call:
-            other = flax_name(project, module, made.call)
-            if other is not None:
-                changes.append(name_change(module, made.call, other))
-    return changes
+    if function is None or flax_name(project, module, call) is None:
+        return []
+    return [
+        name_change(module, made.call, text)
+        for made in unnamed(project, module, function)
+        if made.name == cls.node.name and (text := flax_name(project, module, made.call))
+    ]
 
 
 def _static_arguments(project: Project, stage: Stage) -> tuple[list[int], list[Change]]:

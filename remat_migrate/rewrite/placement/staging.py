@@ -17,7 +17,6 @@ from ...analysis.placement.nested_checkpoints import only_checkpoint
 from ...analysis.placement.operations import Operations
 from ...analysis.values.callees import (
     body_positions,
-    called_values,
     layers,
     targets_of,
     underlying,
@@ -96,7 +95,7 @@ class _Search:
     def _stage(self, function: Function, call: ast.Call, looped: bool, light: bool) -> Stage | None:
         module, project = function.module, self.project
         # Calling a class creates an instance, and computes nothing.
-        made = called_values(project.evaluator, module, call.func)
+        made = project.values(module, call.func)
         values = frozenset(v for v in made if not isinstance(underlying(v), Class))
         if any(isinstance(v, External) and v.name in _LOOPS for v in values):
             place = body_positions(project.evaluator, module, call)[0]

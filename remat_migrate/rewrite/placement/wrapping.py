@@ -19,7 +19,7 @@ from ...analysis.statics.arguments import Argument
 from ...analysis.statics.data_arguments import is_computed_with
 from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.bind import bind_call
-from ...analysis.values.callees import Target, called_values, targets_of
+from ...analysis.values.callees import Target, targets_of
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
 from ..imports import written
@@ -60,7 +60,7 @@ def wrap_call(
         Refused: a checkpoint changes what the call does, or may do so.
     """
     check_own(module, call, "the call")
-    values = called_values(project.evaluator, module, call.func)
+    values = project.values(module, call.func)
     api = sole_api(library_apis(project, module, call, values), module, call)
     if api in (LINEN, NNX):
         raise Refused("this calls a Flax module: wrap its class in `nn.remat`", module, call)
