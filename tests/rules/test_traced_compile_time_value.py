@@ -46,3 +46,13 @@ def test_in_another_file() -> None:
         "def f(x, n):\n    return x * big(n)\n" + USE,
     }
     assert "ensure_compile_time_eval" in fixed(files, select=CODE)["helper.py"]
+
+
+@pytest.mark.parametrize(
+    ("decorator", "result", "count"),
+    [("@jax.jit", "inner(x)", 0), ("", "jax.lax.map(inner, x)", 0), ("", "inner(x)", 1)],
+)
+def test_compiled_function_traces_anyway(decorator: str, result: str, count: int) -> None:
+    body = f"    {decorator}\n    def inner(y):\n        return y if jnp.add(1, 1) > 1 else -y\n"
+    text = f"{HEAD}@jax.checkpoint\ndef f(x):\n{body}    return jnp.sin({result})\n"
+    assert len(findings({"m.py": text}, select=CODE)) == count

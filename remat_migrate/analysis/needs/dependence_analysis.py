@@ -13,23 +13,27 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from ...libraries import library_arguments
+from ...libraries.apis import COMPILERS
 from ...libraries.library_needs import array_method, computes_array, needs_of
 from ..fixed_point import FixedPoint
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, positional_parameters
-from ..values.callees import full_arguments, receiver_of, skipped, underlying
+from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
 from ..values.containers import Stored, looped, stores_in
 from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
 from ..values.static_fields import field_value
 from ..values.values import (
+    NOTHING,
     Class,
     External,
     Function,
     ModuleValue,
     Result,
     Value,
+    Values,
+    Wrapped,
     alternatives,
 )
 from .dependence import (
@@ -610,6 +614,30 @@ class DependenceAnalysis:
     def is_passed_on(self, function: FunctionNode) -> bool:
         """Return whether a nested function is used otherwise than in calls of it."""
         return function in self._passed_on
+
+    @cached_property
+    def _compiled(self) -> set[FunctionNode]:
+        found: set[Value] = set()
+        for node in ast.walk(self.node):
+            made: Values = NOTHING
+            if isinstance(node, ast.Call):
+                made = self.evaluator.values(self.module, node)
+                for place in body_positions(self.evaluator, self.module, node):
+                    for body in node.args[place : place + 1]:
+                        found |= self.evaluator.values(self.module, body)
+            elif isinstance(node, ast.FunctionDef) and node is not self.node:
+                made = self.evaluator.definition(self.module, node)
+            found |= {v.func for v in made if isinstance(v, Wrapped) and v.how in COMPILERS}
+        return {value.node for value in found if isinstance(value, Function)}
+
+    def is_compiled(self, node: ast.AST) -> bool:
+        """Return whether a node is in a nested function that is traced anyway."""
+        for around in self.module.ancestors(node):
+            if around is self.node:
+                return False
+            if isinstance(around, FunctionNode) and around in self._compiled:
+                return True
+        return False
 
     def runs_at_compile_time(self, node: ast.AST) -> bool:
         """Return whether a node is inside `with jax.ensure_compile_time_eval():`."""

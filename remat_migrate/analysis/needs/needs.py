@@ -462,7 +462,7 @@ class _Analysis(DependenceAnalysis):
             found = self.dependences(node)
         for d in sorted(found, key=lambda d: (d.parameter, str(d.index), bool(d.operations))):
             traced = d.traced
-            is_result = d.is_array and bool(traced)
+            is_result = d.is_array and bool(traced) and not self.is_compiled(node)
             if is_result or d.parameter not in (CONSTANTS, UNSEEN):
                 place = self.module, node
                 need = Need(d.parameter, d.index, *place, reason, certain)
