@@ -260,20 +260,13 @@ class _Finder:
         if _SPEAKS.fullmatch(method):
             return
         if key == OPTION:
-            is_config = self._is_config(of) if of is not None else None
             owners = [name.removesuffix(".update") for name in functions]
             if not position and any(
                 f"{o}.update" in functions and _CONFIG.fullmatch(o) for o in owners
             ):
                 yield self._setting(node, "update", call, values)
-            elif of is None or method not in _CONFIG_READS | _CONFIG_WRITES:
-                yield FlagUse(node, "name", reason=_UNCLEAR, sure=False)
-            elif is_config is None:
-                yield FlagUse(node, "name", reason=_NOT_CONFIG, sure=False)
-            elif is_config and method in _CONFIG_READS:
-                yield FlagUse(node, "read", reason=_READ)
-            elif is_config:
-                yield self._setting(node, "attribute", call, values)
+            else:
+                yield from self._config_call(call, node, of, values)
         elif method in _SETS_VARIABLE or (of is not None and self._is_environment(of)):
             if method in _ENVIRONMENT_WRITES:
                 yield self._setting(node, "environment", call, values)
@@ -283,6 +276,20 @@ class _Finder:
             yield FlagUse(node, "environment-read", reason=_READ)
         else:
             yield FlagUse(node, "name", reason=_UNCLEAR, sure=False)
+
+    def _config_call(
+        self, call: ast.Call, node: ast.expr, of: ast.expr | None, values: list[ast.expr]
+    ) -> Iterator[FlagUse]:
+        """Yield a call that reads or sets the option of `of`, if that is JAX's configuration."""
+        method = last_name(call.func)
+        if of is None or method not in _CONFIG_READS | _CONFIG_WRITES:
+            yield FlagUse(node, "name", reason=_UNCLEAR, sure=False)
+        elif (is_config := self._is_config(of)) is None:
+            yield FlagUse(node, "name", reason=_NOT_CONFIG, sure=False)
+        elif is_config and method in _CONFIG_READS:
+            yield FlagUse(node, "read", reason=_READ)
+        elif is_config:
+            yield self._setting(node, "attribute", call, values)
 
     def _attribute(self, node: ast.Attribute, owner: ast.expr) -> Iterator[FlagUse]:
         is_config = self._is_config(owner)

@@ -34,7 +34,7 @@ from .project import Project
 from .sites.find_sites import forget_sites, sites_in
 from .sites.wrappers import find_forwarding_wrappers, find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
-from .values.values import Class, Container
+from .values.values import Class, Container, Values
 
 # `concrete=concrete`: an option that is passed on.
 _FORWARDED_OPTION = re.compile(rb"concrete\s*=\s*(?!True\b|False\b|None\b)[A-Za-z_]\w*\s*[,)]")
@@ -349,25 +349,28 @@ class _Selection:
         They are names in the module, and attributes of its classes and objects. The Apis' own
         names are not among them: `Prefilter` follows those.
         """
-        evaluator = self.evaluator
-        names = interesting_names(module, evaluator) - self.project.apis.last_names
-        mentions = find_mentions(module)
-        for name in sorted(names & module.scope_of(module.tree).bound):
-            values = evaluator.member(module, name)
-            if any(map(evaluator.holds_api, values)):
+        names = interesting_names(module, self.evaluator) - self.project.apis.last_names
+        for name, values in self._exported_values(module, names):
+            if any(map(self.evaluator.holds_api, values)):
                 yield name
             for value in values:
                 if isinstance(value, Container) and isinstance(value.node, ast.Call):
                     yield from (k.arg for k in value.node.keywords if k.arg in names)
+
+    def _exported_values(
+        self, module: Module, names: frozenset[str]
+    ) -> Iterator[tuple[str, Values]]:
+        """Yield what some names denote in a module, its classes, and its objects."""
+        evaluator, mentions = self.evaluator, find_mentions(module)
+        for name in sorted(names & module.scope_of(module.tree).bound):
+            yield name, evaluator.member(module, name)
         for cls in (cls for classes in mentions.classes.values() for cls in classes):
             for name in sorted(names & module.scope_of(cls).bound):
-                if any(map(evaluator.holds_api, evaluator.attribute(Class(module, cls), name))):
-                    yield name
+                yield name, evaluator.attribute(Class(module, cls), name)
         for node in mentions.assigned:
             match node.targets:
                 case [ast.Attribute(value=ast.Name(), attr=name)] if name in names:
-                    if any(map(evaluator.holds_api, evaluator.values(module, node.value))):
-                        yield name
+                    yield name, evaluator.values(module, node.value)
 
     def _importers(self, new: Mapping[str, Collection[Path]]) -> Iterator[Module]:
         """Add the files that use one of the words, and yield them.

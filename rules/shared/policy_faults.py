@@ -232,16 +232,22 @@ def _fault_of(project: Project, module: Module, place: PolicyPlace, node: Origin
         case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
             combine = f"combine two policies with `{NAMESPACE}.save_from_both_policies`"
             return Fault(node, f"a collection is not a policy; {_RAISES}", Fix.manual(combine))
-        case ast.Call() if place.within:
-            made = named(project, module, node.func)
-            if made is not None and made.offloads and version >= BOTH_SAY_YES_OR_NO_SINCE:
-                return Fault(
-                    node,
-                    f"`{place.within}` rejects policies that offload since jax 0.4.38 and raises"
-                    " `ValueError`",
-                    Fix.manual("write a function that asks both policies"),
-                )
+        case ast.Call() if place.within and version >= BOTH_SAY_YES_OR_NO_SINCE:
+            return _offloading(project, module, place, node)
     return None
+
+
+def _offloading(
+    project: Project, module: Module, place: PolicyPlace, node: ast.Call
+) -> Fault | None:
+    made = named(project, module, node.func)
+    if made is None or not made.offloads:
+        return None
+    return Fault(
+        node,
+        f"`{place.within}` rejects policies that offload since jax 0.4.38 and raises `ValueError`",
+        Fix.manual("write a function that asks both policies"),
+    )
 
 
 def _no_answer(node: ast.expr, version: Version) -> Fault:

@@ -293,31 +293,41 @@ class DependenceAnalysis:
         callees = self.callees(node.func)
         found = self._union(arguments) | _UNSEEN if callees.abstract else NONE
         for value in callees.values:
-            match underlying(value):
-                case External(name):
-                    found |= self._external_result(name, node, arguments)
-                case Function() as function:
-                    found |= self._of_result(function, value, node)
-                case Class():
-                    found |= self._union(arguments)
-                case _:
-                    found |= self._union(arguments) | _UNSEEN
+            found |= self._result_of_callee(value, node, arguments)
         if callees.values:
             return found
         found |= self._union(arguments)
         if not isinstance(node.func, ast.Attribute):
             return found | _UNSEEN
-        receiver = node.func.value
-        match node.func.attr, node.args:
+        return self._result_of_method(node, node.func, found)
+
+    def _result_of_callee(
+        self, value: Value, node: ast.Call, arguments: list[ast.expr]
+    ) -> Dependences:
+        match underlying(value):
+            case External(name):
+                return self._external_result(name, node, arguments)
+            case Function() as function:
+                return self._of_result(function, value, node)
+            case Class():
+                return self._union(arguments)
+        return self._union(arguments) | _UNSEEN
+
+    def _result_of_method(
+        self, node: ast.Call, method: ast.Attribute, found: Dependences
+    ) -> Dependences:
+        """Return what a method of an unknown object returns; `found` are those of the arguments."""
+        receiver = method.value
+        match method.attr, node.args:
             case (("get" | "pop"), [ast.Constant(value=str() | int() as key), *_]):
                 found |= self.dependences(receiver, key)
             case "keys", []:
                 pass
             case _:
                 found |= self.dependences(receiver)
-        if node.func.attr in library_arguments.CONCRETE_METHODS:
+        if method.attr in library_arguments.CONCRETE_METHODS:
             return python_value(found)
-        if array_method(node.func) is not None:
+        if array_method(method) is not None:
             return self._operation(node, found)
         return found
 

@@ -123,17 +123,21 @@ def _calls(
             for inner in _run_by(project, value):
                 yield inner, _is_looped(value)
         known = bool(callees) and all(_runs_once(project, value) for value in callees)
-        for arg in (*node.args, *(keyword.value for keyword in node.keywords)):
-            if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
-                continue
-            looped = (
-                isinstance(project.once(Transforms).transformed_at(module, arg), LoopUse)
-                or not known
-            )
-            for value in project.evaluator.values(module, arg):
-                if isinstance(value, Function | Applied | Wrapped | Partial | Bound):
-                    for inner in _run_by(project, value):
-                        yield inner, looped or _is_looped(value)
+        yield from _passed_on(project, module, node, runs_once=known)
+
+
+def _passed_on(
+    project: Project, module: Module, call: ast.Call, *, runs_once: bool
+) -> Iterator[tuple[Function, bool]]:
+    """Yield the functions that a call passes on, and whether as a loop body."""
+    for arg in (*call.args, *(keyword.value for keyword in call.keywords)):
+        if not isinstance(arg, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
+            continue
+        is_body = isinstance(project.once(Transforms).transformed_at(module, arg), LoopUse)
+        for value in project.evaluator.values(module, arg):
+            if isinstance(value, Function | Applied | Wrapped | Partial | Bound):
+                for inner in _run_by(project, value):
+                    yield inner, is_body or not runs_once or _is_looped(value)
 
 
 def _defines_rule(call: ast.Call) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -17,7 +18,7 @@ from ..sites.passed_arguments import called_function
 from ..values.application import api_of, without_partials
 from ..values.bind import bind_call
 from ..values.haiku_transforms import APPLY, is_transformed, makes_pair
-from ..values.values import External, Function, Instance, Parameter, Partial
+from ..values.values import External, Function, Instance, Parameter, Partial, alternatives
 from .transforms import Derivative, LoopUse, Transforms
 
 # Methods of a Flax module that run it.
@@ -112,9 +113,7 @@ class _Tracker:
             yield applied
             return
         match holder := module.argument_holder(node):
-            case ast.IfExp() if holder.test is not node:
-                yield from self.follow(module, holder)
-            case ast.BoolOp() | ast.NamedExpr():
+            case ast.IfExp() | ast.BoolOp() | ast.NamedExpr() if node in alternatives(holder):
                 yield from self.follow(module, holder)
             case ast.Call():
                 yield from self._in_call(module, node, holder)
@@ -129,9 +128,7 @@ class _Tracker:
                 yield from self._assigned(module, target, holder)
             case ast.Return():
                 yield from self._returned(module, holder)
-            case ast.Expr():
-                return
-            case _ if not self._is_inspected(module, node):
+            case _ if not isinstance(holder, ast.Expr) and not self._is_inspected(module, node):
                 yield Occurrence("elsewhere", module, node)
 
     def _in_call(self, module: Module, node: ast.expr, call: ast.Call) -> Iterator[Occurrence]:
@@ -147,10 +144,9 @@ class _Tracker:
             yield Occurrence("exported", module, node)  # to what a training state calls
         elif targets := self._parameters(module, call, node):
             via = _with_makers(module, call)
-            for function, name in targets:
-                for load in _loads(function, name):
-                    for found in self.follow(function.module, load):
-                        yield replace(found, via=found.via | via)
+            loads = ((f.module, load) for f, name in targets for load in _loads(f, name))
+            for found in itertools.chain.from_iterable(itertools.starmap(self.follow, loads)):
+                yield replace(found, via=found.via | via)
         elif not self._is_inspected(module, node):
             yield Occurrence("elsewhere", module, node)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -64,26 +65,30 @@ def _find_parts(project: Project) -> dict[Module, list[DifferentiatedPart]]:
         # A training step may reach a Flax module through its state alone.
         modules.update(dict.fromkeys(project.mentioning(["apply_fn"])))
     for module in modules:
-        for derivative in placement.transforms.derivatives(module):
-            if not _has_immediate_backward_pass(placement.operations, derivative):
+        for derivative, found in _checkpointed_parts(placement, module):
+            applied = sites.get(found.applied.node)
+            if applied is None or applied in known or in_test(applied.module, found.applied.node):
                 continue
-            if in_test(module, derivative.node):
+            if found.part != "bulk" and _is_one_of_several(project, found):
                 continue
-            for value in sorted(derivative.functions, key=order):
-                for found in checkpointed_parts(placement.operations, value):
-                    applied = sites.get(found.applied.node)
-                    if applied is None or applied in known:
-                        continue
-                    if in_test(applied.module, found.applied.node):
-                        continue
-                    if found.part != "bulk" and _is_one_of_several(project, found):
-                        continue
-                    certainty = _certainty(placement, applied, derivative, found)
-                    if certainty is not None:
-                        known.add(applied)
-                        part = DifferentiatedPart(applied, derivative, found, certainty)
-                        parts.setdefault(applied.module, []).append(part)
+            certainty = _certainty(placement, applied, derivative, found)
+            if certainty is not None:
+                known.add(applied)
+                part = DifferentiatedPart(applied, derivative, found, certainty)
+                parts.setdefault(applied.module, []).append(part)
     return parts
+
+
+def _checkpointed_parts(
+    placement: Placement, module: Module
+) -> Iterator[tuple[Derivative, Checkpointed]]:
+    """Yield the checkpointed parts of what a module differentiates, outside of its tests."""
+    for derivative in placement.transforms.derivatives(module):
+        if _has_immediate_backward_pass(placement.operations, derivative):
+            if not in_test(module, derivative.node):
+                for value in sorted(derivative.functions, key=order):
+                    for found in checkpointed_parts(placement.operations, value):
+                        yield derivative, found
 
 
 def _is_one_of_several(project: Project, found: Checkpointed) -> bool:
@@ -134,9 +139,8 @@ def _certainty(
         levels.append("likely")
     occurrences = list(placement.of_site(site))
     calls = {call for _, call in found.calls}
-    if calls:
-        levels.append("likely")
     for module, call in found.calls:
+        levels.append("likely")
         around = module.enclosing_function(call)
         assert around is not None
         occurrences += placement.occurrences(module, around)

@@ -18,10 +18,8 @@ def elements(container: Container) -> Iterator[Place]:
     match node:
         case ast.List() | ast.Tuple() | ast.Set():
             for part in node.elts:
-                if isinstance(part, ast.Starred):
-                    yield from _of(module, part.value)
-                else:
-                    yield module, part
+                spread = isinstance(part, ast.Starred)
+                yield module, any_item(part.value) if spread else part  # type: ignore[attr-defined]
             if isinstance(node, ast.List):
                 yield from appended(module, node)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
@@ -32,8 +30,7 @@ def elements(container: Container) -> Iterator[Place]:
         case ast.DictComp():
             yield module, node.value
         case ast.Call():
-            for keyword in node.keywords:
-                yield module, keyword.value
+            yield from ((module, keyword.value) for keyword in node.keywords)
 
 
 def items(container: Container, index: object) -> Iterator[Place]:
@@ -53,9 +50,7 @@ def items(container: Container, index: object) -> Iterator[Place]:
                 elif not isinstance(key, ast.Constant) or key.value == index:
                     yield place
         case ast.Call():
-            for keyword in node.keywords:
-                if keyword.arg == index:
-                    yield module, keyword.value
+            yield from ((module, k.value) for k in node.keywords if k.arg == index)
             part = looped(module, node, (index,)) if isinstance(index, int) else None
             if part is not None and not part.path and part.kind in ("element", "value"):
                 yield from _of(module, part.source)
@@ -83,23 +78,22 @@ def looped(module: Module, iterable: ast.expr, path: tuple[int, ...]) -> Looped:
     match iterable, path:
         case ast.Subscript(value=inner, slice=ast.Slice()), _:
             return looped(module, inner, path)
-        case ast.Call(func=ast.Attribute(value=inner, attr="keys"), args=[]), _:
-            return Looped("key", inner, path)
-        case ast.Call(func=ast.Attribute(value=inner, attr="values"), args=[]), _:
-            return Looped("value", inner, path)
+        case ast.Call(func=ast.Attribute(value=inner, attr="keys" | "values" as view), args=[]), _:
+            return Looped("key" if view == "keys" else "value", inner, path)
         case ast.Call(func=ast.Attribute(value=inner, attr="items"), args=[]), (step, *rest):
             return Looped("key" if step == 0 else "value", inner, tuple(rest))
-        case ast.Call(func=ast.Name(id=name) as func, args=[inner, *_] as parts), _:
+        case ast.Call(func=ast.Name(id=name) as func, args=[inner, *_]), _:
             if module.reaching(func):
                 return Looped("element", iterable, path)  # a function of the project
             if name in _SAME_ELEMENTS:
                 return looped(module, inner, path)
-            if name == "enumerate" and path:
-                if path[0] == 0:
-                    return Looped("position", inner)
-                return looped(module, inner, path[1:])
-            if name == "zip" and path and 0 <= path[0] < len(parts):
-                return looped(module, parts[path[0]], path[1:])
+    match iterable, path:
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]), (step, *rest):
+            if step == 0:
+                return Looped("position", inner)
+            return looped(module, inner, tuple(rest))
+        case ast.Call(func=ast.Name(id="zip"), args=parts), (step, *rest) if 0 <= step < len(parts):
+            return looped(module, parts[step], tuple(rest))
     return Looped("element", iterable, path)
 
 

@@ -15,7 +15,8 @@ _ARRAYS = frozenset(
     }
 )  # fmt: skip
 _PYTHON = frozenset({"bool", "int", "str", "bytes", "Callable", "type", "Type", "Literal", "slice"})
-_WRAPPERS = frozenset({"Optional", "Final", "Annotated", "Union", "ClassVar"})
+_WRAPPERS = frozenset({"Optional", "Final", "Union", "ClassVar"})
+_SEQUENCES = frozenset({"Tuple", "tuple", "Sequence", "List", "list"})
 
 
 def join(kinds: list[Kind]) -> Kind:
@@ -30,8 +31,6 @@ def annotation_kind(annotation: ast.expr | None) -> Kind:
     floats.
     """
     match annotation:
-        case None:
-            return "unknown"
         case ast.Constant(value=str(text)):
             try:
                 return annotation_kind(ast.parse(text, mode="eval").body)
@@ -40,20 +39,16 @@ def annotation_kind(annotation: ast.expr | None) -> Kind:
         case ast.Constant(value=None):
             return "python"
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            if name in _PYTHON:
-                return "python"
-            return "array" if name in _ARRAYS else "unknown"
+            return "python" if name in _PYTHON else "array" if name in _ARRAYS else "unknown"
         case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
-            if name in _WRAPPERS:
-                parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-                if name == "Annotated":
-                    parts = parts[:1]
-                return join([annotation_kind(p) for p in parts])
-            if name in ("Tuple", "tuple", "Sequence", "List", "list"):
-                parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-                parts = [p for p in parts if not isinstance(p, ast.Constant)]
-                return join([annotation_kind(p) for p in parts])
-            return annotation_kind(annotation.value)
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            if name == "Annotated":
+                return annotation_kind(parts[0])
+            if name in _SEQUENCES:
+                parts = [part for part in parts if not isinstance(part, ast.Constant)]
+            elif name not in _WRAPPERS:
+                return annotation_kind(annotation.value)
+            return join([annotation_kind(part) for part in parts])
         case ast.BinOp(op=ast.BitOr()):
             return join([annotation_kind(annotation.left), annotation_kind(annotation.right)])
     return "unknown"
