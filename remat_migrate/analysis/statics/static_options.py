@@ -118,11 +118,11 @@ def read_index_values(project: Project, module: Module, node: ast.expr) -> tuple
     return None if items is None or is_none or len(numbers) < len(items) else numbers
 
 
-def _type_of(project: Project, module: Module, node: ast.expr) -> str:
+def _type_of(project: Project, module: Module, node: ast.expr, depth: int = 2) -> str:
     """Return the type of an option, as `Indices.type` has it."""
     match node:
         case ast.Tuple(elts=parts):
-            types = [_type_of(project, module, part) for part in parts]
+            types = [_type_of(project, module, part, depth - 1) for part in parts if depth]
             wrong = next((t for t in types if t not in ("int", "tuple", "")), None)
             return f"tuple of {wrong}" if wrong else "tuple"
         case ast.List() | ast.ListComp():
@@ -134,8 +134,8 @@ def _type_of(project: Project, module: Module, node: ast.expr) -> str:
     match list(project.values(module, node)):
         case [Constant(value=value)]:
             return "None" if value is None else type(value).__name__
-        case [Container(node=inner)] if inner is not node:
-            return _type_of(project, module, inner)
+        case [Container(node=inner)] if inner is not node and depth:
+            return _type_of(project, module, inner, depth - 1)
     names = project.qualified(module, node.func) if isinstance(node, ast.Call) else frozenset()
     name = next(iter(names)) if len(names) == 1 else ""
     last = name.rpartition(".")[2]
