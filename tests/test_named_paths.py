@@ -95,7 +95,7 @@ def test_callers_that_are_not_named(tmp_path: Path, caller: str, text: str, sett
     for paths in (["lib.py"], [tmp_path / "lib.py"], ["--force-exclude", "lib.py", "lib.py"]):
         [finding] = findings(tmp_path, *map(str, paths))
         edits = [edit["text"] for edit in finding["fix"]["edits"] if edit["path"] == "lib.py"]
-        assert edits == ["static_argnums", "(1,)"]
+        assert edits == ["static_argnums=(1,)"]
         assert finding["reason"].endswith(f"also name {caller}, which the fix edits")
         assert cli(tmp_path, "--fix", *paths).code == 1
         assert read_files(tmp_path) == before

@@ -177,7 +177,7 @@ class TestDiagnostics:
             editor.apply(editor.action(uri, "RMT103: ").edit)
             assert editor.codes(uri) == []
             by_hand = text.replace("jax.ad_checkpoint.checkpoint", "jax.checkpoint")
-            assert editor.texts[uri] == by_hand.replace("import jax.ad_checkpoint", "import jax")
+            assert editor.texts[uri] == by_hand
 
     def test_are_not_published_for_installed_packages(self, editor: Editor, project: Path) -> None:
         package = project / ".venv/lib/python3.11/site-packages/lib.py"

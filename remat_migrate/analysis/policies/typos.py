@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import SequenceMatcher
 
 # A letter distinguishes shorter words: `q_proj` and `k_proj`.
 _SHORTEST = 5
@@ -53,6 +52,8 @@ def _words(name: str) -> list[str]:
 
 
 def _likeness(one: str, two: str) -> float:
+    from difflib import SequenceMatcher  # only where there is a name to compare
+
     return SequenceMatcher(None, one, two).ratio()
 
 
