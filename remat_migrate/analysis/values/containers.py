@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
 from .values import Container
 
@@ -209,8 +210,16 @@ def is_changed(container: Container) -> bool:
     """Return whether a dict may get entries after it is made: its name is not only read."""
     module, node = container.module, container.node
     shown, within = _name_of(module, node)
-    return within is not None and any(
-        not _is_read(module, read) for read in ast.walk(within) if ast.dump(read) == shown
+    if within is None:
+        return False
+    holder = module.parent(node)
+    target = (
+        holder.targets[0] if isinstance(holder, ast.Assign) else getattr(holder, "target", node)
+    )
+    return any(
+        not _is_read(module, read)
+        for read in find_mentions(module).reads(last_name(target))
+        if ast.dump(read) == shown and within in module.ancestors(read)
     )
 
 
