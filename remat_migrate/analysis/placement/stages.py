@@ -165,29 +165,29 @@ def _only_reaches_result(
 ) -> bool:
     """Return whether the result of a call reaches the function's result, and no other work."""
     nested = (n for n in ast.walk(function) if isinstance(n, FunctionNode) and n is not function)
-    if any(call in _inputs(module, node) for node in (*work, *nested) if node is not call):
+    if call in _inputs(module, *(node for node in (*work, *nested) if node is not call)):
         return False
     if isinstance(function, ast.Lambda):
         return True
     returns = (node for node in own_nodes(function) if isinstance(node, ast.Return))
-    return any(call in _inputs(module, node) for node in returns)
+    return call in _inputs(module, *returns)
 
 
-def _inputs(module: Module, node: ast.AST) -> set[ast.AST]:
-    """Return what is below an expression or statement, and what the names in it are made from."""
+def _inputs(module: Module, *nodes: ast.AST) -> set[ast.AST]:
+    """Return what is below expressions or statements, and what the names in them are made from."""
     added = _added_to(module)
-    queue: list[ast.AST] = list(ast.iter_child_nodes(node))
+    queue: list[ast.AST] = [child for node in nodes for child in ast.iter_child_nodes(node)]
     seen: set[ast.AST] = set()
     while queue:
-        for part in ast.walk(queue.pop()):
-            if part not in seen:
-                seen.add(part)
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                    bindings = module.reaching(part)
-                    queue += [b.value for b in bindings if b.value is not None]
-                    queue += [
-                        value for b in bindings for value in added.get((b.scope, part.id), ())
-                    ]
+        part = queue.pop()
+        if part in seen:
+            continue
+        seen.add(part)
+        queue += ast.iter_child_nodes(part)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            bindings = module.reaching(part)
+            queue += [b.value for b in bindings if b.value is not None]
+            queue += [value for b in bindings for value in added.get((b.scope, part.id), ())]
     return seen
 
 

@@ -102,7 +102,7 @@ def _loose_use(
 def _mentions(module: Module) -> list[tuple[ast.keyword | ast.expr, ast.expr]]:
     """Return each `concrete` that is passed, or put into a dict, with its value."""
     found: list[tuple[ast.keyword | ast.expr, ast.expr]] = []
-    for node in module.nodes:
+    for node in module.nodes if "concrete" in module.source.text else ():
         match node:
             case ast.keyword(arg="concrete", value=value):
                 found.append((node, value))
