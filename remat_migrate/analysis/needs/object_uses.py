@@ -57,8 +57,10 @@ def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
-                if isinstance(target, ast.Subscript | ast.Attribute):
-                    yield target.value, [value]
+                parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+                for part in parts:
+                    if isinstance(part, ast.Subscript | ast.Attribute):
+                        yield part.value, [value]
         case ast.AugAssign(target=ast.Subscript() | ast.Attribute() as target, value=value):
             yield target.value, [value]
         case ast.AugAssign(target=ast.Name() as name, value=ast.List() as value):

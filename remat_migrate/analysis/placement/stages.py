@@ -164,7 +164,7 @@ def _only_reaches_result(
     module: Module, function: FunctionNode, call: ast.Call, work: Iterable[ast.AST]
 ) -> bool:
     """Return whether the result of a call reaches the function's result, and no other work."""
-    nested = (n for n in ast.walk(function) if isinstance(n, FunctionNode) and n is not function)
+    nested = (n for n in own_nodes(function) if isinstance(n, FunctionNode))
     if call in _inputs(module, *(node for node in (*work, *nested) if node is not call)):
         return False
     if isinstance(function, ast.Lambda):

@@ -51,6 +51,9 @@ _Reached = tuple[Function, Class | None]
 _MODULE = External("flax.linen.Module")
 _INITIALISERS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _DEFINITIONS = ("def", "class", "import")
+_SURROUNDINGS = (
+    "os.environ", "os.getenv", "random.", "numpy.random.", "time.", "datetime.", "builtins.open",
+)  # fmt: skip
 
 
 def changing_state(project: Project, target: Target, site: Site) -> Place | None:
@@ -142,11 +145,18 @@ class _State:
             for node in _body(function.node):
                 if isinstance(node, ast.Name) and self._is_changing_name(function, node):
                     return function.module, node
+                if isinstance(node, ast.Call) and self._reads_surroundings(function, node):
+                    return function.module, node
                 if isinstance(node, ast.Attribute) and self._is_changing_field(
                     function, owner, node
                 ):
                     return function.module, node
         return None
+
+    def _reads_surroundings(self, function: Function, call: ast.Call) -> bool:
+        """Return whether a call may return something else each time: the environment, a draw."""
+        names = self.project.qualified(function.module, call.func)
+        return any(name.startswith(_SURROUNDINGS) for name in names)
 
     def changing_in(self, bound: Iterable[Place]) -> Place | None:
         """Return a name in arguments that are bound already, whose object changes."""
