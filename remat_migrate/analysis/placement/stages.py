@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -70,18 +70,20 @@ def _last(
 ) -> Iterator[Checkpointed]:
     """Yield the checkpoint that computes the result of a function from all its other work."""
     module, node = function.module, function.node
+    nested = (inner for inner in own_nodes(node) if isinstance(inner, FunctionNode))
+    places = sorted((*work, *nested), key=_line, reverse=True)
     last = [
         call
         for call in work
         if isinstance(call, ast.Call)
         and not in_python_loop(module, call)
-        and _only_reaches_result(module, node, call, work)
+        and _only_reaches_result(module, node, call, places)
     ]
     others = [other for other in work if other not in last]
     for call in last:
         if len(last) > 1 and (others or work[call] is None):
             return
-        if others and not _inputs(module, call).issuperset(others):
+        if others and not set(_inputs(module, call)).issuperset(others):
             return
         applied = work[call]
         found: Iterable[Checkpointed] = ()
@@ -161,11 +163,15 @@ def in_python_loop(module: Module, node: ast.AST) -> bool:
 
 
 def _only_reaches_result(
-    module: Module, function: FunctionNode, call: ast.Call, work: Iterable[ast.AST]
+    module: Module, function: FunctionNode, call: ast.Call, places: Sequence[ast.AST]
 ) -> bool:
-    """Return whether the result of a call reaches the function's result, and no other work."""
-    nested = (n for n in own_nodes(function) if isinstance(n, FunctionNode))
-    if call in _inputs(module, *(node for node in (*work, *nested) if node is not call)):
+    """Return whether the result of a call reaches the function's result, and no other work.
+
+    `places` are the work and the nested functions, from the last line to the first.
+    """
+    own = places.index(call)
+    # The next one is asked first: most often it answers.
+    if call in _inputs(module, *places[own + 1 :], *places[:own]):
         return False
     if isinstance(function, ast.Lambda):
         return True
@@ -173,22 +179,33 @@ def _only_reaches_result(
     return call in _inputs(module, *returns)
 
 
-def _inputs(module: Module, *nodes: ast.AST) -> set[ast.AST]:
-    """Return what is below expressions or statements, and what the names in them are made from."""
+def _line(node: ast.AST) -> int:
+    return int(getattr(node, "lineno", 0))
+
+
+def _inputs(module: Module, *nodes: ast.AST) -> Iterator[ast.AST]:
+    """Yield what is below expressions or statements, and what the names in them are made from.
+
+    The last one comes first.
+    """
     added = _added_to(module)
-    queue: list[ast.AST] = [child for node in nodes for child in ast.iter_child_nodes(node)]
     seen: set[ast.AST] = set()
-    while queue:
+    left = list(nodes)
+    queue: list[ast.AST] = []
+    while queue or left:
+        if not queue:
+            queue += ast.iter_child_nodes(left.pop())
+            continue
         part = queue.pop()
         if part in seen:
             continue
         seen.add(part)
+        yield part
         queue += ast.iter_child_nodes(part)
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             bindings = module.reaching(part)
             queue += [b.value for b in bindings if b.value is not None]
             queue += [value for b in bindings for value in added.get((b.scope, part.id), ())]
-    return seen
 
 
 @once
