@@ -52,7 +52,7 @@ _MODULE = External("flax.linen.Module")
 _INITIALISERS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _DEFINITIONS = ("def", "class", "import")
 _SURROUNDINGS = (
-    "os.environ", "os.getenv", "random.", "numpy.random.", "time.", "datetime.", "builtins.open",
+    "os.environ", "os.getenv", "random.", "time.", "datetime.", "builtins.open",
 )  # fmt: skip
 
 
