@@ -212,11 +212,8 @@ def is_changed(container: Container) -> bool:
     shown, within = _name_of(module, node)
     if within is None:
         return False
-    holder = module.parent(node)
-    target = (
-        holder.targets[0] if isinstance(holder, ast.Assign) else getattr(holder, "target", node)
-    )
-    return any(
+    target = _target_of(module, node)
+    return target is not None and any(
         not _is_read(module, read)
         for read in find_mentions(module).reads(last_name(target))
         if ast.dump(read) == shown and within in module.ancestors(read)
@@ -254,14 +251,18 @@ def _stored(module: Module, literal: ast.expr) -> Sequence[Stored]:
     return () if within is None else stores_in(module, within).get(shown, ())
 
 
+def _target_of(module: Module, literal: ast.expr) -> ast.expr | None:
+    """Return what a literal is assigned to, if that is one target."""
+    match module.parent(literal):
+        case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
+            return target
+    return None
+
+
 def _name_of(module: Module, literal: ast.expr) -> tuple[str, ast.AST | None]:
     """Return the name that a literal is assigned to, as a dump of its read, and its scope."""
-    holder = module.parent(literal)
-    if isinstance(holder, ast.Assign) and len(holder.targets) == 1:
-        target = holder.targets[0]
-    elif isinstance(holder, ast.AnnAssign):
-        target = holder.target
-    else:
+    target = _target_of(module, literal)
+    if target is None:
         return "", None
     shown = ast.dump(target).replace("Store()", "Load()")
     if isinstance(target, ast.Name):
