@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from ..errors import VerificationError
 from .copies.sides import Sides, error_line
 from .environment import needed
-from .evidence import Evidence, Executed, Failure, Outcome, Unit, Verdict
+from .evidence import BothExecuted, Evidence, Executed, Failure, Outcome, Unit, Verdict
+from .executed import all_of
 from .session import Worker, WorkerEnded
 
 # Compiled values that are further apart differ, unless the old code varies by itself; for nearer
@@ -56,7 +57,8 @@ def compared(
     results prove nothing. Without `values`, nothing is computed where the programs are the same.
     """
     try:
-        return _compared(sides, unit, case, eager, made, values)
+        verdict = _compared(sides, unit, case, eager, made, values)
+        return _fails_before(sides, unit, case, verdict) or verdict
     except _Refused as refusal:
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=sides.translate(str(refusal)))
 
@@ -64,16 +66,17 @@ def compared(
 def _compared(
     sides: Sides, unit: Unit, case: str, eager: bool, made: bool, values: bool
 ) -> Verdict:
-    first = _run_both(sides, unit, case, _How(eager, first=True, values=values), made)
+    ran: list[BothExecuted] = []
+    first = _run_both(sides, unit, case, _How(eager, first=True, values=values), made, ran)
     if first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS:
         return first
     if first.outcome is Outcome.NOT_EXERCISED and first.difference and not values:
-        first = _run_both(sides, unit, case, _How(first=True), made)
+        first = _run_both(sides, unit, case, _How(first=True), made, ran)
     if first.outcome is Outcome.DIFFERS and (
         first.max_rel is None or _differs_plainly(sides, first)
     ):
         return first
-    verdict = _run_both(sides, unit, case, _How(eager), made)
+    verdict = _run_both(sides, unit, case, _How(eager), made, ran)
     if first.evidence is Evidence.PROGRAM:
         # The values differ by rounding, or vary from run to run, or the unit asks how it is traced.
         if is_undecided(verdict):
@@ -85,6 +88,18 @@ def _compared(
         verdict = replace(verdict, outcome=Outcome.DIFFERS, detail=first.dropped, evidence=None)
     verdict = _exercised(sides, unit, case, verdict)
     return replace(verdict, difference=first.difference)
+
+
+def _fails_before(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verdict | None:
+    """Return the verdict if the old code fails like the new, where its checkpoints are in place."""
+    if verdict.outcome is not Outcome.FAILS_AFTER:
+        return None
+    for how in (_How(first=True), _How()):
+        written = _run_both(sides, unit, case, how, False, [], sides.written)
+        if written.outcome is Outcome.FAILS_AFTER:
+            detail = f"with its checkpoints, the old code fails, too: {written.detail}"
+            return replace(written, outcome=Outcome.FAILS_BEFORE, detail=detail, failure=None)
+    return None
 
 
 def _differs_plainly(sides: Sides, verdict: Verdict) -> bool:
@@ -118,10 +133,19 @@ def is_undecided(verdict: Verdict) -> bool:
     return verdict.outcome is Outcome.NOT_EXERCISED and verdict.max_abs is not None
 
 
-def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Verdict:
-    """Run one case on both sides and compare."""
+def _run_both(
+    sides: Sides,
+    unit: Unit,
+    case: str,
+    how: _How,
+    made: bool,
+    ran: list[BothExecuted],
+    new_side: Worker | None = None,
+) -> Verdict:
+    """Run one case on both sides and compare; add what it executed to `ran`."""
+    worker = new_side or sides.after
     old, new = sides.folder("before"), sides.folder("after")
-    after_run = sides.beside(partial(_evaluated, sides, sides.after, unit, case, new, how))
+    after_run = sides.beside(partial(_evaluated, sides, worker, unit, case, new, how))
     before = _evaluated(sides, sides.before, unit, case, old, how)
     after = after_run()
     if before.lacks:
@@ -140,7 +164,7 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
     if after.failure:
         for form in OTHER_FORMS:
             moved = sides.folder("after")
-            again = _evaluated(sides, sides.after, unit, case, moved, how, form)
+            again = _evaluated(sides, worker, unit, case, moved, how, form)
             if not again.failure:
                 after, new = again, moved
                 break
@@ -159,13 +183,14 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
     verdict = _decided(sides, unit, results, how, old)
     refused = bool(after.failure and (not after.fits or _STAND_IN in after.failure))
     verdict = replace(verdict, shapes=before.shapes, takes_others=refused)
+    ran.append((before.executed, after.executed))
     if verdict.outcome is not Outcome.EQUAL:
         return verdict
-    executed = (before.executed, after.executed)
     if verdict.returns_nothing and before.configures:
         detail = "its settings of JAX were compared"
         verdict = replace(verdict, returns_nothing=False, detail=detail)
-    return replace(verdict, executed=executed)
+    # What JAX has traced in one run does not run again in the next.
+    return replace(verdict, executed=all_of(ran))
 
 
 class _Results(NamedTuple):

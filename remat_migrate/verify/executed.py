@@ -36,13 +36,17 @@ class Spots:
         )
 
 
+def all_of(runs: Iterable[BothExecuted]) -> BothExecuted:
+    """Return what several runs executed."""
+    old, new = Executed(), Executed()
+    for before, after in runs:
+        old, new = old | before, new | after
+    return old, new
+
+
 def together(verdicts: Iterable[Verdict]) -> BothExecuted:
     """Return what the runs behind some verdicts executed."""
-    old, new = Executed(), Executed()
-    for verdict in verdicts:
-        if verdict.executed and not verdict.outcome.is_wrong:
-            old, new = old | verdict.executed[0], new | verdict.executed[1]
-    return old, new
+    return all_of(v.executed for v in verdicts if v.executed and not v.outcome.is_wrong)
 
 
 def weakest_evidence(found: Iterable[Evidence | None]) -> Evidence | None:

@@ -278,10 +278,11 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         return replace(verdicts[0], inputs=cases.inputs)
     notes = dict.fromkeys(verdict.detail for verdict in equal if verdict.detail)
     returns_nothing = all(verdict.returns_nothing for verdict in equal)
+    is_edited = bool(unit.qualname or unit.before or unit.after)
     return Verdict(
         unit,
-        # Of a module there may be nothing to compare but that it is imported.
-        Outcome.NOT_EXERCISED if returns_nothing and unit.qualname else Outcome.EQUAL,
+        # Of a module whose imports changed, there is nothing to compare but that they work.
+        Outcome.NOT_EXERCISED if returns_nothing and is_edited else Outcome.EQUAL,
         cases.inputs,
         len(equal),
         max(verdict.max_abs or 0.0 for verdict in equal),

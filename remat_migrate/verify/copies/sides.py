@@ -72,13 +72,13 @@ class Task:
 
 def shim_table(
     replaced: Literal["all", "refused", "none"] = "all",
-    leftover: Sequence[tuple[str, int, int]] = (),
+    leftover: Sequence[tuple[str, int, int]] | None = (),
 ) -> str:
     """Return the shim's table: every Api whose result computes what the wrapped function does.
 
     Args:
         replaced: which sites get the old meaning: all, those that current JAX rejects, or none.
-        leftover: edited code that may still be rejected: path, first and last line.
+        leftover: edited code that may still be rejected: path, first and last line; None for all.
     """
     apis = [
         {"names": spellings(api), "subject": api.subject, "classes": api.wraps_classes}
@@ -100,7 +100,7 @@ class Sides:
         is_shared: whether other units run at the same time.
         old: the copy in the old state.
         new: the copy in the new state.
-        before: runs the old code under the shim, and makes inputs.
+        before: runs the old code without checkpoints, and makes inputs.
         after: runs the new code.
     """
 
@@ -130,10 +130,19 @@ class Sides:
         self._make_workers()
 
     def _make_workers(self) -> None:
+        self._written: Worker | None = None
         self.before = self._worker(self._side(self.old, shim_table()), "before")
         self.after = self._worker(self._side(self.new, self.shim_after), "after")
         for worker in (self.after, self.before):
             self.pool.submit(worker.start)
+
+    @property
+    def written(self) -> Worker:
+        """Runs the old code with the checkpoints that current JAX accepts."""
+        if self._written is None:
+            side = self._side(self.old, shim_table("refused", None))
+            self._written = self._worker(side, "written")
+        return self._written
 
     def another(self) -> Sides:
         """Return the same copies with workers of their own, to run another unit meanwhile."""

@@ -178,7 +178,7 @@ class _Reader:
                 if root := dotted_name(target).partition(".")[0]:
                     self._add(self.outline.bindings, root, node, under)
             case _:
-                names = bound_names([node])
+                names = bound_names([node]) or self._handed_on(node)
                 for name in names:
                     self._add(self.outline.bindings, name, node, under)
                 if not names:
@@ -240,6 +240,16 @@ class _Reader:
             self._add(self.outline.bindings, root, node, under)
         else:
             self.outline.code.append(self._piece("", node, under))
+
+    def _handed_on(self, node: ast.stmt) -> set[str]:
+        """Return the names of the module that a call may change: `OPTIONS.update(rate=0.1)`."""
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+            return set()
+        call = node.value
+        holder = call.func.value if isinstance(call.func, ast.Attribute) else None
+        given = [holder, *call.args, *(keyword.value for keyword in call.keywords)]
+        roots = {dotted_name(part).partition(".")[0] for part in given if part is not None}
+        return {name for name in roots if self._is_own(name)}
 
     def _is_own(self, name: str) -> bool:
         """Return whether the module has assigned a value to a name, rather than imported it."""

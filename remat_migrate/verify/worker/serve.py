@@ -276,6 +276,8 @@ def _compare(request: Reply) -> Reply:
     program = agreement.agreement(before, after)
     dropped = program.detail if program.is_dropped else ""
     reply = dict(found._asdict(), program=program.state, difference="", dropped=dropped)
+    if program.state == agreement.FAILS:
+        reply.update(verdict=compare.FAILS_AFTER, detail=program.detail, failure=program.failure)
     if program.state == agreement.DIFFERS:
         reply["difference"] = program.detail
         if found.is_abstract:

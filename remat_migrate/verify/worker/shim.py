@@ -50,6 +50,7 @@ ALL, REFUSED, NONE = "all", "refused", "none"
 
 # Places that keep the old meaning although they may be within edited code: file and lines.
 _leftover: List[Tuple[str, int, int]] = []
+_all_are_left = False
 
 # The old meaning of each checkpoint function, by qualified name.
 _replaced: Dict[str, Callable[..., Any]] = {}
@@ -63,12 +64,13 @@ def install(table: str) -> None:
             with `concrete=`, with options by position, or by a name that is gone; or NONE. `apis`
             is a list of {"names": qualified names, "subject": parameter that takes what is wrapped,
             "classes": whether Flax classes may be wrapped}. `leftover` is a list of [path, first
-            line, last line] of edited code that may still be refused.
+            line, last line] of edited code that may still be refused; null if all may.
     """
+    global _all_are_left
     read = json.loads(table)
-    _leftover.extend(
-        (os.path.realpath(path), first, last) for path, first, last in read.get("leftover", ())
-    )
+    leftover = read.get("leftover", ())
+    _all_are_left = leftover is None
+    _leftover.extend((os.path.realpath(path), first, last) for path, first, last in leftover or ())
     modules: Dict[str, List[_Api]] = {}
     for entry in read["apis"]:
         for name in entry["names"]:
@@ -143,7 +145,9 @@ def _lenient(
 
 def _is_leftover(frame: Any) -> bool:
     path, line = os.path.realpath(frame.f_code.co_filename), frame.f_lineno
-    return any(path == other and first <= line <= last for other, first, last in _leftover)
+    return _all_are_left or any(
+        path == other and first <= line <= last for other, first, last in _leftover
+    )
 
 
 def _returns_functions(module: str) -> bool:

@@ -187,20 +187,27 @@ def left_out(function: Any, case: Case) -> List[str]:
 
 
 def with_own_defaults(function: Any, case: Case) -> Case:
-    """Return a case with what the parameters that it leaves out default to on this side."""
+    """Return a case without what its parameters default to, which each side has by itself.
+
+    What follows is passed by name.
+    """
     try:
         signature = inspect.signature(function)
-        bound = signature.bind(*case["args"], **case["kwargs"])
+        given = signature.bind(*case["args"], **case["kwargs"]).arguments
     except (TypeError, ValueError):
         return case  # the call raises it again
-    changed = False
-    for name in case.get("left_out", ()):
-        default = getattr(signature.parameters.get(name), "default", inspect.Parameter.empty)
-        if name in bound.arguments and default is not inspect.Parameter.empty:
-            value = bound.arguments[name]
-            if type(value) is not type(default) or callable(default):
-                bound.arguments[name], changed = default, True
-    return dict(case, args=bound.args, kwargs=bound.kwargs) if changed else case
+    parameters = list(signature.parameters.values())[: len(case["args"])]
+    left_out = {
+        name
+        for name in case.get("left_out", ())
+        if name in given and signature.parameters[name].default is not inspect.Parameter.empty
+    }
+    first = next((i for i, p in enumerate(parameters) if p.name in left_out), len(parameters))
+    if any(parameter.kind in _BY_PLACE for parameter in parameters[first:]):
+        return case
+    named = {p.name: given[p.name] for p in parameters[first:] if p.name not in left_out}
+    kept = {name: value for name, value in case["kwargs"].items() if name not in left_out}
+    return dict(case, args=case["args"][:first], kwargs={**named, **kept})
 
 
 def by_position(function: Any, case: Case) -> Case:

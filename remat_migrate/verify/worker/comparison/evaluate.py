@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import applications, relocate, shim
+from ..environment import caches
 from ..failures import describe
 from ..frameworks import pure_functions
 from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
@@ -219,6 +220,7 @@ def _defaults(unit: Any) -> Dict[str, str]:
 
 def _outcome(run: Callable[[], Any], writer: _Writer) -> Dict[str, Any]:
     _seed(writer.seed)
+    caches.clear()
     process = os.getpid()
     try:
         result = run()

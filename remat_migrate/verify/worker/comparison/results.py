@@ -26,6 +26,7 @@ from ..environment import missing
 from ..frameworks import flax_modules, nnx_modules
 from ..inputs.stand_in import Function
 from ..lookup import attribute, fits, has
+from . import changes
 
 _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial, Function)
 
@@ -120,20 +121,22 @@ def _methods_at(where: str, objects: Iterable[Any]) -> Iterator[Callable[..., An
 def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Return the result of a call.
 
-    If it is None, the object that the call may have changed, or else the arrays that it computed.
-    With it are the states of NNX modules among the arguments, which the call may have changed, too.
+    If it is None, its object, or else the arrays that it computed. With it is what the call has
+    changed of its arguments and the module, see `changes`, and the states of NNX modules among the
+    arguments.
 
     Raises:
         MissingDependency: the result has a stand-in.
     """
+    changed = changes.watch(unit, args, kwargs, unfolded)
     with computed.collecting() as arrays:
         result = unit(*args, **kwargs)
     for leaf in jax.tree_util.tree_leaves(result):
         missing.refuse(leaf)
-    if result is not None:
-        states = nnx_modules.states((args, kwargs))
-        return {"result": result, "states": states} if states else result
-    return args[0] if args and _is_object(args[0]) else arrays or None
+    states = nnx_modules.states((args, kwargs))
+    if result is None:
+        result = args[0] if args and _is_object(args[0]) else arrays or None
+    return changes.with_changes(result, states, changed())
 
 
 def _unfolded(result: Any, around: Tuple[Any, ...], opened: Callable[[Any], object] = id) -> Any:

@@ -1,20 +1,22 @@
 """Functions of the project that cache arrays: `@functools.lru_cache`.
 
-The first call may be under a trace that the cache outlives. Arguments of a cache are no traced
-values, so what it keeps can be computed at once, as if the first call had been outside a trace.
+What a cache keeps from a trace is of no use after it. Each run of a unit starts with empty caches,
+so that only what goes wrong within a run goes wrong.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
-from typing import Any, Callable
+import weakref
+from typing import Any
 
 from . import projects
 
+_caches: weakref.WeakSet[Any] = weakref.WeakSet()
+
 
 def install() -> None:
-    """Let the caches of the project hold values."""
+    """Note the caches of the project."""
     original = functools.lru_cache
 
     @functools.wraps(original)
@@ -22,26 +24,20 @@ def install() -> None:
         if callable(maxsize):
             return lru_cache()(maxsize)
         decorate = original(maxsize, typed)
-        return lambda function: decorate(_computing(function))
+
+        def cached(function: Any) -> Any:
+            made = decorate(function)
+            code = getattr(function, "__code__", None)
+            if code is not None and projects.is_project_file(code.co_filename):
+                _caches.add(made)
+            return made
+
+        return cached
 
     functools.lru_cache = lru_cache
 
 
-def _computing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of the project that computes even if it is traced; others unchanged."""
-    code = getattr(function, "__code__", None)
-    if code is None or not projects.is_project_file(code.co_filename):
-        return function
-
-    @functools.wraps(function)
-    def computed(*args: Any, **kwargs: Any) -> Any:
-        jax = sys.modules.get("jax")
-        if not hasattr(jax, "ensure_compile_time_eval"):
-            return function(*args, **kwargs)
-        try:
-            with jax.ensure_compile_time_eval():  # type: ignore[union-attr]
-                return function(*args, **kwargs)
-        except Exception:  # it uses traced values that are no arguments
-            return function(*args, **kwargs)
-
-    return computed
+def clear() -> None:
+    """Empty the caches of the project."""
+    for cache in list(_caches):
+        cache.cache_clear()

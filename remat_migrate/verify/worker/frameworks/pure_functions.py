@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional
 
+from ..environment import caches
 from . import flax_units, haiku_units
 from .flax_modules import unbound
 from .flax_units import is_rehearsal
@@ -48,6 +49,7 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any], traced: bool = False
     `function(*args, **kwargs)` may be differentiated with respect to the array leaves of `args` and
     `kwargs`; the first of `args` holds variables or parameters and random keys, if any.
     """
+    caches.clear()
     context = case.get("context")
     args, kwargs = tuple(case["args"]), dict(case["kwargs"])
     if context is None:
@@ -68,6 +70,7 @@ def initialised(
     unit: Callable[..., Any], args: Any, kwargs: Dict[str, Any], context: Optional[Context]
 ) -> Any:
     """Return the result of a unit in a context where everything is initialised; may be traced."""
+    caches.clear()
     if context is None:
         return unit(*args, **kwargs)
     if context["library"] == "flax":

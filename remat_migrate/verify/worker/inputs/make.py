@@ -333,6 +333,13 @@ class _Maker:
         for about in variants.resize(self.search, base, runs, integers):
             self.cases.append((about, self._case(0)))
 
+        def solves() -> bool:
+            left = Budget(TRIES_FOR_ANOTHER, budget.left())
+            return budget.spend() and self._solve(left, known=True) is None
+
+        for about in variants.recount(self.search, base, solves):
+            self.cases.append((about, self._case(0)))
+
     def _pin(self, pins: Pins) -> None:
         for number, choice in pins:
             node = self.search.nodes[number]

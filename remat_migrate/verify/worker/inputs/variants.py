@@ -1,4 +1,4 @@
-"""Other sizes of the arrays of a case that works: odd, single, longer than the code's constants."""
+"""Other sizes of a case that works: odd, single, longer than the code's constants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, Set
 
 from ..lookup import attribute
 from . import candidates, code_usage
-from .node import ARRAY, CONSTANT, INSTANCE, VALUE, Choice, Node
+from .node import ARRAY, CONSTANT, INSTANCE, LIST, VALUE, Choice, Node
 from .search import Search, Snapshot
 
 # The description of such a case.
@@ -14,6 +14,9 @@ ABOUT = "other sizes"
 
 # Arrays may be as long as this in all their axes.
 _FEW = 32
+
+# How many entries lists have that usually have two.
+_COUNTS = (3, 1)
 
 _Sizes = Dict[int, int]
 
@@ -36,6 +39,22 @@ def resize(
             else:
                 continue
             break
+    search.restore(base)
+
+
+def recount(search: Search, base: Snapshot, solves: Callable[[], bool]) -> Iterator[str]:
+    """Put a search into states with one and three entries in all lists; yield what they are.
+
+    Two layers do not tell the second from the last.
+    """
+    for count in _COUNTS:
+        search.restore(base)
+        lists = [n for n in search.in_use() if n.choice is not None and n.choice.kind == LIST]
+        for node in lists:
+            node.choice = Choice(LIST, count)
+        if lists and solves():
+            names = ", ".join(node.label for node in lists)
+            yield "{}: {} of {}".format(ABOUT, count, names)
     search.restore(base)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from ..failures import headline
 
 FILE = "programs.json"
-SAME, DIFFERS, UNKNOWN = "same", "differs", ""
+SAME, DIFFERS, FAILS, UNKNOWN = "same", "differs", "fails", ""
 
 _KINDS = {"forward": "", "vjp": " of the gradient", "jvp": " of the forward-mode derivative"}
 
@@ -21,14 +21,17 @@ class Agreement(NamedTuple):
     """Whether both sides are the same program.
 
     Attributes:
-        state: SAME, DIFFERS, or UNKNOWN where a side cannot be traced or compared.
+        state: SAME; DIFFERS; FAILS where only the new code does, as it is written; UNKNOWN where a
+            side cannot be traced or compared.
         detail: what differs, or why nothing is known.
         is_dropped: whether only values differ that edited checkpoints return, and nothing uses.
+        failure: how the new code fails, see `failures.describe`.
     """
 
     state: str
     detail: str = ""
     is_dropped: bool = False
+    failure: Optional[Dict[str, Any]] = None
 
 
 def save(folder: str, traced: Dict[str, Traced]) -> None:
@@ -46,7 +49,7 @@ def agreement(before: str, after: str) -> Agreement:
     if old.keys() != new.keys():
         return Agreement(DIFFERS, "it is called in other ways")
     found = [_call(old[label], new[label], label and " of %s" % label) for label in sorted(old)]
-    for state in (DIFFERS, UNKNOWN):
+    for state in (DIFFERS, FAILS, UNKNOWN):
         for one in found:
             if one.state == state:
                 return one
@@ -72,6 +75,11 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
     forward = old["programs"]["forward"], new["programs"]["forward"]
     if "array" not in old["result"] and not all(side.get("returned") for side in forward):
         return Agreement(UNKNOWN, "it returns no arrays")
+    if "fails" in forward[1] and "fails" not in forward[0]:
+        failure = forward[1]["fails"]
+        return Agreement(FAILS, headline(failure) + " under jax.jit" + where, failure=failure)
+    if set(forward[1].get("donated", ())) - set(forward[0].get("donated", ())):
+        return Agreement(DIFFERS, "an argument is donated%s, which deletes the caller's" % where)
     found = _returned(*forward, where)
     for kind, before in old["programs"].items():
         after = new["programs"].get(kind)

@@ -111,7 +111,8 @@ def _function(value: Any, inner: Callable[[Any], Any]) -> Any:
         scope = value.__globals__
         read = {name: scope[name] for name in code.co_names if name in scope}
         cells = [_contents(cell) for cell in closure or ()]
-        return ("function", _code(code, inner), inner([read, cells, value.__defaults__]))
+        known = [read, cells, value.__defaults__, value.__kwdefaults__]
+        return ("function", _code(code, inner), inner(known))
     if isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
         return ("builtin", getattr(value, "__module__", ""), value.__name__)
     wrapped = attribute(value, "__wrapped__")

@@ -65,6 +65,7 @@ class Numbering:
         has_custom_rules: whether there are functions with derivatives of their own.
         given: the numbers of the inputs and constants of all jaxprs.
         returned: the numbers that are marked as returned by edited checkpoints, with their marks.
+        donated: the numbers of what jitted calls may overwrite.
     """
 
     def __init__(self, place_of: Any) -> None:
@@ -74,6 +75,7 @@ class Numbering:
         self.has_custom_rules = False
         self.given: Set[Digest] = set()
         self.returned: List[Tuple[str, Digest]] = []
+        self.donated: Set[Digest] = set()
         self._place_of = place_of
         self._sums: Dict[Digest, Tuple[Digest, ...]] = {}
         self._depth = 0
@@ -106,6 +108,8 @@ class Numbering:
         name = equation.primitive.name
         self.has_custom_rules |= name.startswith("custom_")
         if name in _CALLS:
+            donated = equation.params.get("donated_invars", ())
+            self.donated.update(number for number, is_it in zip(operands, donated) if is_it)
             inner = called_jaxpr(equation.params)
             if inner is not None:
                 jaxpr, consts = opened(inner)

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import applications
+from ..environment import caches
 from ..failures import describe
 from .digests import Opaque
 from .numbering import Numbering
@@ -32,8 +33,10 @@ def programs(
     """Return the programs of a function: `forward`, `vjp`, and `jvp` where it has custom rules.
 
     Each is {"outputs": numbers, "types": of the outputs, "values": what is known about each number,
-    "given": inputs and constants, "returned": what edited checkpoints return, with their names}, or
-    {"error": how tracing failed} or {"opaque": what cannot be compared}.
+    "given": inputs and constants, "returned": what edited checkpoints return, with their names,
+    "donated": inputs that a call may overwrite}, or {"error": how tracing failed} or {"opaque":
+    what cannot be compared}. `forward` has "fails", too, where only the code as it is written, with
+    its checkpoints, cannot be traced.
 
     Args:
         function: takes a list of arrays, and returns one.
@@ -47,6 +50,8 @@ def programs(
     forward = _program(function, [structs], place_of, is_forward=True)
     found = {"forward": forward}
     results = [aval for aval in forward.pop("avals", ()) if _is_inexact(aval)]
+    if forward.get("checkpoints") and (failure := _checkpointed(function, structs)):
+        forward["fails"] = failure["error"]
     if not inexact or not results or not (thorough or forward["custom"]):
         return found
     results = [abstract(aval) for aval in results]
@@ -59,11 +64,15 @@ def programs(
 
     def vjp(given: Arrays, cotangents: Arrays) -> Arrays:
         chosen = [given[i] for i in inexact]
-        return list(jax.vjp(lambda changed: of_inexact(given, changed), chosen)[1](cotangents)[0])
+        results, pull_back = jax.vjp(lambda changed: of_inexact(given, changed), chosen)
+        return [*results, *pull_back(cotangents)[0]]
 
     def jvp(given: Arrays, tangents: Arrays) -> Arrays:
         chosen = [given[i] for i in inexact]
-        return list(jax.jvp(lambda changed: of_inexact(given, changed), (chosen,), (tangents,))[1])
+        results, changes = jax.jvp(
+            lambda changed: of_inexact(given, changed), (chosen,), (tangents,)
+        )
+        return [*results, *changes]
 
     found["vjp"] = _checkpointed(vjp, structs, results) if forward["checkpoints"] else {}
     if not found["vjp"]:
@@ -75,10 +84,14 @@ def programs(
     return found
 
 
-def _checkpointed(vjp: Callable[..., Arrays], arrays: Arrays, cotangents: Arrays) -> Program:
-    """Return how tracing fails with the checkpoints in place, which allow fewer effects."""
+def _checkpointed(function: Callable[..., Arrays], *arrays: Arrays) -> Program:
+    """Return how tracing fails with the checkpoints in place.
+
+    They trace their results, and allow fewer effects.
+    """
+    caches.clear()
     try:
-        jax.eval_shape(vjp, arrays, cotangents)
+        jax.eval_shape(function, *arrays)
     except Exception as error:
         return {"error": describe(error)}
     return {}
@@ -99,6 +112,7 @@ def _program(
     place_of: Callable[[Any], str],
     is_forward: bool = False,
 ) -> Program:
+    caches.clear()
     try:
         with dissolved() as applied, applications.marking(is_forward):
             closed = jax.make_jaxpr(function)(*args)
@@ -118,6 +132,7 @@ def _program(
         "given": sorted(numbering.given),
         "custom": numbering.has_custom_rules,
         "checkpoints": len(applied),
+        "donated": sorted(numbering.donated),
         "avals": [variable.aval for variable in closed.jaxpr.outvars],
     }
 

@@ -1,0 +1,101 @@
+"""What a call changes: its arguments, objects, and the module's data.
+
+Only what can change in place is looked at, and only the parts that are not what they were.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Dict, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..environment import projects
+from ..frameworks import nnx_modules
+from ..lookup import attribute, unwrapped
+
+_GONE = "removed"
+_Parts = Dict[str, Any]
+
+
+def watch(
+    function: Any, args: Any, kwargs: Any, opened: Callable[[Any], Any]
+) -> Callable[[], _Parts]:
+    """Return a function that returns what has changed since, by place.
+
+    Args:
+        function: what is called.
+        args: its positional arguments.
+        kwargs: its named arguments.
+        opened: returns a value as a pytree, with objects as their attributes.
+    """
+    before = _parts(function, args, kwargs, opened, np.copy)
+
+    def changed() -> _Parts:
+        after = _parts(function, args, kwargs, opened, np.asarray)
+        moved = {k: _readable(v) for k, v in after.items() if not _is_same(before.get(k, _GONE), v)}
+        return dict(moved, **{k: _GONE for k in before if k not in after})
+
+    return changed
+
+
+def _parts(
+    function: Any,
+    args: Any,
+    kwargs: Any,
+    opened: Callable[[Any], Any],
+    of_array: Callable[[Any], Any],
+) -> _Parts:
+    """Return the parts of what a call can change in place: values by place."""
+    places = {"argument %d" % i: value for i, value in enumerate(args)}
+    places.update(("argument %s" % name, value) for name, value in kwargs.items())
+    scope = attribute(unwrapped(function), "__globals__", {})
+    if projects.is_project_file(scope.get("__file__")):
+        places.update((name, value) for name, value in scope.items() if _is_data(name, value))
+    found = {}
+    for place, value in places.items():
+        if inspect.isgenerator(value) or inspect.iscoroutine(value):
+            continue  # opening it would run it
+        if nnx_modules.is_module_class(type(value)):
+            continue  # see `nnx_modules.states`
+        pairs = jax.tree_util.tree_flatten_with_path(opened(value))[0]
+        for path, leaf in pairs:
+            if not callable(leaf):
+                leaf = of_array(leaf) if type(leaf) is np.ndarray else leaf
+                found[place + jax.tree_util.keystr(path)] = leaf
+    return found
+
+
+def _is_data(name: str, value: Any) -> bool:
+    """Return whether a name of a module holds data that code may change."""
+    plain = (bool, int, float, str, dict, list, set, np.ndarray, jax.Array)
+    return not name.startswith("__") and isinstance(value, plain)
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    if old is new:
+        return True
+    if type(old) is not type(new):
+        return False
+    if type(old) is np.ndarray:
+        return bool(old.dtype == new.dtype and old.tobytes() == new.tobytes())
+    return isinstance(old, (bool, int, float, str, bytes)) and bool(old == new)
+
+
+def _readable(leaf: Any) -> Any:
+    """Return a leaf, or words for a traced value that has outlived its trace."""
+    if not isinstance(leaf, jax.core.Tracer):
+        return leaf
+    try:
+        return jnp.copy(leaf)
+    except Exception:
+        return "a value of an inner trace"
+
+
+def with_changes(result: Any, states: Any, changed: _Parts) -> Any:
+    """Return a result together with what the call has changed, if it has."""
+    more: Tuple[Tuple[str, Any], ...] = (("states", states), ("changed", changed))
+    held = {name: value for name, value in more if value}
+    return dict(held, result=result) if held else result
