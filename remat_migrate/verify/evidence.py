@@ -14,12 +14,13 @@ UnitKey = tuple[Path, str]
 class Outcome(enum.StrEnum):
     """The result of comparing a unit.
 
-    EQUAL: same structure, shapes, types, values and gradients. DIFFERS: something is not the same.
-    FAILS_AFTER: the new code fails where the old code runs. FAILS_BEFORE: the old code fails.
-    NOT_EXERCISED: nothing ran.
+    EQUAL: the same program. CLOSE: the same
+    numbers from other programs. DIFFERS: something is not the same. FAILS_AFTER: the new code fails
+    where the old code runs. FAILS_BEFORE: the old code fails. NOT_EXERCISED: nothing ran.
     """
 
     EQUAL = "equal"
+    CLOSE = "close"
     DIFFERS = "differs"
     FAILS_AFTER = "fails-after"
     FAILS_BEFORE = "fails-before"
@@ -40,7 +41,7 @@ class Inputs(enum.StrEnum):
 
 
 class Evidence(enum.StrEnum):
-    """What an equal verdict rests on.
+    """What an equal or close verdict rests on.
 
     PROGRAM: both sides are the same program, for all values of the arguments. NUMBERS: both sides
     compute the same numbers. BOTH: both of these.
@@ -159,7 +160,7 @@ class Verdict:
         max_rel: the largest difference relative to the largest entry of its array.
         detail: one line: where it differs, which error, why nothing ran.
         failure: the exception of the new code, if it failed.
-        evidence: what the verdict rests on; None unless it is equal.
+        evidence: what the verdict rests on; None unless it is equal or close.
         shapes: the arrays of the first case: `x: float32[2,4,8]`.
         substituted: names that the environment lacks and what stands in for them.
         reproduce: the command that reproduces the verdict.
@@ -262,7 +263,7 @@ class Proof:
     @property
     def unproved(self) -> tuple[Verdict, ...]:
         """The verdicts on code that could not be compared."""
-        outcomes = (Outcome.FAILS_BEFORE, Outcome.NOT_EXERCISED)
+        outcomes = (Outcome.CLOSE, Outcome.FAILS_BEFORE, Outcome.NOT_EXERCISED)
         return tuple(v for v in self.verdicts if v.outcome in outcomes and not v.unit.is_text)
 
     @property

@@ -57,6 +57,11 @@ def weakest_evidence(found: Iterable[Evidence | None]) -> Evidence | None:
     return Evidence.NUMBERS if kinds - {None} else None
 
 
+def graded(evidence: Evidence | None) -> Outcome:
+    """Return the outcome where nothing differs: numbers alone do not tell what was not tried."""
+    return Outcome.CLOSE if evidence is Evidence.NUMBERS else Outcome.EQUAL
+
+
 def reaches(unit: Unit, executed: BothExecuted | None) -> bool:
     """Return whether a run reached the edited code inside a unit on both sides."""
     sides = executed or (Executed(), Executed())
@@ -122,14 +127,15 @@ def _through(verdict: Verdict, others: Sequence[Verdict]) -> Verdict | None:
     found = [v for v in others if v.unit.key != verdict.unit.key and _runs(v, verdict.unit)]
     if not found:
         return None
+    evidence = weakest_evidence(v.evidence for v in found)
     return replace(
         found[0],
         unit=verdict.unit,
-        outcome=Outcome.EQUAL,
+        outcome=graded(evidence),
         max_abs=max(v.max_abs or 0.0 for v in found),
         max_rel=max(v.max_rel or 0.0 for v in found),
         detail="through " + ", ".join(v.unit.name for v in found[:2]),
-        evidence=weakest_evidence(v.evidence for v in found),
+        evidence=evidence,
         reproduce="",
         traceback="",
         through=tuple(v.unit.name for v in found),
@@ -150,4 +156,5 @@ def _runs(verdict: Verdict, unit: Unit) -> bool:
     # It reads a value that was edited; where it does so, it ran.
     reader = {(verdict.unit.path, s) for s in (*verdict.unit.before, *verdict.unit.after)}
     reads = bool(own & reader) or unit.key in verdict.unit.uses
-    return reads and not inside and verdict.outcome is Outcome.EQUAL
+    same = verdict.outcome in (Outcome.EQUAL, Outcome.CLOSE)
+    return reads and not inside and same

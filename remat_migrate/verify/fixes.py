@@ -147,7 +147,7 @@ class _Rounds:
             wrong = self._wrong_fixes(fixed, proof)
             unproved = () if wrong else tuple(self._unproved(fixed, proof))
             if self._options.strict:
-                wrong = wrong or [(applied, f"not exercised: {why}") for applied, why in unproved]
+                wrong = wrong or [(applied, f"not proved: {why}") for applied, why in unproved]
             if not wrong:
                 return Proved(
                     fixed,
@@ -209,7 +209,7 @@ class _Rounds:
             if proof.interrupted:
                 raise ProofInterrupted(proof)
         for verdict in proof.verdicts:
-            if verdict.outcome is Outcome.EQUAL and not verdict.through:
+            if verdict.outcome in (Outcome.EQUAL, Outcome.CLOSE) and not verdict.through:
                 ran = self._texts_run_with(verdict.unit, texts)
                 self._equal.setdefault(verdict.unit.key, []).append((ran, verdict))
         verdicts = {**proof.by_unit, **known}
@@ -349,7 +349,7 @@ class _Rounds:
         for applied in fixed.applied:
             keys = self._units_of(applied)
             reasons = [
-                f"{verdict.unit.name}: {verdict.detail}"
+                f"{verdict.unit.name}: {verdict.difference or verdict.detail}"
                 for key in keys
                 if (verdict := by_unit.get(key)) and verdict.outcome is not Outcome.EQUAL
             ]

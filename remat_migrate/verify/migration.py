@@ -20,7 +20,7 @@ from .schedule import Decided, ignore
 from .testing.project_tests import project_tests
 from .units.project_diff import all_units, caller_levels, diff_project
 
-_RAN = (Outcome.EQUAL, Outcome.DIFFERS, Outcome.FAILS_AFTER)
+_RAN = (Outcome.EQUAL, Outcome.CLOSE, Outcome.DIFFERS, Outcome.FAILS_AFTER)
 
 # Unchanged callers of changed functions that are compared.
 _MOST_CALLERS = 40

@@ -11,7 +11,7 @@ from ..engine.progress import Progress, silent
 from .compare_case import compared, is_undecided
 from .copies.sides import Sides, Task
 from .evidence import Evidence, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
-from .executed import alone, is_unproved, reaches, settled, together, weakest_evidence
+from .executed import alone, graded, is_unproved, reaches, settled, together, weakest_evidence
 from .inputs import MAGNITUDES, RESIZED, Cases, declared_cases, find_cases, summary_of, tested_cases
 from .interrupts import signal_of
 from .recording import Recording, record
@@ -196,6 +196,8 @@ def _decider(
 def _completed(sides: Sides, verdict: Verdict) -> Verdict:
     """Return the verdict with its substitutes and, unless it is equal, how to reproduce it."""
     verdict = replace(verdict, substituted=sides.environment.substituted(verdict.unit))
+    if verdict.outcome is Outcome.EQUAL and verdict.unit.qualname:
+        verdict = replace(verdict, outcome=graded(verdict.evidence))
     if verdict.outcome is Outcome.EQUAL:
         return verdict
     return replace(verdict, reproduce=sides.task.options.reproduce(verdict.unit))

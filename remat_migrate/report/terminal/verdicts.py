@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _STYLES = {
     "equal": "green",
+    "close": "yellow",
     "differs": "red",
     "fails-after": "red",
     "fails-before": "yellow",
@@ -104,7 +105,7 @@ def proved_summary(report: Report) -> str:
     unproved = min(fixes, len(report.proved.unproved))
     parts = [f"proved {fixes - unproved} by running the code"]
     if unproved:
-        parts.append(f"{unproved} not exercised")
+        parts.append(f"{unproved} not proved")
     if reverted := len(report.proved.reverted):
         parts.append(f"{reverted} reverted")
     return ", ".join(parts)
@@ -160,7 +161,7 @@ def worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def facts(verdict: Verdict) -> Iterator[str]:
     """Yield what a verdict is based on, or what differs."""
-    if verdict.outcome == "equal":
+    if verdict.outcome in ("equal", "close"):
         yield _basis(verdict)
         if verdict.substituted:
             yield f"substitutes: {', '.join(verdict.substituted[:_MOST_SUBSTITUTES])}"
