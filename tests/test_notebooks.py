@@ -216,4 +216,4 @@ def test_a_fix_in_a_notebook_is_not_exercised(tmp_path: Path) -> None:
     write_files(tmp_path, {"pyproject.toml": "", "a.ipynb": jupyter(cell)})
     ran = cli(tmp_path, "--fix", "--verify")
     assert "not-exercised  a.ipynb (notebooks cannot be imported)" in ran.out + ran.err
-    assert "proved 0 by running the code, 1 not exercised" in ran.out
+    assert "proved 0 by running the code, 1 not proved" in ran.out

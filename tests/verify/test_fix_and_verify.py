@@ -367,7 +367,7 @@ class TestNotExercised:
         assert "concrete" not in fixed.text()
         said = fixed.ran.out + fixed.ran.err
         assert "not-exercised  model.py:12 other (" in said
-        assert "Fixed 1: 1 RMT101; proved 0 by running the code, 1 not exercised." in said
+        assert "Fixed 1: 1 RMT101; proved 0 by running the code, 1 not proved." in said
         assert fixed.ran.code == 0
 
     def test_strict_reverts_unexercised_fixes(self, tmp_path: Path) -> None:
@@ -376,7 +376,7 @@ class TestNotExercised:
         assert fixed.text() == UNEXERCISED
         assert "concrete" not in fixed.text("ok.py")
         said = fixed.ran.out + fixed.ran.err
-        assert "reverted model.py:15 RMT101: not exercised: model" in said
+        assert "reverted model.py:15 RMT101: not proved: model" in said
         assert fixed.ran.code == 3
 
     def test_non_python_file_is_not_run(self, tmp_path: Path) -> None:
