@@ -1,4 +1,4 @@
-"""Record calls of units as the recorder does in real programs, and evaluate them again."""
+"""Record calls of units with the values of a running program, and evaluate them again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from worker_package import load_worker
 
 pure_functions = load_worker("frameworks.pure_functions")
 arrays = load_worker("transfer.arrays")
-placeholders = load_worker("transfer.placeholders")
 pickling = load_worker("transfer.pickling")
 
 
 class Recorder:
-    """Stores the arguments of calls of `recorded` functions, as the recorder does."""
+    """Stores the arguments of calls of `recorded` functions."""
 
     def __init__(self):
         self.on = False
@@ -37,11 +36,19 @@ class Recorder:
         def take(arrays):
             filled = list(leaves)
             for place, array in zip(places, arrays, strict=True):
-                filled[place] = placeholders.HostArray(np.asarray(array), *about[place])
-            args, kwargs, context = jax.tree_util.tree_unflatten(structure, filled)
-            self.calls.append({"args": args, "kwargs": kwargs, "context": context})
+                filled[place] = (np.asarray(array), *about[place])
+            self.calls.append((structure, filled, places))
 
         jax.debug.callback(take, plain)
+
+
+def case(structure, leaves, places):
+    """Return a stored call, with arrays of JAX, which a callback must not make."""
+    for place in places:
+        data, weak, key = leaves[place]
+        leaves[place] = arrays.wrapped_key(data, key) if key else arrays.jax_array(data, weak)
+    args, kwargs, context = jax.tree_util.tree_unflatten(structure, leaves)
+    return {"args": args, "kwargs": kwargs, "context": context}
 
 
 def kind_of_key(array):
@@ -70,8 +77,8 @@ def record(folder, program, *args):
         jax.effects_barrier()
     finally:
         RECORDER.on = False
-    for i, case in enumerate(RECORDER.calls):
-        pickling.save(case, folder / f"{i}.pkl")
+    for i, call in enumerate(RECORDER.calls):
+        pickling.save(case(*call), folder / f"{i}.pkl")
     return [pickling.load(folder / f"{i}.pkl") for i in range(len(RECORDER.calls))]
 
 

@@ -1,4 +1,4 @@
-"""Run the user's command in a copy of the project, recording the calls of units in every Python.
+"""Run the user's command in a copy of the project, and read the calls of units that it recorded.
 
 The command gets its own session, no terminal, and a memory limit for all its processes together.
 Only the end of its output is kept.
@@ -13,8 +13,9 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import VerificationError
@@ -37,7 +38,6 @@ class CommandRun:
         killed_for_memory: whether it was stopped because it used too much memory.
         output_tail: the end of its output and error output.
         seconds: wall time.
-        events: how many calls of units were recorded.
     """
 
     status: int | None
@@ -45,46 +45,75 @@ class CommandRun:
     killed_for_memory: bool
     output_tail: str
     seconds: float
-    events: int
+
+
+@dataclass(slots=True)
+class RecordedCalls:
+    """The recorded calls of a unit.
+
+    Attributes:
+        files: the pickle of each case, which only workers load.
+        about: what distinguishes each case: `is_training=True`.
+        tests: the tests that made the calls, as pytest names them.
+        from_tests: those that made the calls of the cases.
+        called: whether there were calls.
+        detail: why a call could not be recorded.
+    """
+
+    files: list[str] = field(default_factory=list)
+    about: list[str] = field(default_factory=list)
+    tests: list[str] = field(default_factory=list)
+    from_tests: list[str] = field(default_factory=list)
+    called: bool = False
+    detail: str = ""
+
+    def add(self, line: Mapping[str, str]) -> None:
+        """Add what a line says, see `worker.recording.calls`."""
+        test = line.get("test", "")
+        self.called |= "note" not in line
+        self.detail = self.detail or line.get("error") or line.get("note", "")
+        if test and test not in self.tests:
+            self.tests.append(test)
+        if "file" in line:
+            self.files.append(line["file"])
+            self.about.append(line["about"])
+            if test and test not in self.from_tests:
+                self.from_tests.append(test)
 
 
 def run_command(
     command: str,
     side: Side,
-    record: Path,
+    scratch: Path,
     *,
     timeout: float,
     memory: int,
-    cases: bool,
+    record: bool,
     stop: threading.Event,
 ) -> CommandRun:
-    """Run a shell command in a copy of the project and record the calls of its units.
+    """Run a shell command in a copy of the project.
 
     Args:
         command: for the shell; paths of the project in it are replaced by those of the copy.
         side: the copy, and how to run its code.
-        record: the folder to record into, which is created.
+        scratch: a folder for its files, which is created.
         timeout: seconds that it may take.
         memory: bytes that all its processes together may use.
-        cases: whether to save inputs in addition to events.
+        record: whether to record the calls of units into the folder, see `recorded_calls`.
         stop: set it from another thread to end the command, which no interrupt reaches.
 
     Raises:
         VerificationError: the command cannot be started.
     """
-    record.mkdir(parents=True, exist_ok=True)
-    (record / "spots.json").write_text(side.spots or "[]", encoding="utf-8")
+    scratch.mkdir(parents=True, exist_ok=True)
     text = _SETS_PATH.sub('PYTHONPATH="$REMAT_MIGRATE_SITE":', _moved(command, side))
     with (
-        tempfile.TemporaryDirectory(dir=record.parent, ignore_cleanup_errors=True) as scratch,
+        tempfile.TemporaryDirectory(dir=scratch.parent, ignore_cleanup_errors=True) as temporary,
         tempfile.TemporaryFile("a+b") as output,
     ):
-        environment = _environment(side) | {
-            "TMPDIR": scratch,
-            MARK: scratch,
-            "REMAT_MIGRATE_RECORD": str(record.absolute()),
-            "REMAT_MIGRATE_RECORD_CASES": str(int(cases)),
-        }
+        environment = _environment(side) | {"TMPDIR": temporary, MARK: temporary}
+        if record:
+            environment["REMAT_MIGRATE_RECORD"] = str(scratch.absolute())
         try:
             process = subprocess.Popen(
                 text,
@@ -107,7 +136,6 @@ def run_command(
             cause == "memory",
             tail_of(output.fileno()),
             time.monotonic() - started,
-            _count(record),
         )
 
 
@@ -153,12 +181,12 @@ def _moved(text: str, side: Side) -> str:
     return path.sub(move, text)
 
 
-def _count(record: Path) -> int:
-    """Count the calls recorded in a folder."""
-    found = 0
-    for file in record.glob("*/events.jsonl"):
-        with file.open(encoding="utf-8") as lines:
-            for line in lines:
-                with suppress(ValueError):  # the last line of a killed process
-                    found += json.loads(line)["kind"] == "call"
+def recorded_calls(folder: Path) -> Mapping[str, RecordedCalls]:
+    """Return the calls recorded in a folder, by the identity of the unit."""
+    found: dict[str, RecordedCalls] = {}
+    for file in sorted(folder.glob("*/calls.jsonl")):
+        for text in file.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):  # the last line of a killed process
+                line = json.loads(text)
+                found.setdefault(line["unit"], RecordedCalls()).add(line)
     return found

@@ -155,7 +155,7 @@ class Verdict:
         unit: the unit.
         outcome: the result of the comparison.
         inputs: the origin of the inputs; None if nothing ran.
-        calls: how many calls were compared.
+        calls: how many cases were compared.
         max_abs: the largest absolute difference of an entry; None if nothing was compared.
         max_rel: the largest difference relative to the largest entry of its array.
         detail: one line: where it differs, which error, why nothing ran.
@@ -224,7 +224,7 @@ class CommandRuns:
         after: the exit status after.
         wrong: how the two runs differ, empty if they do not.
         seconds: wall time of each.
-        calls: how many calls of units were recorded.
+        calls: how many calls of units were recorded, as cases.
     """
 
     command: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import is_not
@@ -17,15 +16,6 @@ class Spots:
 
     def __init__(self, pieces: Iterable[tuple[Path, Spot]]) -> None:
         self.pieces = tuple(dict.fromkeys(pieces))
-
-    def logged(self, folder: Path) -> tuple[Executed, frozenset[Path]]:
-        """Return what the processes of a command executed, and the files watched, by their logs."""
-        found: dict[str, list[Any]] = {"ran": [], "created": [], "called": [], "watched": []}
-        for log in folder.glob("executed-*.jsonl"):
-            for line in log.read_text(encoding="utf-8").splitlines():
-                what, value = json.loads(line)
-                found[what].append(value)
-        return self.executed(found), frozenset(map(Path, found["watched"]))
 
     def executed(self, report: Mapping[str, Any]) -> Executed:
         """Return what a worker's report says was executed."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import VerificationError
 from .advice import advice
+from .command import RecordedCalls
 from .copies.sides import Sides, error_line
 from .environment import needed
 from .evidence import Inputs, Outcome, Unit
@@ -34,7 +35,6 @@ class Cases:
         about: what distinguishes each case: `is_training=True`.
         detail: why there are none.
         outcome: the verdict if there are none.
-        tests: the tests of the project that they come from.
         stopped: set if the search for inputs reached its time limit.
         traceback: of the exception because of which there are none.
     """
@@ -45,7 +45,6 @@ class Cases:
     detail: str = ""
     outcome: Outcome = Outcome.NOT_EXERCISED
     traceback: str = ""
-    tests: tuple[str, ...] = ()
     stopped: str = ""
 
 
@@ -105,26 +104,25 @@ def find_cases(
     sides: Sides,
     unit: Unit,
     declared: Mapping[str, Any] | None,
-    recorded: Mapping[str, Any] | None,
+    recorded: RecordedCalls | None,
 ) -> Cases:
     """Return inputs for a unit, from the first source that has any."""
-    reasons = []
-    for inputs, given in ((Inputs.DECLARED, declared), (Inputs.RECORDED, recorded)):
-        if given and given["cases"]:
-            return _with_flips(sides, unit, _cases(inputs, given))
-        if given and given["detail"]:
-            reasons.append(f"{inputs} inputs: {given['detail']}")
+    sources = [_cases(Inputs.DECLARED, declared)] if declared else []
+    sources += [recorded_cases(recorded)] if recorded else []
+    for source in sources:
+        if source.files:
+            return with_flips(sides, unit, source)
+    reasons = [f"{source.inputs} inputs: {source.detail}" for source in sources if source.detail]
     made = _made(sides, unit)
     if not made.files and reasons:
         made.detail = "; ".join([*reasons, f"made inputs: {made.detail}"])
     return made
 
 
-def tested_cases(sides: Sides, unit: Unit, recorded: Mapping[str, Any]) -> Cases:
-    """Return the calls that the project's tests made; there may be none that could be saved."""
-    cases = _cases(Inputs.RECORDED, recorded)
-    cases.tests = tuple(dict.fromkeys(filter(None, (each["test"] for each in recorded["cases"]))))
-    return _with_flips(sides, unit, cases) if cases.files else cases
+def recorded_cases(calls: RecordedCalls) -> Cases:
+    """Return the cases that were recorded; there may be none that could be saved."""
+    files, about = calls.files[:_MOST_CASES], calls.about[:_MOST_CASES]
+    return Cases(Inputs.RECORDED, files, about, calls.detail)
 
 
 def _made(sides: Sides, unit: Unit) -> Cases:
@@ -177,7 +175,7 @@ def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:
     )
 
 
-def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
+def with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
     """Add cases with the other value of each bool that had the same value in all calls."""
     most = max(len(cases.files), _MOST_WITH_FLIPS)
     seen = {part for about in cases.about for part in about.split(", ")}

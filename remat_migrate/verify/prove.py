@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 from ..engine.progress import Progress, silent
+from .command import RecordedCalls
 from .compare_case import compared, is_undecided
 from .copies.sides import Sides, Task
 from .evidence import Evidence, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import alone, graded, is_unproved, reaches, settled, together, weakest_evidence
-from .inputs import MAGNITUDES, RESIZED, Cases, declared_cases, find_cases, summary_of, tested_cases
+from .inputs import (
+    MAGNITUDES,
+    RESIZED,
+    Cases,
+    declared_cases,
+    find_cases,
+    recorded_cases,
+    summary_of,
+    with_flips,
+)
 from .interrupts import signal_of
-from .recording import Recording, record
+from .recording import record
 from .schedule import Decided, Schedule, ignore, lanes_for
 from .scratch import scratch_folder
 from .session import Reply
 from .testing.project_tests import ProjectTests
-
-# Recorded calls whose results were equal are replayed for gradients and under jit: one call of each
-# unit, and so many more, which the units share equally.
-_MORE_REPLAYS = 24
 
 # The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "
@@ -86,10 +91,11 @@ def prove(
                 progress("running the command before and after", 0, total)
             recording = record(sides, command) if command else None
             proof = replace(proof, command=recording.runs if recording else None)
+            calls = recording.calls if recording else {}
             cases = task.options.cases
             declared = declared_cases(sides, cases) if cases else {}
             lanes = [sides, *(sides.another() for _ in range(lanes_for(total) - 1))]
-            schedule.run([_decider(lane, declared, recording) for lane in lanes], sides.stop)
+            schedule.run([_decider(lane, declared, calls) for lane in lanes], sides.stop)
             used = _with_callers(lanes, schedule.verdicts, (), task.callers[:1], progress)
             found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
             # Unchanged units are compared for the sake of others.
@@ -140,7 +146,7 @@ def _with_callers(
         if not needed:
             return found
         schedule = Schedule(needed, ignore, progress)
-        schedule.run([_decider(lane, {}, None) for lane in lanes], lanes[0].stop)
+        schedule.run([_decider(lane, {}, {}) for lane in lanes], lanes[0].stop)
         found += schedule.verdicts
     return found
 
@@ -165,32 +171,40 @@ def _with_tests(
     return {verdict.unit.key: verdict for verdict in schedule.verdicts}
 
 
-def _tested(sides: Sides, before: Verdict, recorded: Mapping[str, Any]) -> Verdict:
+def _tested(sides: Sides, before: Verdict, recorded: RecordedCalls) -> Verdict:
     """Return the verdict on calls that tests made; the one before if they exercise nothing."""
     unit = before.unit
-    cases = tested_cases(sides, unit, recorded)
+    cases = recorded_cases(recorded)
     if not cases.files:
         why = cases.detail and f"recorded inputs: {cases.detail}"
         return replace(before, detail="; ".join(filter(None, [before.detail, why])))
+    cases = with_flips(sides, unit, cases)
     verdict = alone(_replayed(sides, unit, cases), before)
     if is_unproved(verdict):
         why = f"recorded inputs: {verdict.detail}"
         detail = "; ".join(filter(None, [before.detail, why]))
         return replace(before, detail=detail, executed=verdict.executed or before.executed)
-    source = f"from {cases.tests[0]}" if cases.tests else "from the project's tests"
-    if len(cases.tests) > 1:
-        source += f" and {len(cases.tests) - 1} more"
+    tests = recorded.from_tests
+    source = f"from {tests[0]}" if tests else "from the project's tests"
+    if len(tests) > 1:
+        source += f" and {len(tests) - 1} more"
     detail = "; ".join(filter(None, [source, verdict.detail]))
     return _completed(sides, replace(verdict, detail=detail))
 
 
 def _decider(
-    sides: Sides, declared: Mapping[str, Reply], recording: Recording | None
+    sides: Sides, declared: Mapping[str, Reply], recorded: Mapping[str, RecordedCalls]
 ) -> Callable[[Unit], Verdict]:
-    replays = 1 + _MORE_REPLAYS // len(sides.task.units)
-    return lambda unit: _completed(
-        sides, alone(_verdict(sides, unit, declared.get(unit.name), recording, replays))
-    )
+    def decide(unit: Unit) -> Verdict:
+        calls = recorded.get(sides.identity(unit))
+        cases = find_cases(sides, unit, declared.get(unit.name), calls)
+        if not cases.files:
+            found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
+        else:
+            found = _replayed(sides, unit, cases)
+        return _completed(sides, alone(found))
+
+    return decide
 
 
 def _completed(sides: Sides, verdict: Verdict) -> Verdict:
@@ -203,58 +217,6 @@ def _completed(sides: Sides, verdict: Verdict) -> Verdict:
     return replace(verdict, reproduce=sides.task.options.reproduce(verdict.unit))
 
 
-def _verdict(
-    sides: Sides,
-    unit: Unit,
-    declared: Reply | None,
-    recording: Recording | None,
-    replays: int,
-) -> Verdict:
-    identity = sides.identity(unit)
-    recorded = _of_events(sides, unit, recording, identity) if recording else None
-    if recorded and recorded.outcome.is_wrong:
-        return recorded
-    known = recorded is not None and recorded.outcome is Outcome.EQUAL
-    cases = find_cases(sides, unit, declared, recording.cases.get(identity) if recording else None)
-    if not cases.files:
-        if recorded and known:
-            return replace(recorded, detail=f"only values were compared: {cases.detail}")
-        return Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
-    if known and cases.inputs is Inputs.RECORDED:
-        del cases.files[replays:], cases.about[replays:]
-    replayed = _replayed(sides, unit, cases)
-    if recorded is None or not known or replayed.outcome.is_wrong:
-        return replayed
-    if replayed.outcome is not Outcome.EQUAL:
-        return replace(recorded, detail=f"only values were compared: {replayed.detail}")
-    return replace(
-        replayed,
-        inputs=Inputs.DECLARED if cases.inputs is Inputs.DECLARED else Inputs.RECORDED,
-        calls=recorded.calls,
-        max_abs=max(replayed.max_abs or 0.0, recorded.max_abs or 0.0),
-        max_rel=max(replayed.max_rel or 0.0, recorded.max_rel or 0.0),
-        executed=together([replayed, recorded]),
-    )
-
-
-def _of_events(sides: Sides, unit: Unit, recording: Recording, identity: str) -> Verdict | None:
-    """Return the verdict on the recorded calls."""
-    event = recording.events.get(identity)
-    if event is None or event["verdict"] == Outcome.NOT_EXERCISED:
-        return None
-    return Verdict(
-        unit,
-        Outcome(event["verdict"]),
-        Inputs.RECORDED,
-        event["calls"],
-        event["max_abs"],
-        event["max_rel"],
-        sides.translate(event["detail"]),
-        executed=recording.executed if unit.path in recording.watched else None,
-        evidence=Evidence.NUMBERS if event["verdict"] == Outcome.EQUAL else None,
-    )
-
-
 def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     """Return the first wrong verdict, or else the equal ones combined."""
     verdicts: list[Verdict] = []
@@ -262,8 +224,9 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
         if about in MAGNITUDES and verdicts and verdicts[0].evidence in _SAME_PROGRAM:
             continue  # they have the program of the first, and only their numbers would say more
-        # Where the programs are the same, the numbers of one case will do.
-        made = cases.inputs is Inputs.MADE
+        # Where the programs are the same, the numbers of one case will do. Those of arrays in
+        # recorded cases are made, too.
+        made = cases.inputs is not Inputs.DECLARED
         values = not about.startswith(RESIZED) and not (made and verdicts)
         verdict = compared(sides, unit, case, eager=number == 0, made=made, values=values)
         if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:

@@ -1,4 +1,4 @@
-"""Run the user's command in both copies with recorders on the units; compare the recordings."""
+"""Run the user's command in both copies, with recorders on the units in the old one."""
 
 from __future__ import annotations
 
@@ -7,60 +7,51 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import SourceError, VerificationError
 from ..text import read_source
-from .command import CommandRun, run_command
-from .copies.sides import Sides, error_line
+from .command import CommandRun, RecordedCalls, recorded_calls, run_command
+from .copies.sides import Sides
 from .copies.workspace import Workspace
-from .evidence import BothExecuted, CommandRuns, Unit
+from .evidence import CommandRuns, Unit
 from .instrument import instrument
-from .session import WorkerEnded
 
 _TAIL_LINES = 12
-_COMPARE_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The two runs of a command, compared.
+    """The two runs of a command.
 
     Attributes:
         runs: how they ended.
-        events: how the recorded calls of each unit compare, by its identity.
-        cases: the recorded inputs of each unit, by its identity, as `serve` describes cases.
-        executed: the edited code that the command executed.
-        watched: the edited files of which this is known: not those that it runs as scripts.
+        calls: the calls of each unit in the old code, by its identity.
     """
 
     runs: CommandRuns
-    events: Mapping[str, Mapping[str, Any]]
-    cases: Mapping[str, Mapping[str, Any]]
-    executed: BothExecuted
-    watched: frozenset[Path]
+    calls: Mapping[str, RecordedCalls]
 
 
 def record(sides: Sides, command: str) -> Recording:
-    """Run the command in both copies at once and compare the inputs and results of the units.
+    """Run the command in both copies at once, and record the calls of the units in the old one.
 
     Raises:
         VerificationError: the command fails before it reaches a unit.
     """
-    units = sides.task.units
-    with recorders(sides, sides.old, units), recorders(sides, sides.new, units):
+    folder = sides.scratch / "before-record"
+    with recorders(sides, sides.old, sides.task.units):
         runs = [
             sides.pool.submit(
                 run_command,
                 command,
                 worker.side,
-                sides.scratch / f"{name}-record",
+                folder if worker is sides.before else sides.scratch / "after-record",
                 timeout=sides.task.options.command_timeout,
                 memory=sides.task.options.memory,
-                cases=name == "before",
+                record=worker is sides.before,
                 stop=sides.stop,
             )
-            for name, worker in (("before", sides.before), ("after", sides.after))
+            for worker in (sides.before, sides.after)
         ]
         try:
             before, after = (run.result() for run in runs)
@@ -68,7 +59,8 @@ def record(sides: Sides, command: str) -> Recording:
             # An interrupt reaches this process alone.
             sides.stop.set()
             raise
-    if before.status != 0 and not before.events:
+    calls = recorded_calls(folder)
+    if before.status != 0 and not any(unit.called for unit in calls.values()):
         raise VerificationError(
             f"the command `{command}` failed before it reached any code to compare"
             f" ({_ending(before)}); nothing was changed. The command runs in a copy of the project,"
@@ -81,12 +73,9 @@ def record(sides: Sides, command: str) -> Recording:
         wrong = f"{_ending(before)} before, {_ending(after)} after; its last output:\n"
         wrong += _last_lines(sides.new, after)
     seconds = (before.seconds, after.seconds)
-    compared = _compared(sides)
+    cases = sum(len(unit.files) for unit in calls.values())
     return Recording(
-        CommandRuns(command, before.status, after.status, wrong, seconds, before.events),
-        compared["units"],
-        compared["cases"],
-        *sides.logged("record"),
+        CommandRuns(command, before.status, after.status, wrong, seconds, cases), calls
     )
 
 
@@ -115,22 +104,6 @@ def recorders(sides: Sides, copy: Workspace, units: Sequence[Unit]) -> Iterator[
     finally:
         for place, data in originals.items():
             place.write_bytes(data)
-
-
-def _compared(sides: Sides) -> Mapping[str, Any]:
-    try:
-        reply = sides.after.ask_within(
-            _COMPARE_SECONDS,
-            do="events",
-            before=str(sides.scratch / "before-record"),
-            after=str(sides.scratch / "after-record"),
-            tolerances=dict(sides.task.options.tolerance),
-        )
-    except WorkerEnded as error:
-        raise VerificationError(f"cannot compare the recordings: the worker {error}") from error
-    if "error" in reply:
-        raise VerificationError(f"cannot compare the recordings: {error_line(reply['error'])}")
-    return reply
 
 
 def _missing_in_base(sides: Sides, run: CommandRun) -> str:

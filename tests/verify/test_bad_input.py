@@ -124,7 +124,7 @@ class TestCommand:
         assert read_files(project) == before
 
     def test_unpicklable_arguments(self, project: Path) -> None:
-        """The recorded results are compared, and other inputs are made."""
+        """What cannot be recorded, cannot be made either: the verdict says both."""
         text = "def attend(x, log=None):\n    print('called', file=log)\n    return x * 2.0\n"
         drive = "import model, numpy as np\nwith open('log.txt', 'w') as log:\n"
         drive += "    model.attend(np.ones(3), log)\n"
@@ -135,7 +135,7 @@ class TestCommand:
         )
         assert ran.code == 0, ran.err
         (verdict,) = verdicts(ran).values()
-        assert (verdict["verdict"], verdict["inputs"]) == ("equal", "recorded")
+        assert (verdict["verdict"], verdict["inputs"]) == ("equal", "made")
 
 
 MODULES = {

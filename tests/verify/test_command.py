@@ -16,7 +16,7 @@ import pytest
 from worker_package import load_worker
 
 from remat_migrate.errors import VerificationError
-from remat_migrate.verify.command import CommandRun, run_command
+from remat_migrate.verify.command import CommandRun, RecordedCalls, recorded_calls, run_command
 from remat_migrate.verify.copies.sides import shim_table
 from remat_migrate.verify.instrument import instrument
 from remat_migrate.verify.processes import ProcessTree
@@ -24,7 +24,6 @@ from remat_migrate.verify.session import Side
 
 pytestmark = pytest.mark.slow
 
-event_reader = load_worker("recording.event_reader")
 pickling = load_worker("transfer.pickling")
 
 BLOCKS = """
@@ -77,18 +76,17 @@ class Project:
         given = {
             "timeout": 120.0,
             "memory": 8 << 30,
-            "cases": True,
+            "record": True,
             "stop": threading.Event(),
             **options,
         }
         return run_command(command, side, self.record, **given)
 
-    @property
-    def recorded(self):
-        return event_reader.Run(str(self.record))
+    def calls(self, unit: str = "trainer/blocks.py::block") -> RecordedCalls:
+        return recorded_calls(self.record).get(unit, RecordedCalls())
 
-    def calls(self, unit: str = "trainer/blocks.py::block"):
-        return self.recorded.calls(unit).calls
+    def first_arguments(self, unit: str = "trainer/blocks.py::block"):
+        return [pickling.load(file)["args"][0] for file in self.calls(unit).files]
 
 
 @pytest.fixture
@@ -106,10 +104,12 @@ def test_pytest(project):
     project.write("conftest.py", "")
     run = project.run("pytest -q tests/test_blocks.py -p no:cacheprovider")
     assert "2 passed" in printed(run)
-    assert run.events == len(project.calls()) == 4  # the same values in one trace count once
-    assert all(call.inputs[-1][1][2] == [3] for call in project.calls())
-    saved = [pickling.load(call.case) for call in project.calls() if call.case]
-    assert 1 <= len(saved) <= 4
+    assert [x.shape for x in project.first_arguments()] == [(3,)]
+    assert project.calls().tests == [
+        "tests/test_blocks.py::test_values",
+        "tests/test_blocks.py::test_transformed",
+    ]
+    assert project.calls().from_tests == ["tests/test_blocks.py::test_values"]
     assert not list(project.original.rglob("__pycache__"))
     assert not list(project.copy.rglob("__pycache__"))
 
@@ -137,13 +137,13 @@ def test_a_script_and_a_module(project):
     )
     run = project.run("python train.py --steps 3")
     assert printed(run) == f"['--steps', '3'] {project.copy}"
-    (call,) = project.calls("train.py::step")
-    assert b"train" in Path(call.case).read_bytes()
-    assert b"__main__" not in Path(call.case).read_bytes()
+    (file,) = project.calls("train.py::step").files
+    assert b"train" in Path(file).read_bytes()
+    assert b"__main__" not in Path(file).read_bytes()
     shutil.rmtree(project.record)
     printed(project.run("python -m train"))
-    (call,) = project.calls("train.py::step")
-    assert b"train" in Path(call.case).read_bytes()
+    (file,) = project.calls("train.py::step").files
+    assert b"train" in Path(file).read_bytes()
 
 
 def test_the_old_meaning(project):
@@ -200,7 +200,7 @@ def test_paths_of_the_project_in_the_command(project):
 def test_command_that_sets_pythonpath(project, sets):
     project.write("sub/main.py", "from trainer.blocks import block\nblock(1.0)")
     printed(project.run(f"{sets} sub/main.py"))
-    assert len(project.calls()) == 1
+    assert project.calls().called
 
 
 def test_child_processes_are_recorded(project):
@@ -221,35 +221,32 @@ def test_child_processes_are_recorded(project):
         """,
     )
     printed(project.run("python main.py"))
-    calls = project.calls()
-    assert sorted(call.inputs[-1][1][2] for call in calls) == [1.0, 2.0, 5.0]
-    assert len({call.process for call in calls}) == 2
+    assert sorted(project.first_arguments()) == [1.0, 2.0, 5.0]
+    assert len({Path(file).parent for file in project.calls().files}) == 2
 
 
-def test_forked_process_has_its_own_events(project):
+def test_forked_process_has_a_folder_of_its_own(project):
     project.write(
         "main.py",
         """
         import os
-        from trainer.blocks import block
 
-        class Plain:
-            def run(self, n):
-                return n
+        def run(n):
+            return n
 
-        Plain().run(1)
+        run(1)
         child = os.fork()
-        Plain().run(2 if child else 3)
+        run(2 if child else 3)
         if not child:
             os._exit(0)
         os.waitpid(child, 0)
         """,
-        "Plain.run",
+        "run",
     )
     printed(project.run("python main.py"))
-    calls = project.calls("main.py::Plain.run")
-    seen = sorted((call.process, dict(call.inputs)["n"][2]) for call in calls)
-    assert seen == [(0, 1), (0, 2), (1, 3)]
+    files = project.calls("main.py::run").files
+    assert [pickling.load(file)["args"][0] for file in files] == [1, 2, 3]
+    assert len({Path(file).parent for file in files}) == 2
 
 
 def test_deep_recursion(project):
@@ -264,7 +261,7 @@ def test_deep_recursion(project):
         "depth",
     )
     assert printed(project.run("python main.py")) == "900"
-    assert len(project.calls("main.py::depth")) == 1
+    assert len(project.calls("main.py::depth").files) == 1
 
 
 def test_editable_install(project, tmp_path):
@@ -289,7 +286,7 @@ def test_editable_install(project, tmp_path):
     command = f"PYTHONPATH={site} python -c {shlex.quote(program)}"
     out = printed(project.run(command)).splitlines()
     assert out == ["the hidden one ran", str(project.copy / "src/trainer/blocks.py")]
-    assert len(project.calls()) == 1
+    assert project.calls().called
 
 
 def test_writes_to_the_project_are_refused(project):
@@ -342,7 +339,6 @@ def test_exit_status(project):
     run = project.run("echo out; echo err >&2; exit 3")
     assert (run.status, run.output_tail) == (3, "out\nerr\n")
     assert not run.timed_out
-    assert run.events == 0
     assert project.run("kill -9 $$").status == -9
     assert project.run("no_such_program_here").status == 127
     with pytest.raises(VerificationError, match="cannot be run"):
@@ -382,7 +378,7 @@ def test_hanging_command_is_stopped_with_its_children(project):
     assert run.output_tail == "started\n"
     assert time.monotonic() - started < 12
     assert not alive(project.copy / "child")
-    assert run.events == 1  # what it had is kept
+    assert project.first_arguments() == [1.0]  # what it had is kept
 
 
 def test_stop_from_another_thread(project):
@@ -410,8 +406,7 @@ def test_memory_limit(project):
     assert run.status is None
 
 
-def test_events_without_cases(project):
+def test_command_that_is_not_recorded(project):
     program = "from trainer.blocks import block; block(1.0)"
-    project.run(f"python -c {shlex.quote(program)}", cases=False)
-    (call,) = project.calls()
-    assert call.case is None
+    printed(project.run(f"python -c {shlex.quote(program)}", record=False))
+    assert not project.calls().called

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from ...libraries.apis import APIS, spellings
 from ..environment import Environment
-from ..evidence import BothExecuted, Executed, Spot, Unit
+from ..evidence import Executed, Spot, Unit
 from ..executed import Spots
 from ..options import VerifyOptions
 from ..session import Reply, Side, Worker
@@ -212,13 +212,6 @@ class Sides:
         """Return the edited code that a worker executed for a reply."""
         workspace = self.new if worker is self.after else self.old
         return self._spots[workspace].executed(reply["executed"])
-
-    def logged(self, record: str) -> tuple[BothExecuted, frozenset[Path]]:
-        """Return what a recorded command executed of the edited code, and the files watched."""
-        old, in_old = self._spots[self.old].logged(self.scratch / f"before-{record}")
-        new, in_new = self._spots[self.new].logged(self.scratch / f"after-{record}")
-        watched = set(map(self.old.original, in_old)) & set(map(self.new.original, in_new))
-        return (old, new), frozenset(watched)
 
     def folder(self, name: str) -> str:
         """Return the path of a new folder."""

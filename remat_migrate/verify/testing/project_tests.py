@@ -1,6 +1,6 @@
 """The project's own tests as inputs for the units that made inputs do not exercise.
 
-Only the old state runs, with recorders on the units; both states are then run on what was recorded.
+Only the old state runs, with recorders on the units; both states are then run on such calls.
 A test that fails there is of no interest, so no environment has to be right for all tests.
 """
 
@@ -13,17 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from ...errors import VerificationError
-from ..command import run_command
+from ..command import RecordedCalls, recorded_calls, run_command
 from ..copies.import_names import ImportNames
 from ..copies.sides import Sides
 from ..evidence import Outcome, Unit, UnitKey, Verdict
 from ..options import VerifyOptions
 from ..recording import recorders
 from ..scratch import scratch_folder
-from ..session import WorkerEnded
 from ..units.project_diff import called_names, users_names
 
 _IS_TEST = re.compile(r"(?:test_\w*|\w*_test|tests?)\.py")
@@ -37,8 +34,6 @@ _MOST_RUN = 16
 _LEAST_SECONDS = 3.0
 _PROGRAM = "from remat_migrate_worker.recording import project_tests as tests; tests.main()"
 
-Recorded = Mapping[str, Any]
-
 
 class ProjectTests:
     """Runs tests for units, each at most once, and keeps the recorded calls.
@@ -51,15 +46,16 @@ class ProjectTests:
         self.notes: list[str] = []
         self._folder = folder
         self._left = seconds
-        self._known: dict[UnitKey, Recorded | None] = {}
+        self._known: dict[UnitKey, RecordedCalls] = {}
 
-    def recorded(self, sides: Sides, units: Sequence[Unit]) -> Mapping[UnitKey, Recorded]:
-        """Return the recorded cases of those units that tests call, as `serve` describes cases."""
+    def recorded(self, sides: Sides, units: Sequence[Unit]) -> Mapping[UnitKey, RecordedCalls]:
+        """Return the recorded calls of those units that tests call."""
         new = [unit for unit in units if unit.key not in self._known]
         if new and self._left > _LEAST_SECONDS:
-            self._known |= dict.fromkeys(unit.key for unit in new)
+            self._known |= {unit.key: RecordedCalls() for unit in new}
             self._record(sides, new)
-        return {unit.key: found for unit in units if (found := self._known.get(unit.key))}
+        known = {unit.key: self._known.get(unit.key) for unit in units}
+        return {key: calls for key, calls in known.items() if calls and calls.called}
 
     def levels(self, sides: Sides, units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:
         """Yield the tests that call some units, as units: the first test of each, then the second.
@@ -81,9 +77,9 @@ class ProjectTests:
             )
 
     def _tests_of(self, unit: Unit) -> Sequence[str]:
-        recorded = self._known.get(unit.key)
+        recorded = self._known.get(unit.key, RecordedCalls())
         # Only pytest can give a test its fixtures and parameters.
-        return [test for test in recorded["tests"] if "[" not in test] if recorded else []
+        return [test for test in recorded.tests if "[" not in test]
 
     @staticmethod
     def may_help(verdict: Verdict) -> bool:
@@ -117,11 +113,14 @@ class ProjectTests:
                 folder / "record",
                 timeout=self._left,
                 memory=sides.task.options.memory,
-                cases=True,
+                record=True,
                 stop=sides.stop,
             )
         self._left -= run.seconds
-        reached = self._read(sides, units, folder / "record")
+        calls = recorded_calls(folder / "record")
+        for unit in units:
+            self._known[unit.key] = calls.get(sides.identity(unit), RecordedCalls())
+        reached = sum(self._known[unit.key].called for unit in units)
         done = request.with_name("tests.json.done")
         counts = json.loads(done.read_text()) if done.exists() else None
         ran = f"{counts['run']} of {counts['found']} tests" if counts else "tests"
@@ -129,18 +128,6 @@ class ProjectTests:
             f"ran {ran} in {len(files)} files of the project for inputs, in {run.seconds:.0f} s:"
             f" they call {reached} of {len(units)} units that generated inputs do not exercise"
         )
-
-    def _read(self, sides: Sides, units: Sequence[Unit], folder: Path) -> int:
-        """Keep the recorded cases, and return how many units have some."""
-        try:
-            reply = sides.before.ask(do="recorded", folder=str(folder))
-        except WorkerEnded as error:
-            raise VerificationError(f"cannot read the recordings: the worker {error}") from error
-        if "error" in reply:
-            raise VerificationError(f"cannot read the recordings: {reply['error']['traceback']}")
-        for unit in units:
-            self._known[unit.key] = reply["cases"].get(sides.identity(unit))
-        return sum(self._known[unit.key] is not None for unit in units)
 
 
 @contextmanager

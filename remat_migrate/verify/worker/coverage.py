@@ -11,7 +11,6 @@ from __future__ import annotations
 import __future__
 
 import ast
-import bisect
 import builtins
 import functools
 import importlib.machinery
@@ -29,7 +28,6 @@ from typing import (
     List,
     NamedTuple,
     Optional,
-    Sequence,
     Set,
     Tuple,
 )
@@ -38,8 +36,6 @@ from . import applications, computed
 from .lookup import attribute
 
 _RAN = "__remat_migrate_ran__"
-# In the lines that `instrument` inserts.
-_RECORDER = b"__remat_migrate_unit__"
 # What one checkpoint wraps: the edited piece that applies it, and a name.
 _Application = Tuple[int, str]
 _MISSING = object()
@@ -72,27 +68,20 @@ class _Notes:
         self.created_at_import: Set[_Application] = set()
         self.created: Set[_Application] = set()
         self.called: Set[_Application] = set()
-        self.watched: Set[str] = set()
 
 
 _spots: Dict[str, List[Spot]] = {}
 _known: Dict[int, Spot] = {}
 _notes = _Notes()
-_log = ""
-# Of files with recorders: the lines that they do not have in the project.
-_inserted: Dict[str, List[int]] = {}
 
 
-def install(table: str, log: str = "") -> None:
+def install(table: str) -> None:
     """Watch the spots of files.
 
     Args:
-        log: a file to which to write what runs, besides keeping it; see `executed.read_log`.
         table: JSON, a list of [path, line, column, end line, end column, first, last, whether it is
             an expression, whether importing runs it]. The index is the number of the spot.
     """
-    global _log
-    _log = log
     for number, (path, *values) in enumerate(json.loads(table)):
         spot = Spot(number, tuple(values[:4]), *values[4:])
         _known[number] = spot
@@ -133,16 +122,7 @@ def report() -> Dict[str, Any]:
 def _ran(number: int) -> None:
     if _known[number].at_import:
         _notes.at_import.add(number)
-    _note("ran", number)
-
-
-def _note(what: str, found: Any) -> None:
-    notes = getattr(_notes, what)
-    if found not in notes:
-        notes.add(found)
-        if _log:
-            with open(_log, "a", encoding="utf-8") as file:
-                file.write(json.dumps([what, found]) + "\n")
+    _notes.ran.add(number)
 
 
 # -- probes
@@ -155,7 +135,7 @@ def _get_code(self: Any, original: Any, fullname: Optional[str] = None) -> Any:
         return original(self, fullname)
     data = self.get_data(path)
     tree = ast.parse(data, path)
-    watch(tree, path, data)
+    watch(tree, path)
     return compiled(tree, path, "exec", dont_inherit=True)
 
 
@@ -172,26 +152,16 @@ def _compile(
     if not dont_inherit:
         flags |= sys._getframe(1).f_code.co_flags & _FUTURE
     whole = isinstance(source, ast.Module) and mode == "exec" and not flags & ast.PyCF_ONLY_AST
-    if whole and isinstance(filename, (str, os.PathLike)) and is_watched(os.fspath(filename)):
-        with open(filename, "rb") as file:
-            watch(source, os.fspath(filename), file.read())
+    if whole and isinstance(filename, (str, os.PathLike)):
+        watch(source, os.fspath(filename))
     return compiled(source, filename, mode, flags, True, *optimize, **rest)
 
 
-def is_watched(path: str) -> bool:
-    """Return whether a file has spots."""
-    return os.path.realpath(path) in _spots
-
-
-def watch(tree: ast.Module, path: str, data: bytes, skipped: Container[ast.stmt] = ()) -> None:
+def watch(tree: ast.Module, path: str, skipped: Container[ast.stmt] = ()) -> None:
     """Put a call before each spot of a file; not before statements of the module to be skipped."""
     spots = _spots.get(os.path.realpath(path))
     if spots:
-        lines = data.splitlines()
-        inserted = [number for number, line in enumerate(lines, 1) if _RECORDER in line]
-        _inserted[path] = inserted
-        _note("watched", path)
-        probe(tree, spots, inserted, skipped)
+        probe(tree, spots, skipped)
 
 
 def is_edited(path: str, statement: ast.stmt) -> bool:
@@ -201,15 +171,10 @@ def is_edited(path: str, statement: ast.stmt) -> bool:
     return any(statement.lineno <= spot.first and spot.last <= end for spot in spots)
 
 
-def probe(
-    tree: ast.Module,
-    spots: List[Spot],
-    inserted: Sequence[int] = (),
-    skipped: Container[ast.stmt] = (),
-) -> None:
-    """Put a call before each spot; `inserted` lines are not counted in the positions of spots."""
+def probe(tree: ast.Module, spots: List[Spot], skipped: Container[ast.stmt] = ()) -> None:
+    """Put a call before each spot, except for statements of the module to be skipped."""
     _end_all(tree)
-    _Probes(spots, inserted, skipped).visit(tree)
+    _Probes(spots, skipped).visit(tree)
     ast.fix_missing_locations(tree)
 
 
@@ -226,10 +191,7 @@ def _end_all(tree: ast.Module) -> None:
 class _Probes(ast.NodeTransformer):
     """Puts a statement before edited statements, and `call or expression` for expressions."""
 
-    def __init__(
-        self, spots: List[Spot], inserted: Sequence[int], skipped: Container[ast.stmt]
-    ) -> None:
-        self._inserted = inserted
+    def __init__(self, spots: List[Spot], skipped: Container[ast.stmt]) -> None:
         self._skipped = skipped
         self._statements = {s.position[:2]: s.number for s in spots if not s.is_expression}
         self._expressions = {s.position: s.number for s in spots if s.is_expression}
@@ -243,7 +205,8 @@ class _Probes(ast.NodeTransformer):
             if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
                 block[:] = [part for statement in block for part in self._probed(statement)]
         if isinstance(node, ast.expr):
-            number = self._expressions.get(self._position(node))
+            position = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+            number = self._expressions.get(position)  # type: ignore[arg-type]
             if number is not None:
                 call = ast.copy_location(_call(number), node)
                 return ast.copy_location(ast.BoolOp(ast.Or(), [call, node]), node)
@@ -251,28 +214,17 @@ class _Probes(ast.NodeTransformer):
         return node
 
     def _probed(self, statement: Any) -> List[Any]:
-        line = _original_line(statement.lineno, self._inserted)
-        number = self._statements.get((line, statement.col_offset))
-        if number is None or is_future_import(statement) or statement in self._skipped:
+        number = self._statements.get((statement.lineno, statement.col_offset))
+        if number is None or _is_future_import(statement) or statement in self._skipped:
             return [statement]
         return [ast.copy_location(ast.Expr(_call(number)), statement), statement]
-
-    def _position(self, node: Any) -> Any:
-        first, last = (
-            _original_line(line, self._inserted) for line in (node.lineno, node.end_lineno)
-        )
-        return first, node.col_offset, last, node.end_col_offset
-
-
-def _original_line(line: int, inserted: Sequence[int]) -> int:
-    return line - bisect.bisect_left(inserted, line)
 
 
 def _call(number: int) -> Any:
     return ast.Call(ast.Name(_RAN, ast.Load()), [ast.Constant(number)], [])
 
 
-def is_future_import(statement: Any) -> bool:
+def _is_future_import(statement: Any) -> bool:
     """Return whether a statement must come first in its file."""
     return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
 
@@ -283,7 +235,7 @@ def is_future_import(statement: Any) -> bool:
 def edited(frame: Any) -> Optional[Spot]:
     """Return the spot that a frame is executing."""
     path = frame.f_code.co_filename
-    line = _original_line(frame.f_lineno, _inserted.get(path, ()))
+    line = frame.f_lineno
     found = [s for s in _spots.get(path, ()) if s.first <= line <= s.last]
     return min(found, key=lambda spot: spot.last - spot.first) if found else None
 
@@ -323,14 +275,14 @@ def _watched(number: int, wrapped: Any, made: Any, methods: Any) -> Any:
         made = _noting(made, application)
     elif made is wrapped or not _watch_objects(made, wrapped, application):
         return made
-    _note("created", application)
+    _notes.created.add(application)
     return made
 
 
 def _noting(function: Any, application: _Application) -> Any:
     @functools.wraps(function)
     def noting(*args: Any, **kwargs: Any) -> Any:
-        _note("called", application)
+        _notes.called.add(application)
         return applications.note(_described(application), function(*args, **kwargs))
 
     return noting
@@ -366,7 +318,7 @@ def _watch_objects(made: Any, wrapped: Any, application: _Application) -> bool:
         def noting(self: Any, *args: Any, **kwargs: Any) -> Any:
             found = sorted({a for key in _keys(self) for a in _objects.get(key, ())})
             for application in found:
-                _note("called", application)
+                _notes.called.add(application)
             result = call(self, *args, **kwargs)
             for application in found:
                 result = applications.note(_described(application), result)

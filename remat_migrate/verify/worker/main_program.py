@@ -30,7 +30,7 @@ def run(module: Any) -> Dict[str, Any]:
     functions = [s for s in tree.body if isinstance(s, scripts.NOT_RUN)]
     skipped = scripts.effects(ast.Module(body=[*functions, *program], type_ignores=[]))
     rest = ast.Module(body=[s for s in program if s not in skipped], type_ignores=[])
-    coverage.watch(rest, path, data)
+    coverage.watch(rest, path)
     names = dict(vars(module), __name__="__main__")
     exec(coverage.compiled(rest, path, "exec", dont_inherit=True), names)
     kind = sys.modules["jax"].Array

@@ -286,23 +286,6 @@ def _compare(request: Reply) -> Reply:
     return reply
 
 
-def _recorded(request: Reply) -> Reply:
-    from .comparison import run_comparison
-
-    return {"cases": run_comparison.recorded_cases(request["folder"])}
-
-
-def _events(request: Reply) -> Reply:
-    from .comparison import run_comparison
-
-    return {
-        "units": run_comparison.compare_runs(
-            request["before"], request["after"], request["tolerances"]
-        ),
-        "cases": run_comparison.recorded_cases(request["before"]),
-    }
-
-
 _ANSWERS = {
     "start": _start,
     "import": _import,
@@ -311,6 +294,4 @@ _ANSWERS = {
     "flip": _flip,
     "evaluate": _evaluate,
     "compare": _compare,
-    "events": _events,
-    "recorded": _recorded,
 }

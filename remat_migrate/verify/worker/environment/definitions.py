@@ -48,7 +48,7 @@ def _execute(loader: Any, module: Any) -> None:
     data = loader.get_data(path)
     tree = ast.parse(data, path)
     skipped = scripts.effects(tree)
-    coverage.watch(tree, path, data, skipped)
+    coverage.watch(tree, path, skipped)
     flags = _future_flags(tree)
     names = vars(module)
     with ledger.importing():

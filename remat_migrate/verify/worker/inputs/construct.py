@@ -13,6 +13,7 @@ import numpy as np
 
 from ..frameworks import flax_modules, nnx_modules, pure_functions
 from ..instances import constructions, variations
+from ..made_numbers import made_numbers
 from ..producers import documented, produced
 from ..transfer import constructed
 from . import candidates, stand_in, type_hints
@@ -231,15 +232,11 @@ def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
     shape, dtype = choice.value
     random = np.random.default_rng(zlib.crc32("/".join(node.path).encode()) + 7919 * variant)
     kind = jnp.dtype(dtype)
-    if kind == np.bool_:
-        return np.asarray(random.random(shape) < 0.7)
-    if jnp.issubdtype(kind, jnp.integer):
-        return np.asarray(
-            random.integers(0, 2 if variant % _OTHER_NUMBERS == 1 else 4, shape)
-        ).astype(kind)
-    positive = candidates.is_positive(node.name) or variant % _OTHER_NUMBERS == 1
-    low = 0.5 if positive else -1.0
-    drawn = np.asarray(random.uniform(low, low + (1.0 if positive else 2.0), shape))
+    is_second = variant % _OTHER_NUMBERS == 1
+    positive = candidates.is_positive(node.name) or is_second
+    drawn = made_numbers(random, shape, kind, positive, most=2 if is_second else 4)
+    if not jnp.issubdtype(kind, jnp.inexact):
+        return drawn
     if len(shape) > 1 and node.in_tree:
         # Weights of a network, which may be deep: activations keep their size.
         drawn = drawn * (3.0 / max(1, int(np.prod(shape[:-1])))) ** 0.5

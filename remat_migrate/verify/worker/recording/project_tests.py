@@ -19,7 +19,8 @@ import sys
 import time
 import traceback
 import unittest
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from . import record
 
@@ -41,7 +42,7 @@ class Selection:
         failed: how many of them failed.
     """
 
-    def __init__(self, request: Dict[str, Any]) -> None:
+    def __init__(self, request: dict[str, Any]) -> None:
         self.seconds = float(request["seconds"])
         self.units = request["units"]
         self.deadline = time.monotonic() + self.seconds
@@ -49,7 +50,7 @@ class Selection:
         self.failed = 0
         # The names of the units, then those of what calls them, and so on.
         self.rings = [_any_name(names) for names in request["names"] if names]
-        self._modules: Dict[str, int] = {}
+        self._modules: dict[str, int] = {}
 
     def score(self, function: Any) -> int:
         """Return how likely a test is to call a unit; 0 if nothing in its file names one."""
@@ -81,10 +82,10 @@ class Selection:
             self._modules[path] = self._nearest(text)
         return self._modules[path]
 
-    def ordered(self, tests: Iterable[Any], function_of: Callable[[Any], Any]) -> List[Any]:
+    def ordered(self, tests: Iterable[Any], function_of: Callable[[Any], Any]) -> list[Any]:
         """Return the likeliest tests first, and of those with many parameters not all at once."""
-        seen: Dict[Any, int] = {}
-        ranked: List[Tuple[int, int, Any]] = []
+        seen: dict[Any, int] = {}
+        ranked: list[tuple[int, int, Any]] = []
         for test in tests:
             function = function_of(test)
             key = getattr(inspect.unwrap(function), "__code__", None)
@@ -108,7 +109,7 @@ class Selection:
     def _has_all(self) -> bool:
         """Return whether calls of all units are recorded."""
         log = record.process_log()
-        return log is not None and all(log.unit(name).cases for name in self.units)
+        return log is not None and all(map(log.has_cases, self.units))
 
     @contextlib.contextmanager
     def limited(self) -> Iterator[None]:
@@ -146,7 +147,7 @@ def main() -> None:
         json.dump({"found": found, "run": selection.run, "failed": selection.failed}, file)
 
 
-def _any_name(names: List[str]) -> Any:
+def _any_name(names: list[str]) -> Any:
     return re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
 
 
@@ -165,12 +166,12 @@ def _run_pytest(file: str, selection: Selection) -> int:
         found = 0
 
         @pytest.hookimpl(trylast=True)  # type: ignore[untyped-decorator,unused-ignore]
-        def pytest_collection_modifyitems(self, items: List[Any]) -> None:
+        def pytest_collection_modifyitems(self, items: list[Any]) -> None:
             items[:] = selection.ordered(items, _function_of)
             Plugin.found = len(items)
 
         @pytest.hookimpl(tryfirst=True)  # type: ignore[untyped-decorator,unused-ignore]
-        def pytest_runtest_protocol(self, item: Any) -> Optional[bool]:
+        def pytest_runtest_protocol(self, item: Any) -> bool | None:
             if selection.is_over(_function_of(item)):
                 item.session.shouldstop = "the time is over, or every unit has been called"
                 return True
@@ -197,7 +198,7 @@ def _function_of(item: Any) -> Any:
 
 
 def _run_plainly(path: str, selection: Selection) -> int:
-    tests: List[Tuple[str, Callable[[], Any], Any]] = []
+    tests: list[tuple[str, Callable[[], Any], Any]] = []
     try:
         tests += [(path + "::" + name, run, of) for name, run, of in _tests_in(path)]
     except Exception:  # a test module that cannot be imported has no tests
@@ -215,7 +216,7 @@ def _run_plainly(path: str, selection: Selection) -> int:
     return len(tests)
 
 
-def _tests_in(path: str) -> Iterator[Tuple[str, Callable[[], Any], Any]]:
+def _tests_in(path: str) -> Iterator[tuple[str, Callable[[], Any], Any]]:
     """Yield the tests of a file: name, what runs it, its function."""
     folder, file = os.path.split(os.path.abspath(path))
     parts = [os.path.splitext(file)[0]]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from typing import Any, Callable, Dict, Tuple
+from collections.abc import Callable
+from typing import Any
 
 # Special methods of the proxy itself.
 _OWN = frozenset(["__set__", "__delete__", "__set_name__", "__del__", "__class_getitem__"])
@@ -94,7 +95,7 @@ def _run_bound(run: Callable[..., Any], instance: Any, bound: Any, args: Any, kw
     return run(call, (instance, *args), kwargs)
 
 
-_classes: Dict[type, type] = {}
+_classes: dict[type, type] = {}
 
 
 def recorded_class(function: Any) -> Any:
@@ -131,7 +132,7 @@ def _register_pytree(function: Any, made: Any) -> None:
     if jax is None or jax.tree_util.all_leaves([function]):
         return
 
-    def flatten(value: Any) -> Tuple[Any, Any]:
+    def flatten(value: Any) -> tuple[Any, Any]:
         return (value._remat_migrate_of,), (value._remat_migrate_run, value._remat_migrate_identity)
 
     def unflatten(about: Any, children: Any) -> Any:

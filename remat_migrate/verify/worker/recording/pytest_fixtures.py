@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
 
-def function_of(value: Any) -> Optional[Any]:
+def function_of(value: Any) -> Any:
     """Return the function of a pytest fixture; None for anything else."""
     place = _place(value)
     return None if place is None else getattr(*place)
@@ -21,7 +22,7 @@ def replace_function(value: Any, change: Callable[[Any], Any]) -> bool:
     return True
 
 
-def _place(value: Any) -> Optional[Tuple[Any, str]]:
+def _place(value: Any) -> tuple[Any, str] | None:
     """Return the object that holds the function of a fixture, and the attribute name."""
     kind = type(value)
     if kind.__module__ == "_pytest.fixtures" and kind.__name__ == "FixtureFunctionDefinition":

@@ -1,15 +1,14 @@
-"""Record the inputs and outputs of units while a user's command runs.
+"""Record the calls of units while a user's command runs: shapes, dtypes, and plain Python values.
 
 Instrumented code calls the decorator `unit(identity)`. It returns its argument unchanged unless the
 environment variable REMAT_MIGRATE_RECORD names the folder to record into.
 
 Recording must neither change what the program computes nor make it fail: an error in recording is
-noted among the events, and the call continues.
+noted, and the call continues.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import inspect
@@ -17,12 +16,12 @@ import os
 import sys
 import threading
 import types
-from typing import Any, Callable, Dict, Optional, Set
+from collections.abc import Callable
+from typing import Any
 
 from ..frameworks import pure_functions
-from . import call_recorder, pytest_fixtures, traversal
-from .call_recorder import UnitSignature
-from .event_log import EventLog
+from . import pytest_fixtures
+from .calls import CallLog, UnitSignature
 from .proxy import Recorded, recorded_class
 
 _MARK = "__remat_migrate_recorded__"
@@ -48,32 +47,20 @@ def unit(identity: str) -> Callable[[Any], Any]:
     return decorate
 
 
-@functools.lru_cache(maxsize=None)
-def process_log() -> Optional[EventLog]:
+@functools.cache
+def process_log() -> CallLog | None:
     """Return the log of this process, if its command is recorded."""
     folder = os.environ.get("REMAT_MIGRATE_RECORD")
     if not folder:
         return None
-    log = EventLog(folder, os.environ.get("REMAT_MIGRATE_RECORD_CASES") != "0")
+    log = CallLog(folder)
     # Each recursive call of a unit needs three frames instead of one.
     sys.setrecursionlimit(3 * sys.getrecursionlimit())
-    atexit.register(_finish, log)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=log.restart)
+    os.register_at_fork(after_in_child=log.restart)
     return log
 
 
-def _finish(log: EventLog) -> None:
-    jax = sys.modules.get("jax")
-    try:
-        if jax is not None:
-            jax.effects_barrier()  # callbacks may still be running
-    except Exception as error:
-        log.note("", "waiting for callbacks: {!r}".format(error))
-    log.close()
-
-
-def recorded(log: EventLog, identity: str, function: Any, bound: int = 0) -> Any:
+def recorded(log: CallLog, identity: str, function: Any, bound: int = 0) -> Any:
     """Return an object of the same kind as `function` that records its calls.
 
     `bound`: see `UnitSignature`.
@@ -113,7 +100,7 @@ def _is_suspended(function: Any) -> bool:
     return bool(getattr(code, "co_flags", 0) & _SUSPENDED)
 
 
-def _function(log: EventLog, identity: str, function: Any, bound: int) -> Any:
+def _function(log: CallLog, identity: str, function: Any, bound: int) -> Any:
     """Return a plain function, which Flax, Haiku, Equinox, and pytest treat like the original."""
     signature = UnitSignature(function, bound)
 
@@ -129,50 +116,33 @@ def _function(log: EventLog, identity: str, function: Any, bound: int) -> Any:
 
 
 def _run(
-    log: EventLog,
+    log: CallLog,
     identity: str,
     signature: UnitSignature,
     function: Any,
     args: Any,
-    kwargs: Dict[str, Any],
+    kwargs: dict[str, Any],
 ) -> Any:
     """Call the unit; of calls within one another the outermost is recorded."""
-    active: Set[str] = _active.__dict__.setdefault("units", set())
-    if identity in active or log.is_over(identity) or pure_functions.is_rehearsal():
-        return function(*args, **kwargs)
-    if _guarded(log, identity, _leaves_out, log, identity, args, kwargs):
+    active: set[str] = _active.__dict__.setdefault("units", set())
+    if identity in active or pure_functions.is_rehearsal():
         return function(*args, **kwargs)
     active.add(identity)
     try:
-        recorder = _guarded(
-            log, identity, call_recorder.CallRecorder, log, identity, signature, args, kwargs
-        )
-        try:
-            result = function(*args, **kwargs)
-        except BaseException as error:
-            if recorder is not None:
-                _guarded(log, identity, recorder.raised, error)
-            raise
-        if recorder is not None:
-            _guarded(log, identity, recorder.returned, result)
-        return result
+        _record(log, identity, signature, args, kwargs)
+        return function(*args, **kwargs)
     finally:
         active.discard(identity)
 
 
-def _leaves_out(log: EventLog, identity: str, args: Any, kwargs: Dict[str, Any]) -> bool:
-    # A traced call is always recorded: the compiled program may run for long.
-    return not traversal.has_tracer((args, kwargs)) and log.leaves_out(identity)
-
-
-def _guarded(log: EventLog, identity: str, action: Callable[..., Any], *args: Any) -> Any:
-    """Return the result of an action; if it fails, note that and return None."""
+def _record(
+    log: CallLog, identity: str, signature: UnitSignature, args: Any, kwargs: dict[str, Any]
+) -> None:
+    """Record a call; an error in that is none of the program."""
     try:
-        with log.timed():
-            return action(*args)
-    except Exception as error:
         try:
+            log.call(identity, signature, args, kwargs)
+        except Exception as error:
             log.note(identity, "a call was not recorded: {!r}".format(error)[:1000])
-        except Exception as again:  # a full disk: the program continues
-            print("remat-migrate: recording failed: {!r}".format(again), file=sys.__stderr__)
-        return None
+    except Exception as error:  # a full disk: the program continues
+        print("remat-migrate: recording failed: {!r}".format(error), file=sys.__stderr__)

@@ -1,7 +1,8 @@
-"""Run by every Python of a recorded command as it starts: this folder is first in PYTHONPATH.
+"""Run by every Python of the user's command as it starts: this folder is first in PYTHONPATH.
 
-Puts the recorder among the builtins, the old meaning of checkpoints in place if asked for, and sees
-to it that the project is imported from its copy. Then the `sitecustomize` that this one hides runs.
+Puts the recorder among the builtins if calls are recorded, the old meaning of checkpoints in place
+if asked for, and sees to it that the project is imported from its copy. Then the `sitecustomize`
+that this one hides runs.
 It must be quick and must not stop the interpreter from starting: it imports neither numpy nor JAX.
 """
 
@@ -37,12 +38,12 @@ def _unit(identity: str) -> "Any":
 
 
 def _seed(numpy_random: "Any") -> None:
-    # Otherwise inputs drawn without a seed would differ between the two runs.
+    # Otherwise two runs that draw without a seed might end differently.
     numpy_random.seed(0)
 
 
 def _begin() -> None:
-    if PACKAGE in sys.modules or sys.version_info < (3, 7):
+    if PACKAGE in sys.modules or sys.version_info < (3, 11):
         return
     import builtins
     import importlib
@@ -54,12 +55,6 @@ def _begin() -> None:
     if original and copy:
         relocate.install(original, copy)
     record = os.environ.get("REMAT_MIGRATE_RECORD")
-    spots = os.path.join(record or "", "spots.json")
-    if record and os.path.exists(spots):
-        log = os.path.join(record, "executed-%d.jsonl" % os.getpid())
-        with open(spots, encoding="utf-8") as file:
-            importlib.import_module(PACKAGE + ".coverage").install(file.read(), log)
-        importlib.import_module(PACKAGE + ".recording.script_finder").install()
     if os.environ.get("REMAT_MIGRATE_SHIM"):
         importlib.import_module(PACKAGE + ".shim").install(os.environ["REMAT_MIGRATE_SHIM"])
     if copy and os.environ.get("REMAT_MIGRATE_TESTS"):

@@ -1,65 +1,81 @@
 """Arrays as plain data, including what a dtype does not say: weak types and key implementations.
 
-Each `reduced` value is a function with its arguments, as `__reduce__` returns them. numpy's own
-pickles name private modules that differ between numpy 1 and 2.
+Each `reduced` value is a function with its arguments, as `__reduce__` returns them. An `abstract`
+one keeps only shape and dtype: loading it gives made numbers, the same in every process.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any, Callable, ContextManager, List, Tuple
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .placeholders import HostArray
+from ..made_numbers import made_numbers
 
-Reduced = Tuple[Callable[..., Any], Tuple[Any, ...]]
-# What older versions of JAX call a generator.
-_BY_TAG = {"fry": "threefry2x32", "urbg": "unsafe_rbg"}
+Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-def reduced_numpy(array: Any) -> Reduced:
-    """Reduce a numpy array or scalar whose dtype is `object` or holds no objects."""
-    if array.dtype == object:
-        return object_array, (array.shape, list(array.flat))
-    if isinstance(array, np.generic):
-        return numpy_scalar, (array.dtype, array.tobytes())
-    order = "F" if array.flags.fnc else "C"
-    return numpy_array, (array.dtype, array.shape, order, array.tobytes(order))
-
-
-def reduced_jax(array: jax.Array) -> Reduced:
+def reduced(array: jax.Array) -> Reduced:
     """Reduce a JAX array. Raises RuntimeError if it was deleted or is not all on this host."""
     if is_key(array):
         return wrapped_key, (key_data(array), key_implementation(array))
     return jax_array, (np.asarray(array), bool(array.weak_type))
 
 
-def reduced_host(array: HostArray) -> Reduced:
-    """Reduce a host array to what makes the JAX array; does not call JAX."""
-    if array.key is not None:
-        return wrapped_key, (HostArray(array.array), array.key)
-    return jax_array, (array.array, array.weak)
+def abstract(array: Any, number: int, positive: bool) -> Reduced:
+    """Reduce an array or a tracer to its shape and dtype.
+
+    Args:
+        array: a JAX array, a tracer, or a numpy array for which `has_numbers`.
+        number: what distinguishes its made numbers from those of other arrays.
+        positive: whether these are positive.
+
+    Raises:
+        TypeError: it is a reference, or its shape is unknown.
+    """
+    if isinstance(array, np.ndarray):
+        return made_numpy, (array.shape, array.dtype, number, positive)
+    if not isinstance(array.aval, jax.core.ShapedArray) or not all(
+        isinstance(size, int) for size in array.shape
+    ):
+        raise TypeError(str(array.aval))
+    if is_key(array):
+        return made_key, (array.shape, key_implementation(array), number)
+    return made_jax, (array.shape, array.dtype, bool(array.weak_type), number, positive)
 
 
-def numpy_array(dtype: Any, shape: Tuple[int, ...], order: Any, data: bytes) -> Any:
-    """Return the writable numpy array with these bytes."""
-    return np.ndarray(shape, dtype, bytearray(data), order=order)
+def has_numbers(array: Any) -> bool:
+    """Return whether the entries of an array are numbers, booleans, or random keys."""
+    if not isinstance(array, np.ndarray):
+        return True
+    is_plain = type(array) in (np.ndarray, np.memmap)
+    return is_plain and (array.dtype.kind in "biufc" or jnp.issubdtype(array.dtype, np.number))
 
 
-def numpy_scalar(dtype: Any, data: bytes) -> Any:
-    """Return the numpy scalar with these bytes."""
-    return np.ndarray((), dtype, data)[()]
+def made_numpy(shape: tuple[int, ...], dtype: Any, number: int, positive: bool) -> Any:
+    """Return a numpy array of made numbers; integers index any axis but one of length 1."""
+    random = np.random.default_rng(number)
+    return made_numbers(random, shape, dtype, positive, most=2).astype(dtype)
 
 
-def object_array(shape: Tuple[int, ...], objects: List[Any]) -> Any:
-    """Return an array of Python objects, which numpy must not take for nested arrays."""
-    array = np.empty(len(objects), object)
-    for i, value in enumerate(objects):
-        array[i] = value
-    return array.reshape(shape)
+def made_jax(shape: tuple[int, ...], dtype: Any, weak: bool, number: int, positive: bool) -> Any:
+    """Return a JAX array of made numbers."""
+    made = made_numbers(np.random.default_rng(number), shape, dtype, positive)
+    if len(shape) > 1 and jnp.issubdtype(dtype, jnp.inexact):
+        # It may hold weights of a deep network: activations keep their size.
+        made = made * (3.0 / max(3, int(np.prod(shape[:-1])))) ** 0.5
+    return jax_array(made.astype(dtype), weak)
+
+
+def made_key(shape: tuple[int, ...], implementation: str, number: int) -> Any:
+    """Return typed random keys."""
+    key = jax.random.key(number, impl=implementation)
+    return jax.random.split(key, shape) if shape else key
 
 
 def jax_array(array: Any, weak: bool) -> Any:
@@ -67,7 +83,7 @@ def jax_array(array: Any, weak: bool) -> Any:
     switch: Any = getattr(jax, "enable_x64", None)  # in jax.experimental before jax 0.8
     if switch is None:
         switch = importlib.import_module("jax.experimental").enable_x64
-    width: ContextManager[Any] = switch(True)
+    width: AbstractContextManager[Any] = switch(True)
     with width:
         made = jnp.asarray(array)
         if not weak:
@@ -79,33 +95,20 @@ def jax_array(array: Any, weak: bool) -> Any:
 
 def is_key(value: Any) -> bool:
     """Return whether a JAX array or tracer holds typed random keys (`jax.random.key`)."""
-    kind: Any = getattr(jax.dtypes, "prng_key", None)  # since jax 0.4.14
-    if kind is None:
-        return isinstance(value, getattr(jax.random, "PRNGKeyArray", ()))
-    return bool(jnp.issubdtype(value.dtype, kind))
+    return bool(jnp.issubdtype(value.dtype, jax.dtypes.prng_key))
 
 
 def key_data(keys: Any) -> Any:
     """Return the contents of typed random keys as a JAX array of integers."""
-    unwrap: Any = getattr(jax.random, "key_data", None)  # since jax 0.4.16
-    return (unwrap or jax.random.unsafe_raw_array)(keys)  # type: ignore[attr-defined]
+    return jax.random.key_data(keys)
 
 
 def key_implementation(keys: Any) -> str:
     """Return the name of the generator that keys are for."""
-    tell: Any = getattr(jax.random, "key_impl", None)  # since jax 0.4.25
-    implementation = keys.dtype if tell is None else tell(keys)
-    for name in ("_impl", "impl"):
-        implementation = getattr(implementation, name, implementation)
-    name = str(getattr(implementation, "name", getattr(implementation, "tag", implementation)))
-    return _BY_TAG.get(name, name)
+    found: Any = jax.random.key_impl(keys)
+    return found if isinstance(found, str) else str(found._impl.name)  # before jax 0.4.31
 
 
 def wrapped_key(data: Any, implementation: str) -> Any:
     """Return typed random keys with these contents."""
-    implementation = _BY_TAG.get(implementation, implementation)
-    wrap: Any = getattr(jax.random, "wrap_key_data", None)  # since jax 0.4.16
-    if wrap is not None:
-        return wrap(data, impl=implementation)
-    internal: Any = importlib.import_module("jax._src.random")
-    return internal.prng.random_wrap(data, impl=internal.PRNG_IMPLS[implementation])
+    return jax.random.wrap_key_data(data, impl=implementation)

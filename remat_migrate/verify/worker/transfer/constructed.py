@@ -7,13 +7,13 @@ The other side constructs it again, with its own constructor, and takes over the
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 
 _MOST = 256
-_calls: "OrderedDict[int, Tuple[Any, Any, Any]]" = OrderedDict()
+_calls: OrderedDict[int, tuple[Any, Any, Any]] = OrderedDict()
 
 
-def construct(cls: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+def construct(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return an instance of a class, and remember the arguments."""
     made = cls(*args, **kwargs)
     _calls[id(made)] = (made, args, kwargs)
@@ -22,7 +22,7 @@ def construct(cls: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
     return made
 
 
-def reduced(value: Any) -> Optional[Tuple[Any, ...]]:
+def reduced(value: Any) -> tuple[Any, ...] | None:
     """Return how to construct an object again, see `__reduce__`; None if it is not known."""
     made, args, kwargs = _calls.get(id(value), (None, (), {}))
     if made is None or made is not value:

@@ -12,7 +12,8 @@ import functools
 import importlib
 import sys
 import types
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from ..lookup import attribute, has
 
@@ -42,7 +43,7 @@ class NestedName(NamedTuple):
 
     module: str
     outer: str
-    steps: Tuple[Tuple[str, str], ...]
+    steps: tuple[tuple[str, str], ...]
 
 
 def lookup(module: str, qualname: str, inner: bool = False) -> Any:
@@ -77,7 +78,7 @@ def innermost(value: Any) -> Any:
     return value
 
 
-def find(value: Any) -> Optional[Name]:
+def find(value: Any) -> Name | None:
     """Return the place of an object that a module holds, or None.
 
     Its own name is tried first, then that of any module or class attribute that holds it.
@@ -102,7 +103,7 @@ def own_module(value: Any) -> Any:
     return attribute(attribute(value, "__objclass__", value), "__module__")
 
 
-def own_name(value: Any) -> Optional[str]:
+def own_name(value: Any) -> str | None:
     """Return the qualified name that a function or class gives as its own, if any."""
     owner = attribute(value, "__objclass__")
     name = attribute(value, "__qualname__") or attribute(value, "__name__")
@@ -130,7 +131,7 @@ def _held(module: str, name: str) -> Any:
         return None
 
 
-def _search(value: Any) -> Optional[Name]:
+def _search(value: Any) -> Name | None:
     """Return the most public name by which an imported module holds a value."""
     own = own_module(value)
     places = []
@@ -156,7 +157,7 @@ def _class_attributes(value: type, module: Any) -> Iterator[Name]:
                     yield Name(module, owner.__qualname__ + "." + name, False)
 
 
-def find_nested(function: types.FunctionType) -> Optional[NestedName]:
+def find_nested(function: types.FunctionType) -> NestedName | None:
     """Return the place of a function defined in another one; None where it is ambiguous."""
     outer, _, rest = function.__qualname__.partition("." + LOCALS + ".")
     names = rest.split("." + LOCALS + ".")
@@ -174,7 +175,7 @@ def find_nested(function: types.FunctionType) -> Optional[NestedName]:
     return NestedName(function.__module__, outer, steps)
 
 
-def closure(function: types.FunctionType) -> Dict[str, Any]:
+def closure(function: types.FunctionType) -> dict[str, Any]:
     """Return what a function closes over, without the cells that are still empty."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -184,7 +185,7 @@ def closure(function: types.FunctionType) -> Dict[str, Any]:
 
 
 def nested(
-    module: str, outer: str, steps: Tuple[Tuple[str, str], ...], closed_over: List[str]
+    module: str, outer: str, steps: tuple[tuple[str, str], ...], closed_over: list[str]
 ) -> types.FunctionType:
     """Return a function defined in another one, as this process has it; `fill` completes it.
 
@@ -219,7 +220,7 @@ def fill(function: types.FunctionType, state: Any) -> None:
             cell.cell_contents = values[name]
 
 
-def _paths(code: types.CodeType, names: List[str]) -> Iterator[Tuple[types.CodeType, ...]]:
+def _paths(code: types.CodeType, names: list[str]) -> Iterator[tuple[types.CodeType, ...]]:
     """Yield all paths down from a function's code through functions of these names."""
     if not names:
         yield ()
@@ -230,7 +231,7 @@ def _paths(code: types.CodeType, names: List[str]) -> Iterator[Tuple[types.CodeT
                 yield (inner, *rest)
 
 
-def _matching(code: types.CodeType, steps: Tuple[Tuple[str, str], ...]) -> List[types.CodeType]:
+def _matching(code: types.CodeType, steps: tuple[tuple[str, str], ...]) -> list[types.CodeType]:
     """Return the codes at the end of the steps.
 
     A name alone decides where it is unique, for the body may have been migrated; a lambda has none.

@@ -1,4 +1,4 @@
-"""Values as pickles that another worker process can load, also under an older Python or JAX.
+"""Values as pickles that another worker process can load.
 
 Only workers load them: unpickling runs code, and a worker runs the user's code anyway. Classes and
 functions are pickled by name, so that the migrated ones are loaded on the other side; see `names`.
@@ -16,7 +16,8 @@ import pickle
 import re
 import types
 from collections import deque
-from typing import Any, Dict, List, Optional, Tuple
+from collections.abc import Collection
+from typing import Any
 
 import jax
 import numpy as np
@@ -25,16 +26,13 @@ from ..frameworks import flax_modules
 from ..lookup import attribute
 from . import arrays, constructed, names
 from .names import CannotLoad
-from .placeholders import HostArray
 
 __all__ = ["CannotLoad", "CannotSave", "load", "save"]
 
-# What Python 3.8 reads.
-PROTOCOL = 4
+_PROTOCOL = pickle.HIGHEST_PROTOCOL
 _CONSTANT_TYPES = (type(None), type(...), type(NotImplemented))
 # Their functions are written by the standard pickler.
 _OWN_MODULES = (__name__, names.__name__, arrays.__name__, constructed.__name__)
-_DEVICE: Any = getattr(jax, "Device", ())  # since jax 0.4.14
 _METHODS: Any = (types.MethodType, types.BuiltinMethodType, type([].__len__))
 
 
@@ -42,7 +40,9 @@ class CannotSave(Exception):
     """A part of a value cannot be pickled; the message says which part and what kind it is."""
 
 
-def save(value: Any, path: Any, main: Optional[str] = None) -> None:
+def save(
+    value: Any, path: Any, main: str | None = None, positive: Collection[int] | None = None
+) -> None:
     """Pickle a value into a file, whose folder is created; write nothing if that fails.
 
     Args:
@@ -50,6 +50,8 @@ def save(value: Any, path: Any, main: Optional[str] = None) -> None:
         path: the file to write.
         main: the module name to write in place of `__main__`, under which other processes import
             the same file.
+        positive: to keep only shapes and dtypes of arrays and tracers, which are loaded with made
+            numbers: the ids of those for which these are positive.
 
     Raises:
         CannotSave: the value has a part that cannot be pickled.
@@ -58,10 +60,10 @@ def save(value: Any, path: Any, main: Optional[str] = None) -> None:
     buffer = io.BytesIO()
     try:
         try:
-            _Pickler(buffer, main).dump(value)
+            _Pickler(buffer, main, positive).dump(value)
         except _Refused:
             buffer = io.BytesIO()
-            _Pickler(buffer, main, again=True).dump(value)
+            _Pickler(buffer, main, positive, again=True).dump(value)
     except _Refused as refused:
         message = "{}: {}".format(_place(refused.part, value), refused)
         raise CannotSave(message) from refused.__cause__
@@ -101,40 +103,33 @@ class _Refused(Exception):
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles what the standard pickler refuses, or pickles so that other versions cannot load it.
+    """Pickles what the standard pickler refuses.
 
     Args:
         file: where to write.
         main: see `save`.
+        positive: see `save`.
         again: whether to let objects be constructed again, where it is known how.
     """
 
-    def __init__(self, file: Any, main: Optional[str], again: bool = False) -> None:
-        super().__init__(file, protocol=PROTOCOL)
+    def __init__(
+        self, file: Any, main: str | None, positive: Collection[int] | None, again: bool = False
+    ) -> None:
+        super().__init__(file, protocol=_PROTOCOL)
         self._again = again
         self._main = main
+        self._positive = positive
+        self._arrays = 0
         self._unbinder = flax_modules.Unbinder()
 
     def reducer_override(self, value: Any) -> Any:
         """Return how to make a value that is not of a built-in type; see `__reduce__`."""
-        if isinstance(value, jax.core.Tracer):
-            raise _Refused(value)
-        if isinstance(value, jax.Array):
-            try:
-                return arrays.reduced_jax(value)
-            except (TypeError, RuntimeError) as error:
-                raise _Refused(value, str(error)) from error
-        if isinstance(value, HostArray):
-            return arrays.reduced_host(value)
-        if type(value) in (np.ndarray, np.memmap) or isinstance(value, np.generic):
-            if value.dtype == object or not value.dtype.hasobject:
-                return arrays.reduced_numpy(value)
+        if isinstance(value, jax.Array | np.ndarray):
+            return self._array(value)
         if isinstance(value, jax.tree_util.PyTreeDef):
             tree = jax.tree_util.tree_unflatten(value, [0] * value.num_leaves)
             return jax.tree_util.tree_structure, (tree,)
-        if isinstance(value, jax.ShapeDtypeStruct):
-            return _abstract, (value.shape, value.dtype, bool(getattr(value, "weak_type", False)))
-        if isinstance(value, _DEVICE):
+        if isinstance(value, jax.Device):
             return _device, (value.platform, value.id)
         if isinstance(value, enum.Enum) and type(value).__members__.get(value.name) is value:
             return getattr, (type(value), value.name)
@@ -148,6 +143,18 @@ class _Pickler(pickle.Pickler):
         if names.is_named(value) and not _is_method(value):
             return self._named(value)
         return self._object(value)
+
+    def _array(self, array: Any) -> Any:
+        """Reduce an array or a tracer, to its shape and dtype if only those are kept."""
+        try:
+            if self._positive is not None and arrays.has_numbers(array):
+                self._arrays += 1
+                return arrays.abstract(array, self._arrays, id(array) in self._positive)
+            if isinstance(array, jax.core.Tracer):
+                raise _Refused(array)
+            return self._object(array) if isinstance(array, np.ndarray) else arrays.reduced(array)
+        except (TypeError, RuntimeError) as error:
+            raise _Refused(array, str(error)) from error
 
     def _module(self, name: str, value: Any) -> str:
         """Return the name under which another process imports the module of a value."""
@@ -195,9 +202,11 @@ class _Pickler(pickle.Pickler):
 
     def _object(self, value: Any) -> Any:
         """Reduce any other object by its own protocol."""
+        if self._positive is not None and type(value).__module__.startswith("numpy.random"):
+            return pickle.loads, (pickle.dumps(value),)  # its state is no array of the program
         try:
             reduce = copyreg.dispatch_table.get(type(value))
-            parts: Any = value.__reduce_ex__(PROTOCOL) if reduce is None else reduce(value)
+            parts: Any = value.__reduce_ex__(_PROTOCOL) if reduce is None else reduce(value)
         except RecursionError:
             raise
         except Exception as error:  # each type has its own way of refusing
@@ -215,7 +224,7 @@ def _is_method(value: Any) -> bool:
     return isinstance(value, _METHODS) and not isinstance(owner, (types.ModuleType, type(None)))
 
 
-def _is_bare(parts: Tuple[Any, ...]) -> bool:
+def _is_bare(parts: tuple[Any, ...]) -> bool:
     """Return whether a reduced object has no state: a sentinel, compared by identity."""
     make, arguments, *state = parts
     is_new = make is copyreg.__newobj__ and len(arguments) == 1  # type: ignore[attr-defined]
@@ -226,11 +235,6 @@ def _unchanged(value: Any) -> Any:
     return value
 
 
-def _abstract(shape: Any, dtype: Any, weak: bool) -> Any:
-    make: Any = jax.ShapeDtypeStruct
-    return make(shape, dtype, **({"weak_type": True} if weak else {}))  # a recent parameter
-
-
 def _device(platform: str, number: int) -> Any:
     for device in jax.devices(platform):
         if device.id == number:
@@ -238,14 +242,14 @@ def _device(platform: str, number: int) -> Any:
     raise CannotLoad("there is no device {} of {}".format(number, platform))
 
 
-def _linen(cls: Any, fields: Dict[str, Any]) -> Any:
+def _linen(cls: Any, fields: dict[str, Any]) -> Any:
     return cls(parent=None, **fields)
 
 
 def _place(part: Any, value: Any) -> str:
     """Return where in a value a part is, in words. In a case, arguments count from 1."""
     waiting = deque([("", value)])
-    seen: Dict[int, Any] = {}
+    seen: dict[int, Any] = {}
     while waiting:
         path, held = waiting.popleft()
         if held is part:
@@ -262,7 +266,7 @@ def _place(part: Any, value: Any) -> str:
     return "argument {} {}".format(int(name) + 1 if name.isdigit() else name, rest).rstrip()
 
 
-def _children(value: Any) -> List[Tuple[str, Any]]:
+def _children(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, (type, types.ModuleType)):
         return []
     if isinstance(value, dict):
