@@ -3,7 +3,7 @@
 An interpreter may find the project in its original folder: through an editable install, an entry
 of PYTHONPATH, or a path that a program inserts. Modules in that folder are imported from the copy
 instead. Modules that the copy lacks are not found, except for compiled ones, which no migration
-changes.
+changes. Writes are blocked because the copy links what is large.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 # Events of `sys.audit` that change files, with the places of paths among their arguments.
-_WRITES: Dict[str, Tuple[int, ...]] = {
+_WRITES: dict[str, tuple[int, ...]] = {
     "os.chmod": (0,),
     "os.chown": (0,),
     "os.link": (0, 1),
@@ -42,13 +43,8 @@ def install(original_root: str, copy_root: str) -> None:
         return
     _installed.append(places)
     sys.path[:] = [places.moved(entry) or entry for entry in sys.path]
-    sys.path_hooks.insert(0, _PathHook(places))
-    for entry in list(sys.path_importer_cache):
-        if places.moved(entry) is not None:
-            del sys.path_importer_cache[entry]
     sys.meta_path.insert(0, _Redirecting(places))
-    if hasattr(sys, "addaudithook"):  # since Python 3.8
-        sys.addaudithook(_Guard(places))
+    sys.addaudithook(_Guard(places))
 
 
 def place_in_copy(source_info: Any) -> str:
@@ -75,7 +71,7 @@ class Places:
     def __eq__(self, other: Any) -> Any:
         return (self.original, self.copy) == (other.original, other.copy)
 
-    def moved(self, path: Any) -> Optional[str]:
+    def moved(self, path: Any) -> str | None:
         """Return the path in the copy for a path in the project; None for any other path.
 
         Packages installed in an environment below the project are none of it.
@@ -105,10 +101,10 @@ class Places:
         )
 
 
-_installed: List[Places] = []
+_installed: list[Places] = []
 
 
-def _below(path: str, root: str) -> Optional[str]:
+def _below(path: str, root: str) -> str | None:
     """Return a path relative to a folder, "" for the folder itself; None if it is not inside."""
     if path == root:
         return ""
@@ -116,35 +112,15 @@ def _below(path: str, root: str) -> Optional[str]:
     return path[len(start) :] if path.startswith(start) else None
 
 
-class _PathHook:
-    """Searches the copy where an entry of `sys.path` or of a `__path__` is in the project."""
-
-    def __init__(self, places: Places) -> None:
-        self._places = places
-
-    def __call__(self, entry: str) -> Any:
-        moved = self._places.moved(entry)
-        if moved is None:
-            raise ImportError("not in the project: {}".format(entry), path=entry)
-        for hook in sys.path_hooks:
-            if hook is not self:
-                try:
-                    return hook(moved)
-                except ImportError:
-                    continue
-        raise ImportError("not a folder: {}".format(moved), path=moved)
-
-
 class _Redirecting:
     """The first finder: asks the others, and redirects what they find in the project."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._finding: Set[str] = set()
 
     def find_spec(
-        self, name: str, path: Optional[Sequence[str]] = None, target: Any = None
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+        self, name: str, path: Sequence[str] | None = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
         """Return the spec that the other finders give, in the copy if it was in the project."""
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
@@ -157,7 +133,7 @@ class _Redirecting:
 
     def _moved(
         self, name: str, spec: importlib.machinery.ModuleSpec
-    ) -> Optional[importlib.machinery.ModuleSpec]:
+    ) -> importlib.machinery.ModuleSpec | None:
         locations = spec.submodule_search_locations
         moved = self._places.moved(spec.origin) if spec.has_location else None
         if moved is None:
@@ -177,7 +153,7 @@ class _Redirecting:
         )
 
 
-def _is_compiled(origin: Optional[str]) -> bool:
+def _is_compiled(origin: str | None) -> bool:
     return (origin or "").endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES))
 
 
@@ -187,7 +163,7 @@ class _Guard:
     def __init__(self, places: Places) -> None:
         self._places = places
 
-    def __call__(self, event: str, args: Tuple[Any, ...]) -> None:
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
         places = self._places
         for path in written_paths(event, args):
             if _below(path, places.original) is not None and _below(path, places.copy) is None:
@@ -199,7 +175,7 @@ class _Guard:
                 )
 
 
-def written_paths(event: str, args: Tuple[Any, ...]) -> List[str]:
+def written_paths(event: str, args: tuple[Any, ...]) -> list[str]:
     """Return the real paths of the files that an event of `sys.audit` changes."""
     if event == "open":
         path, mode, flags = args
@@ -226,7 +202,7 @@ def _path_of(descriptor: int) -> str:
     return os.readlink("/proc/self/fd/%d" % descriptor)
 
 
-def _real(path: Any, follow: bool) -> List[str]:
+def _real(path: Any, follow: bool) -> list[str]:
     """Return a path without links, the last part of it only to `follow`; none of a descriptor."""
     if isinstance(path, int) or path is None:
         return []
