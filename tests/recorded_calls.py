@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -61,11 +62,21 @@ RECORDER = Recorder()
 def recorded(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
-        if RECORDER.on and not pure_functions.is_rehearsal():
+        if RECORDER.on and not is_rehearsal():
             RECORDER.note(function, args, kwargs)
         return function(*args, **kwargs)
 
     return wrapper
+
+
+def is_rehearsal():
+    """Return whether Flax runs the body of a scan that must not have effects yet."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "body_fn" and frame.f_locals.get("init_mode") is True:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def record(folder, program, *args):

@@ -122,15 +122,11 @@ class Worker:
             VerificationError: the process cannot be started.
             WorkerEnded: the process died, or was stopped because it took too long.
         """
-        return self.ask_within(self._timeout, **request)
-
-    def ask_within(self, seconds: float, /, **request: object) -> Reply:
-        """Return the reply to a request that may take other than the usual time; see `ask`."""
         with self._lock:
             process = self._process or self._started()
             self._is_used = True
             try:
-                reply = process.exchange(request, seconds)
+                reply = process.exchange(request, self._timeout)
             except (WorkerEnded, RunStopped):
                 self.close()
                 raise

@@ -540,13 +540,13 @@ def holding(lock):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"args": (1, {"file": sys.__stderr__})}, "argument 2 ['file']: an open file"),
-        ({"args": (), "kwargs": {"rows": generate()}}, "argument rows: a generator"),
-        ({"args": (threading.Lock(),), "kwargs": {}}, "argument 1: a lock"),
-        ([Bag(inner=[threading.RLock()])], "[0].inner[0]: a lock"),
-        ([memoryview(b"a")], "[0]: an object of builtins.memoryview"),
-        (functools.partial(max, sys.__stderr__), ".args[0]: an open file"),
-        ({"args": (holding(threading.Lock()),)}, "argument 1 closing over lock: a lock"),
+        ({"args": (1, {"file": sys.__stderr__})}, "an open file"),
+        ({"args": (), "kwargs": {"rows": generate()}}, "a generator"),
+        ({"args": (threading.Lock(),), "kwargs": {}}, "a lock"),
+        ([Bag(inner=[threading.RLock()])], "a lock"),
+        ([memoryview(b"a")], "an object of builtins.memoryview"),
+        (functools.partial(max, sys.__stderr__), "an open file"),
+        ({"args": (holding(threading.Lock()),)}, "a lock"),
         (jax.jit(lambda x: x), "a lambda, "),
         (jax.vmap(scaled), ".scaled (its name belongs to another object)"),
         (types.new_class("Unnamed"), "a class, "),
@@ -563,7 +563,7 @@ def test_refused_values(tmp_path, value, message):
 def test_traced_values(tmp_path):
     @jax.jit
     def traced(x):
-        with pytest.raises(pickling.CannotSave, match=r"\[0\]: a value that JAX is tracing"):
+        with pytest.raises(pickling.CannotSave, match="a value that JAX is tracing"):
             pickling.save([x], tmp_path / "saved.pkl")
         return x
 

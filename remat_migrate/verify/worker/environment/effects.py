@@ -4,7 +4,7 @@ Nobody chose the arguments of such a call, and it runs several times. While they
 attempts to start a program, use the network, signal a process, or change a file outside of the
 run's folder raise `Refused`, and are noted, because the code may handle that. The copies of the
 project are in that folder, so code may write there. Imports may do what they do. Python raises
-events for this since 3.8, and only for what goes through its own modules.
+events only for what goes through its own modules.
 """
 
 from __future__ import annotations
@@ -64,8 +64,6 @@ class _State:
 
 def install(folder: str) -> None:
     """Prepare to refuse effects outside of this process and of a folder, where Python can."""
-    if not hasattr(sys, "addaudithook"):  # since Python 3.8
-        return
     if not _State.folder:
         sys.addaudithook(_refuse)
         import _posixsubprocess

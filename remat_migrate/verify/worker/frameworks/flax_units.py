@@ -63,23 +63,6 @@ def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     return context
 
 
-def is_rehearsal() -> bool:
-    """Return whether Flax runs the body of a scan only to find its loop-invariant values.
-
-    It refuses a body in which a carried value has an effect, as it has once it is recorded; and it
-    runs the body again for what it computes.
-    """
-    if "flax.core.axes_scan" not in sys.modules:
-        return False
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == "body_fn" and frame.f_locals.get("init_mode") is True:
-            if frame.f_globals.get("__name__") == "flax.core.axes_scan":
-                return True
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
-
-
 def _unknown() -> Dict[str, Any]:
     return {"library": "flax", "variables": None, "rngs": None, "mutable": None}
 

@@ -19,7 +19,6 @@ from typing import Any, Callable, Dict, List, Optional
 from ..environment import caches
 from . import flax_units, haiku_units
 from .flax_modules import unbound
-from .flax_units import is_rehearsal
 from .haiku_units import Deferred, is_deferred
 from .pure_call import PureCall
 
@@ -30,7 +29,6 @@ __all__ = [
     "context_from_error",
     "initialised",
     "is_deferred",
-    "is_rehearsal",
     "prepare",
     "unbound",
     "with_made",

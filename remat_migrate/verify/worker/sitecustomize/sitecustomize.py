@@ -20,15 +20,13 @@ PACKAGE = "remat_migrate_worker"
 def _load_worker() -> None:
     import importlib.util
 
-    folder = os.path.dirname(FOLDER)
-    spec = importlib.util.spec_from_file_location(
-        PACKAGE, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
-    )
+    path = os.path.join(os.path.dirname(FOLDER), "start.py")
+    spec = importlib.util.spec_from_file_location("remat_migrate_start", path)
     assert spec is not None
     assert spec.loader is not None
-    package = importlib.util.module_from_spec(spec)
-    sys.modules[PACKAGE] = package
-    spec.loader.exec_module(package)
+    start = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(start)
+    start.load_package()
 
 
 def _unit(identity: str) -> "Any":

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import copyreg
 import enum
-import functools
 import importlib
 import io
 import os
 import pickle
-import re
 import types
-from collections import deque
 from collections.abc import Collection
 from typing import Any
 
@@ -23,7 +20,6 @@ import jax
 import numpy as np
 
 from ..frameworks import flax_modules
-from ..lookup import attribute
 from . import arrays, constructed, names
 from .names import CannotLoad
 
@@ -37,7 +33,7 @@ _METHODS: Any = (types.MethodType, types.BuiltinMethodType, type([].__len__))
 
 
 class CannotSave(Exception):
-    """A part of a value cannot be pickled; the message says which part and what kind it is."""
+    """A part of a value cannot be pickled; the message says what kind it is."""
 
 
 def save(
@@ -65,13 +61,11 @@ def save(
             buffer = io.BytesIO()
             _Pickler(buffer, main, positive, again=True).dump(value)
     except _Refused as refused:
-        message = "{}: {}".format(_place(refused.part, value), refused)
-        raise CannotSave(message) from refused.__cause__
+        raise CannotSave(str(refused)) from refused.__cause__
     except RecursionError:
-        raise CannotSave("the value: nested too deeply") from None
+        raise CannotSave("a value nested too deeply") from None
     except Exception as error:  # reducing objects runs the user's code
-        message = "the value: {}: {}".format(type(error).__name__, error)
-        raise CannotSave(message) from error
+        raise CannotSave(f"{type(error).__name__}: {error}") from error
     os.makedirs(os.path.dirname(str(path)), exist_ok=True)
     with open(str(path), "wb") as file:
         file.write(buffer.getbuffer())
@@ -98,8 +92,7 @@ class _Refused(Exception):
     """A part of the value cannot be pickled."""
 
     def __init__(self, part: Any, reason: str = "") -> None:
-        super().__init__(_kind(part) + (" ({})".format(reason) if reason else ""))
-        self.part = part
+        super().__init__(_kind(part) + (f" ({reason})" if reason else ""))
 
 
 class _Pickler(pickle.Pickler):
@@ -244,44 +237,6 @@ def _device(platform: str, number: int) -> Any:
 
 def _linen(cls: Any, fields: dict[str, Any]) -> Any:
     return cls(parent=None, **fields)
-
-
-def _place(part: Any, value: Any) -> str:
-    """Return where in a value a part is, in words. In a case, arguments count from 1."""
-    waiting = deque([("", value)])
-    seen: dict[int, Any] = {}
-    while waiting:
-        path, held = waiting.popleft()
-        if held is part:
-            break
-        if id(held) not in seen:
-            seen[id(held)] = held
-            waiting.extend((path + name, child) for name, child in _children(held))
-    else:
-        return "the value"
-    argument = re.match(r"\['(?:args|kwargs)'\]\['?(\w+)'?\]", path)
-    if argument is None:
-        return path or "the value"
-    name, rest = argument.group(1), path[argument.end() :].lstrip()
-    return "argument {} {}".format(int(name) + 1 if name.isdigit() else name, rest).rstrip()
-
-
-def _children(value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, (type, types.ModuleType)):
-        return []
-    if isinstance(value, dict):
-        return [("[{!r}]".format(key), child) for key, child in value.items()]
-    if isinstance(value, (tuple, list, set, frozenset, deque)):
-        return [("[{}]".format(i), child) for i, child in enumerate(value)]
-    if isinstance(value, types.FunctionType):
-        closure = names.closure(value)
-        return [(" closing over " + name, child) for name, child in closure.items()]
-    attributes = dict(attribute(value, "__dict__", {}))
-    if isinstance(value, functools.partial):
-        attributes.update(func=value.func, args=value.args, keywords=value.keywords)
-    elif isinstance(value, _METHODS):
-        attributes["__self__"] = value.__self__
-    return [("." + name, child) for name, child in attributes.items()]
 
 
 def _kind(value: Any) -> str:
