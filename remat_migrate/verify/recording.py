@@ -98,7 +98,7 @@ def recorders(sides: Sides, copy: Workspace, units: Sequence[Unit]) -> Iterator[
             continue  # the verdicts of its units report the error
         new = instrument(source.text, names, sides.relative(path))
         originals[place] = data
-        place.write_bytes(source.encode(new))
+        place.write_bytes(new.encode())
     try:
         yield
     finally:

@@ -517,7 +517,7 @@ def test_the_tests_that_call_a_unit(recorder, monkeypatch):
 
 
 def test_an_error_in_recording_is_noted_and_the_call_goes_on(recorder, monkeypatch):
-    monkeypatch.setattr(calls.described, "described", lambda *_: 1 / 0)
+    monkeypatch.setattr(calls.kinds, "described", lambda *_: 1 / 0)
     assert recorder(lambda n: n + 1)(1) == 2
     assert "ZeroDivisionError" in recorder.run().detail
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..frameworks import pure_functions
 from ..transfer import pickling
-from . import described
+from . import kinds
 
 # Of a unit in a process: saved cases, those of them that repeat another one with other numbers, and
 # calls that cannot be saved.
@@ -42,35 +42,6 @@ class UnitCalls:
     unsaved: int = 0
     numbers: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     said: set[str] = dataclasses.field(default_factory=set)
-
-
-class UnitSignature:
-    """A unit's signature, read when it is first called.
-
-    `bound`: how many arguments, such as the class of a class method, the call gets besides those
-    that a caller of the unit gives.
-    """
-
-    def __init__(self, function: Any, bound: int = 0) -> None:
-        self.function = function
-        self.bound = bound
-        self._signature: Any = False
-
-    def named(self, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return arguments by the names of their parameters, with defaults."""
-        if self._signature is False:
-            try:
-                self._signature = inspect.signature(self.function)
-            except (TypeError, ValueError, NameError):
-                self._signature = None
-        try:
-            bound = self._signature.bind(*args, **kwargs) if self._signature else None
-        except TypeError:  # the call raises it again
-            bound = None
-        if bound is None:
-            return {"args": args, **kwargs}
-        bound.apply_defaults()
-        return dict(bound.arguments)
 
 
 class CallLog:
@@ -98,8 +69,14 @@ class CallLog:
         if self._is_new(identity, text):
             self._write({"unit": identity, "note": text})
 
-    def call(self, identity: str, unit: UnitSignature, args: Any, kwargs: dict[str, Any]) -> None:
-        """Note which test calls a unit, and save the call as a case if it is one of a new kind."""
+    def call(
+        self, identity: str, function: Any, args: Any, kwargs: dict[str, Any], bound: int
+    ) -> None:
+        """Note which test calls a unit, and save the call as a case if it is one of a new kind.
+
+        `bound`: how many arguments, such as the class of a class method, the call gets besides
+        those that a caller of the unit gives.
+        """
         test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
         line = {"unit": identity, "test": test}
         if self._is_new(identity, "called by " + test):
@@ -108,13 +85,13 @@ class CallLog:
             return
         with self._timed():
             context = pure_functions.capture(args, kwargs)
-            call = described.described(unit.named(args, kwargs), context)
+            call = kinds.described(_named(function, args, kwargs), context)
             if not self._wants(identity, call):
                 return
             path = self._next_file()
-            case = {"args": args[unit.bound :], "kwargs": kwargs, "context": context}
+            case = {"args": args[bound:], "kwargs": kwargs, "context": context}
             try:
-                pickling.save(case, path, main=main_module(), positive=call.positive)
+                pickling.save(case, path, main=_main_module(), positive=call.positive)
             except Exception as error:  # CannotSave, a full disk, or the program's own classes
                 self._unit(identity).unsaved += 1
                 reason = str(error) or type(error).__name__
@@ -142,7 +119,7 @@ class CallLog:
         is_full = unit.cases >= MOST_CASES or unit.unsaved >= MOST_UNSAVED
         return is_full or self._spent > allowed
 
-    def _wants(self, identity: str, call: described.Call) -> bool:
+    def _wants(self, identity: str, call: kinds.Call) -> bool:
         """Return whether a call is the first of its kind, or one of few with other numbers."""
         unit = self._unit(identity)
         with self._lock:
@@ -183,7 +160,17 @@ class CallLog:
         return self._folder
 
 
-def main_module() -> str | None:
+def _named(function: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments by the names of their parameters, with defaults."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError, NameError):  # it has no signature, or the call raises it again
+        return {"args": args, **kwargs}
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _main_module() -> str | None:
     """Return the name by which another process can import the module that runs as `__main__`."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)

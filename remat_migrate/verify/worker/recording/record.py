@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import pytest_fixtures
-from .calls import CallLog, UnitSignature
+from .calls import CallLog
 from .proxy import Recorded, recorded_class
 
 _MARK = "__remat_migrate_recorded__"
@@ -62,7 +62,7 @@ def process_log() -> CallLog | None:
 def recorded(log: CallLog, identity: str, function: Any, bound: int = 0) -> Any:
     """Return an object of the same kind as `function` that records its calls.
 
-    `bound`: see `UnitSignature`.
+    `bound`: see `CallLog.call`.
     """
     if isinstance(function, staticmethod):
         return staticmethod(recorded(log, identity, function.__func__))
@@ -90,7 +90,7 @@ def recorded(log: CallLog, identity: str, function: Any, bound: int = 0) -> Any:
         return _function(log, identity, function, bound)
     if isinstance(function, Recorded) and function._remat_migrate_identity == identity:
         return function
-    run = functools.partial(_run, log, identity, UnitSignature(function, bound))
+    run = functools.partial(_run, log, identity, function, bound)
     return recorded_class(function)(function, run, identity)
 
 
@@ -101,11 +101,10 @@ def _is_suspended(function: Any) -> bool:
 
 def _function(log: CallLog, identity: str, function: Any, bound: int) -> Any:
     """Return a plain function, which Flax, Haiku, Equinox, and pytest treat like the original."""
-    signature = UnitSignature(function, bound)
 
     @functools.wraps(function)
     def recording(*args: Any, **kwargs: Any) -> Any:
-        return _run(log, identity, signature, function, args, kwargs)
+        return _run(log, identity, function, bound, function, args, kwargs)
 
     setattr(recording, _MARK, (identity, id(recording)))
     with contextlib.suppress(TypeError, ValueError, NameError):
@@ -117,30 +116,31 @@ def _function(log: CallLog, identity: str, function: Any, bound: int) -> Any:
 def _run(
     log: CallLog,
     identity: str,
-    signature: UnitSignature,
+    unit: Any,
+    bound: int,
     function: Any,
     args: Any,
     kwargs: dict[str, Any],
 ) -> Any:
-    """Call the unit; of calls within one another the outermost is recorded."""
+    """Call `function`, by which the unit is called; of nested calls the outermost is recorded."""
     active: set[str] = _active.__dict__.setdefault("units", set())
     if identity in active:
         return function(*args, **kwargs)
     active.add(identity)
     try:
-        _record(log, identity, signature, args, kwargs)
+        _record(log, identity, unit, bound, args, kwargs)
         return function(*args, **kwargs)
     finally:
         active.discard(identity)
 
 
 def _record(
-    log: CallLog, identity: str, signature: UnitSignature, args: Any, kwargs: dict[str, Any]
+    log: CallLog, identity: str, unit: Any, bound: int, args: Any, kwargs: dict[str, Any]
 ) -> None:
     """Record a call; an error in that is none of the program."""
     try:
         try:
-            log.call(identity, signature, args, kwargs)
+            log.call(identity, unit, args, kwargs, bound)
         except Exception as error:
             log.note(identity, "a call was not recorded: {!r}".format(error)[:1000])
     except Exception as error:  # a full disk: the program continues
