@@ -68,9 +68,6 @@ class Recorded:
         mine = self._remat_migrate_of
         return mine == (other._remat_migrate_of if type(other) is type(self) else other)
 
-    def __ne__(self, other: Any) -> Any:
-        return not self == other
-
     def __hash__(self) -> int:
         return hash(self._remat_migrate_of)
 

@@ -26,6 +26,8 @@ from .names import CannotLoad
 __all__ = ["CannotLoad", "CannotSave", "load", "save"]
 
 _PROTOCOL = pickle.HIGHEST_PROTOCOL
+# Objects of these have arrays of their own, such as the state of a generator or an index.
+_OPAQUE = ("numpy.random", "pandas.", "scipy.")
 _CONSTANT_TYPES = (type(None), type(...), type(NotImplemented))
 # Their functions are written by the standard pickler.
 _OWN_MODULES = (__name__, names.__name__, arrays.__name__, constructed.__name__)
@@ -195,8 +197,8 @@ class _Pickler(pickle.Pickler):
 
     def _object(self, value: Any) -> Any:
         """Reduce any other object by its own protocol."""
-        if self._positive is not None and type(value).__module__.startswith("numpy.random"):
-            return pickle.loads, (pickle.dumps(value),)  # its state is no array of the program
+        if self._positive is not None and type(value).__module__.startswith(_OPAQUE):
+            return pickle.loads, (pickle.dumps(value),)  # its arrays are none of the program
         try:
             reduce = copyreg.dispatch_table.get(type(value))
             parts: Any = value.__reduce_ex__(_PROTOCOL) if reduce is None else reduce(value)
