@@ -158,7 +158,7 @@ def _run_both(
             traceback=_traceback(sides, before.error),
         )
     only_after = sides.environment.fails_only_after(unit)
-    if only_after:
+    if only_after and new_side is None:
         detail = sides.translate(only_after)
         return Verdict(unit, Outcome.FAILS_AFTER, calls=1, detail=detail)
     if after.failure:
@@ -188,7 +188,7 @@ def _run_both(
         return verdict
     if verdict.returns_nothing and before.configures:
         detail = "its settings of JAX were compared"
-        verdict = replace(verdict, returns_nothing=False, detail=detail)
+        verdict = replace(verdict, returns_nothing=False, detail=detail, evidence=None)
     # What JAX has traced in one run does not run again in the next.
     return replace(verdict, executed=all_of(ran))
 
