@@ -112,7 +112,7 @@ class _Decision:
     def _results(self) -> Iterator[Need]:
         """Yield the results that must be concrete; what may be traced is an obstacle."""
         for result in needed_results(self.all_needs):
-            if result.may_be_traced(self.project, self.target, self.closed):
+            if result.may_be_traced(self.closed):
                 self.obstacle = self.obstacle or result_obstacle(result.need)
             elif not result.parameters - self.closed:
                 yield result.need
