@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from ..analysis import Module, Project
+from ..analysis.sites.references import reference_to
 from ..analysis.statics.argument_kinds import kinds_of
 from ..analysis.values.callees import body_positions
 from ..analysis.values.values import Function, Instance, Wrapped
 from ..codemod import changes as codemod
 from ..measure.worker.records import BODY, WRAPPED
-from ..rewrite.imports import written
 from ..rewrite.placement import (
     before_last,
     wrap_body,
@@ -74,7 +74,7 @@ def checkpointed(
     options: list[str] = []
     imports: tuple[codemod.Change, ...] = ()
     if stage.policy is not None:
-        policies = written(project, module, "jax.checkpoint_policies", statements[0])
+        policies = reference_to(module, project, "jax.checkpoint_policies", statements[0])
         options.append(f"policy={policies.text}.{stage.policy}")
         imports = policies.changes
     if stage.decision != WRAPPED and stage.all_but_last:
@@ -109,7 +109,7 @@ def named(project: Project, module: Module, statement: ast.stmt, name: str) -> l
     """
     match statement:
         case ast.Assign(targets=[ast.Name()], value=value):
-            function = written(project, module, "jax.ad_checkpoint.checkpoint_name", value)
+            function = reference_to(module, project, "jax.ad_checkpoint.checkpoint_name", value)
             code = codemod.Code.of(f'{function.text}({{value}}, "{name}")', value=value)
             return [codemod.Replace(module, value, code), *function.changes]
     raise Refused("a value to save by name is not assigned to a variable", module, statement)

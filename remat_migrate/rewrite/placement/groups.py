@@ -15,10 +15,10 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...analysis import Module, Project
+from ...analysis.sites.references import reference_to
 from ...codemod.changes import Change, Group
 from ..arguments.free_names import free_name, words_in
 from ..checkpoint_code import CheckpointCode
-from ..imports import written
 from ..refusal import Refused, check_own
 from .expressions import free_names, is_local, lifting
 from .iterations import counter, loop_around
@@ -90,7 +90,7 @@ def _nested(
     if not results and not returns:
         raise Refused("nothing that the group computes is used", module, body[0])
     name = free_name("group", words_in(module))
-    reference = written(project, module, api, body[0])
+    reference = reference_to(module, project, api, body[0])
     decorator = CheckpointCode(reference.text, tuple(options)).decorator(project, module, body[0])
     call = f"{name}({', '.join(given)})"
     group = Group(

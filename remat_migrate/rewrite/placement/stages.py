@@ -12,6 +12,7 @@ from collections.abc import Collection
 from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
 from ...analysis.sites.calls import Call
+from ...analysis.sites.references import reference_to
 from ...analysis.sites.site import Site
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.statics.mutated_state import changes_later
@@ -22,7 +23,6 @@ from ...codemod.changes import Change, Code, Replace
 from ..arguments.calls import pass_by_position
 from ..checkpoint_code import CheckpointCode
 from ..flax_names import flax_name, is_flax_class, name_change, unnamed
-from ..imports import written
 from ..refusal import Refused
 from .loop_bodies import wrap_body
 from .staging import Stage, stages_of
@@ -130,7 +130,7 @@ def _flax(project: Project, stage: Stage, cls: Class, options: list[str]) -> lis
     if static:
         options = [*options, f"static_argnums={tuple(static)!r}"]
     for call in _instances(project, stage, cls):
-        reference = written(project, module, "flax.linen.remat", call)
+        reference = reference_to(module, project, "flax.linen.remat", call)
         code = CheckpointCode(reference.text, tuple(options)).around("{cls}")
         changes += [
             Replace(module, call.func, Code.of(code, cls=call.func)),
