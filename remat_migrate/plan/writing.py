@@ -18,7 +18,6 @@ from ..rewrite.placement import (
     wrap_call,
     wrap_expression,
     wrap_group,
-    wrap_submodule,
 )
 from ..rewrite.placement.expressions import lifting
 from ..rewrite.refusal import Refused
@@ -145,14 +144,13 @@ def _on_body(
 def _on_value(
     project: Project, module: Module, value: ast.expr, options: list[str], condition: str
 ) -> list[codemod.Change]:
-    """Wrap the class of a Flax submodule, or else the callee, or else the whole expression."""
+    """Wrap the callee, or else the whole expression."""
     if not condition and isinstance(value, ast.Call):
         if not _computes_arguments(project, module, value):
-            for wrap in (wrap_submodule, wrap_call):
-                try:
-                    return wrap(project, module, value, options)
-                except Refused:
-                    pass  # it passes modules, or its instances are not found
+            try:
+                return wrap_call(project, module, value, options)
+            except Refused:
+                pass  # what it calls is unknown
     return wrap_expression(project, module, value, options, condition=condition)
 
 

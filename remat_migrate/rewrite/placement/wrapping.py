@@ -63,7 +63,7 @@ def wrap_call(
     values = project.values(module, call.func)
     api = sole_api(library_apis(project, module, call, values), module, call)
     if api in (LINEN, NNX):
-        raise Refused("this calls a Flax module: wrap its class in `nn.remat`", module, call)
+        return wrap_expression(project, module, call, options, checkpoint=checkpoint)
     if not values or not all(is_visible(project, value) for value in values):
         reason = f"`{ast.unparse(call.func)}` is an unknown function, and may have side effects"
         raise Refused(reason, module, call)
