@@ -16,7 +16,7 @@ from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import External, Function
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
-from ..flax_names import names_of_instances
+from ..flax_names import kept_names
 from ..refusal import Refused, check_own
 from .callees import JAX, LINEN, NNX, check_not_checkpointed, library_apis, may_lack_hash, sole_api
 from .hazards import check_hazards
@@ -93,7 +93,7 @@ def _flax_body(
     return [
         Replace(module, body, Code.of(code, body=body)),
         *reference.changes,
-        *names_of_instances(project, module, call),
+        *kept_names(project, module, call),
     ]
 
 
