@@ -29,7 +29,6 @@ from .files import Files
 from .names.expected_failures import is_test
 from .names.mentions import find_mentions
 from .names.module import Module
-from .needs.need import Learned
 from .project import Project
 from .sites.find_sites import forget_sites, sites_in
 from .sites.wrappers import find_forwarding_wrappers, find_wrappers, note_passed_apis
@@ -69,7 +68,6 @@ def load_project(
     overlay: Mapping[Path, SourceFile] | None = None,
     previous: Project | None = None,
     reported: frozenset[Path] | None = None,
-    learned: frozenset[Learned] = frozenset(),
     words: Iterable[str] = (),
     refused: Mapping[Path, SourceError] | None = None,
     nearest: NearestSettings | None = None,
@@ -87,7 +85,6 @@ def load_project(
         previous: a project whose modules are reused where their text is unchanged, and whose
             files are not read again where they did not matter.
         reported: the files whose findings are reported, by default the targets and texts.
-        learned: parameters that were found by running the code to be needed at trace time.
         words: further words that make a file matter.
         refused: files that count as unreadable.
         nearest: the settings of each file; by default those of the run.
@@ -110,7 +107,6 @@ def load_project(
         nearest=nearest,
         previous=previous,
         reported=frozenset((*targets, *texts)) if reported is None else reported,
-        learned=learned,
         words=words,
     )
     _Selection(project).choose()

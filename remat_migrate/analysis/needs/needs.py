@@ -44,9 +44,7 @@ from .need import (
     MATCH,
     NOT,
     ORDER,
-    Learned,
     Need,
-    learned_needs,
     merged_needs,
     passed_on,
 )
@@ -74,11 +72,9 @@ _Method = tuple[Function, Class | None]
 class Needs:
     """Finds and caches the needs of functions."""
 
-    def __init__(self, overrides: Overrides, learned: frozenset[Learned] = frozenset()) -> None:
-        """`learned` are needs that were found by running the code."""
+    def __init__(self, overrides: Overrides) -> None:
         self.evaluator = overrides.evaluator
         self.overrides = overrides
-        self._learned = learned
         self._answers = FixedPoint[_Method, tuple[Need, ...]](self._analyse, (), frozenset)
         self._results: dict[tuple[_Method, Key | None], Dependences] = {}
 
@@ -94,8 +90,7 @@ class Needs:
 
     def _analyse(self, method: _Method) -> tuple[Need, ...]:
         function, receiver = method
-        found = merged_needs(_Analysis(self, function, receiver).needs())
-        return (*found, *learned_needs(self._learned, function.module, function.node))
+        return merged_needs(_Analysis(self, function, receiver).needs())
 
     def result(
         self, function: Function, receiver: Class | None = None, key: Key | None = None

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from ...libraries.apis import KNOWN_PACKAGES
 from ..names.mentions import find_mentions, last_name
@@ -296,7 +295,7 @@ class _State:
             return True
         return scope.parent is None and any(
             ModuleValue(owner) in self.project.values(module, node.value)
-            and self._runs_later(module, node)
+            and module.enclosing_function(node) is not None
             for module in self.project.mentioning([name])
             for node in find_mentions(module).written.get(name, ())
         )
@@ -311,7 +310,7 @@ class _State:
             if around in self.nodes:
                 return True
             if scope.parent is None:
-                if self._runs_later(user, use):
+                if around is not None:
                     return True
             elif around is not scope.node or use.lineno > since:
                 return True
@@ -370,32 +369,6 @@ class _State:
                     return True
         return False
 
-    # -- code that runs once
-
-    def _runs_later(self, module: Module, node: ast.AST) -> bool:
-        """Return whether code may run at other times than once when modules are imported."""
-        function = _outermost_function(module, node)
-        if function is None:
-            return False
-        return function in self.nodes or not self._runs_at_import(module, function, set())
-
-    def _runs_at_import(self, module: Module, function: FunctionNode, seen: set[ast.AST]) -> bool:
-        """Return whether only module-level code, and what it calls, uses a function."""
-        name = getattr(function, "name", "")
-        if not name or function in seen:
-            return False
-        seen.add(function)
-        if self.reached[0][0].node in _state(self.project, Function(module, function), None).nodes:
-            return False  # a program, which calls the checkpointed function
-        uses = [
-            (user, _outermost_function(user, use))
-            for user in self.project.mentioning([name])
-            for use in find_mentions(user).reads(name)
-        ]
-        return bool(uses) and all(
-            around is None or self._runs_at_import(user, around, seen) for user, around in uses
-        )
-
     # -- attributes of `self`
 
     def _is_changing_field(
@@ -412,43 +385,12 @@ class _State:
         return any(
             getattr(module.enclosing_function(use), "name", "") not in _INITIALISERS
             and (not isinstance(use.ctx, ast.Load) or self._changes(module, use, set()))
-            and self._may_be_instance(module, use.value, owner)
-            and _may_get_instances(self.project, module.source.path, owner.module.source.path)
             for module in self.project.mentioning([node.attr])
             for use in (
                 *find_mentions(module).written.get(node.attr, ()),
                 *find_mentions(module).attributes.get(node.attr, ()),
             )
         )
-
-    def _may_be_instance(self, module: Module, node: ast.expr, cls: Class) -> bool:
-        """Return whether an expression may be an instance of a class, its bases or subclasses."""
-        values = self.project.values(module, node)
-        return not values or any(
-            not isinstance(value, Instance)
-            or not isinstance(value.cls, Class)
-            or cls.node in self._family(value.cls)
-            or value.cls.node in self._family(cls)
-            for value in values
-        )
-
-    def _family(self, cls: Class) -> set[ast.ClassDef]:
-        return {c.node for c in class_chain(self.evaluator, cls) if isinstance(c, Class)}
-
-
-def _may_get_instances(project: Project, user: Path, home: Path) -> bool:
-    """Return whether imports connect a file with the one that defines a class.
-
-    One imports the other, or a file imports both. A repository holds unrelated programs, too.
-    """
-    imports = project.prefilter.imports_any
-    if user == home or imports(user, [home], {}) or imports(home, [user], {}):
-        return True
-    name = user.parent.name if user.name == "__init__.py" else user.stem
-    return any(
-        imports(path, [user], {}) and imports(path, [home], {})
-        for path in project.files.mentioning([name])
-    )
 
 
 @once
@@ -505,14 +447,6 @@ def _in_loop(module: Module, node: ast.AST, within: ast.AST) -> bool:
         if isinstance(around, ast.For | ast.While | ast.AsyncFor):
             return True
     return False
-
-
-def _outermost_function(module: Module, node: ast.AST) -> FunctionNode | None:
-    """Return the function of the module's body whose body contains a node."""
-    found = module.enclosing_function(node)
-    while found is not None and (around := module.enclosing_function(found)) is not None:
-        found = around
-    return found
 
 
 def _known_changes(project: Project) -> dict[_Variable, list[Place]]:

@@ -20,7 +20,7 @@ from ...analysis.sites.references import is_used_elsewhere
 from ...analysis.sites.site import Option, Site
 from ...codemod.changes import Change, Code, Keep, Remove, Replace, SetArgument
 from ..checkpoint_code import CheckpointCode
-from ..flax_names import names_without_remat
+from ..flax_names import kept_names
 from ..refusal import Refused, check_editable
 
 
@@ -45,8 +45,8 @@ def remove_site(project: Project, site: Site, *, kept: Collection[str] = ()) -> 
         reason = f"`{site.api}` repeats one layer many times: write out the layers first"
         raise Refused(reason, module, site.reference)
     check_editable(module, [site.application])
-    names = names_without_remat(project, site)
-    return [_removal(project, site, kept), *names]
+    named = kept_names(project, module, site.application) if site.definition.wraps_classes else []
+    return [_removal(project, site, kept), *named]
 
 
 def _removal(project: Project, site: Site, kept: Collection[str]) -> Change:
