@@ -29,7 +29,6 @@ from ..values.bind import (
     with_partials,
 )
 from ..values.callees import applied_module, layers, partial_calls, targets_of, underlying
-from ..values.classes import is_decorated
 from ..values.containers import elements
 from ..values.declarations import gradient_places
 from ..values.evaluator import Evaluator, class_attribute, class_chain, returned
@@ -52,7 +51,7 @@ from ..values.values import (
     Wrapped,
 )
 from .site import Site
-from .subclasses import overrides_of
+from .subclasses import classes_with_bases, overrides_of
 
 _HARMLESS_FUNCTIONS = frozenset(
     {
@@ -238,10 +237,6 @@ def _known_uses(project: Project) -> dict[tuple[Site | Function, bool], Uses]:
     return {}
 
 
-def _known_bases(_: Project) -> dict[Module, set[Module]]:
-    return {}
-
-
 def _note_subclasses(project: Project) -> None:
     """Note all subclasses: a method of a base class may call what a subclass assigns."""
     evaluator = project.evaluator
@@ -256,12 +251,10 @@ def _note_subclasses(project: Project) -> None:
 
 def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, Class]]:
     """Yield the classes of a module with each of their bases in the project."""
-    for node in module.nodes:
-        if isinstance(node, ast.ClassDef) and node.bases:
-            own = Class(module, node)
-            for base in class_chain(evaluator, own):
-                if isinstance(base, Class) and base != own:
-                    yield own, base
+    for own in classes_with_bases(module):
+        for base in class_chain(evaluator, own):
+            if isinstance(base, Class) and base != own:
+                yield own, base
 
 
 @once
@@ -303,12 +296,6 @@ def _is_any_module(node: ast.expr) -> bool:
         case ast.Subscript(value=ast.Attribute(attr="modules", value=ast.Name(id="sys"))):
             return True
     return False
-
-
-def _is_another_notebook(module: Module, own: Module) -> bool:
-    """Return whether two modules are different notebooks, which cannot import each other."""
-    notebooks = module.source.container is not None and own.source.container is not None
-    return notebooks and module is not own
 
 
 class _Target:
@@ -812,8 +799,7 @@ class _Search:
             yield from (module for module in every if find_mentions(module).mention(named))
             return
         for path in self._files_mentioning(sorted(self._search_words(words))):
-            module = self.project.module(path)
-            if module and not _is_another_notebook(module, self.target.module):
+            if (module := self.project.module(path)) is not None:
                 yield module
 
     def _files_mentioning(self, wanted: Sequence[str]) -> Iterator[Path]:
@@ -826,20 +812,14 @@ class _Search:
         files = self.project.files
         goals = {module.source.path for module in self.modules}
         reached: dict[Path, bool] = {}
-        visible = {base.source.path for module in self.modules for base in self._bases_of(module)}
+        bases = (base for m in self.modules for _, base in _inheritance(self.evaluator, m))
+        visible = {base.module.source.path for base in bases}
         if self.target.is_method and not self._loaded:
             own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
             visible.update(files.mentioning(own))
         for path in files.mentioning(wanted):
             if path in visible or self.project.prefilter.imports_any(path, goals, reached):
                 yield path
-
-    def _bases_of(self, module: Module) -> set[Module]:
-        """Return the modules that hold base classes of a module's classes."""
-        known = self.project.once(_known_bases)
-        if module not in known:
-            known[module] = {base.module for _, base in _inheritance(self.evaluator, module)}
-        return known[module]
 
     def _search_words(self, words: set[str]) -> set[str]:
         """Return the words by which files are found that can see one of some names."""
@@ -948,30 +928,17 @@ class _Search:
     ) -> Call:
         skip = 0
         partials: list[tuple[Module, ast.Call]] = []
-        inner: Value | None = callee
-        while inner is not None:
-            match inner:
-                case Applied(target=deeper, module=owner, node=at):
-                    if owner is self.target.module and at is self.target.application:
-                        break
-                    inner = deeper
-                case Wrapped(how=how, func=deeper):
-                    if how in DIFFERENTIATE:
-                        self._differentiated(inner)
-                    inner = deeper
-                case Partial(func=deeper, call=call, module=owner):
-                    partials.append((owner, call))
-                    inner = deeper
-                case Bound(func=deeper):
-                    skip += 1
-                    inner = deeper
-                case Instance(cls=deeper) if is_transformed(inner):
-                    inner = deeper
-                case Instance() | Class():
-                    skip += 1
+        pair = callee if isinstance(callee, Instance) and is_transformed(callee) else None
+        for layer in layers(pair.cls if pair is not None else callee):
+            match layer:
+                case Applied(node=at) if at is self.target.application:
                     break
-                case _:
-                    break
+                case Wrapped(how=how) if how in DIFFERENTIATE:
+                    self._differentiated(layer)
+                case Partial():
+                    partials.append((layer.module, layer.call))
+                case Bound() | Instance() | Class():
+                    skip += 1
         return Call(module, node, callee, first, skip, tuple(partials), own, through)
 
     def _differentiated(self, wrapped: Wrapped) -> None:
@@ -1164,15 +1131,6 @@ class _Search:
         function = module.enclosing_function(node)
         if function is None or isinstance(function, ast.Lambda):
             self._escape(module, node, "a lambda returns it")
-            return
-        if is_decorated(function, "property", "cached_property"):
-            reads = [
-                (other, read)
-                for other in self.modules
-                for read in find_mentions(other).attributes.get(function.name, ())
-            ]
-            if not any(self._matches(other, read) for other, read in reads):
-                self._escape(module, node, f"`{function.name}` returns it")
             return
         uses = uses_of(self.project, Function(module, function), loaded=self._loaded)
         if not uses.calls and not uses.decorated:

@@ -370,4 +370,3 @@ def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
         argument.name,
         unseen=True,
     )
-
