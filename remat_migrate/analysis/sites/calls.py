@@ -17,6 +17,7 @@ from ..fixed_point import FixedPoint
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
 from ..names.scopes import Definition, FunctionNode, parameters
+from ..needs.static_layers import gradient_places
 from ..project import Project
 from ..values.application import api_of
 from ..values.bind import (
@@ -30,7 +31,6 @@ from ..values.bind import (
 )
 from ..values.callees import applied_module, layers, partial_calls, targets_of, underlying
 from ..values.containers import elements
-from ..values.declarations import gradient_places
 from ..values.evaluator import Evaluator, class_attribute, class_chain, returned
 from ..values.haiku_transforms import APPLY, is_transformed
 from ..values.values import (
@@ -943,9 +943,7 @@ class _Search:
 
     def _differentiated(self, wrapped: Wrapped) -> None:
         """Note the differentiated arguments: `argnums`, by default the first."""
-        node = wrapped.node
-        places = gradient_places(node) if isinstance(node, ast.Call) else [0]
-        for place in places:
+        for place in gradient_places(self.evaluator, wrapped):
             self.uses.differentiated.setdefault(place, (wrapped.module, wrapped.node))
 
     def _classify(self, module: Module, node: ast.expr) -> None:
