@@ -10,7 +10,7 @@ from ..names.module import Module
 from ..project import Project
 from ..values.values import External
 from .known_policies import NAMESPACE
-from .values import is_namespace, strings_of
+from .values import is_namespace, sole_origin, strings_of
 
 _CATCHES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "Exception"})
 
@@ -71,7 +71,8 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
             names = strings_of(project, module, asked)
             otherwise = default[0] if default else None
             for name in sorted(names.known):
-                written = asked if isinstance(asked, ast.Constant) and module.is_own else None
+                literal = sole_origin(module, asked) if module.is_own else None
+                written = literal if isinstance(literal, ast.Constant) else None
                 if written is not None and module.segment(written)[1:-1] != name:
                     written = None  # it has a prefix or escapes
                 yield PolicyName(node, name, node, written, otherwise, names.only is not None)
