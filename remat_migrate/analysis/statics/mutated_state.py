@@ -316,7 +316,7 @@ class _State:
             return True
         return scope.parent is None and any(
             ModuleValue(owner) in self.project.values(module, node.value)
-            and module.enclosing_function(node) is not None
+            and self._runs_later(module, node)
             for module in self.project.mentioning([name])
             for node in find_mentions(module).written.get(name, ())
         )
@@ -331,7 +331,7 @@ class _State:
             if around in self.nodes:
                 return True
             if scope.parent is None:
-                if around is not None:
+                if self._runs_later(user, use):
                     return True
             elif around is not scope.node or use.lineno > since:
                 return True
@@ -529,6 +529,14 @@ def _in_loop(module: Module, node: ast.AST, within: ast.AST) -> bool:
         if isinstance(around, ast.For | ast.While | ast.AsyncFor):
             return True
     return False
+
+
+def _outermost_function(module: Module, node: ast.AST) -> FunctionNode | None:
+    """Return the function of the module's body whose body contains a node."""
+    found = module.enclosing_function(node)
+    while found is not None and (around := module.enclosing_function(found)) is not None:
+        found = around
+    return found
 
 
 def _known_changes(project: Project) -> dict[_Variable, list[Place]]:
