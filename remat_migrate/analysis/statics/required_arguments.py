@@ -27,7 +27,6 @@ from .positions import bind_use, position_of, static_indices
 from .project_needs import needs_with_overrides
 from .statics import Obstacle, Required, Statics
 from .untraceable import (
-    holds_objects,
     is_called_object,
     is_known_object,
     is_untraceable,
@@ -62,7 +61,6 @@ class _Decision:
         for need in self.all_needs:
             index = need.argument(target.function.node)
             self.needs.setdefault(need.parameter, {}).setdefault(index, []).append(need)
-        self.differentiated = {argument + target.skip for argument in uses.differentiated}
         self.own_self = self._static_self()
         self.closed = closed_parameters(site, target) | target.given
         if self.own_self is not None:
@@ -142,10 +140,6 @@ class _Decision:
         """Return whether JAX may reject an argument because it is an object that is called."""
         return (
             not argument.is_self
-            and (
-                position_of(self.target, argument.name) not in self.differentiated
-                or holds_objects(argument)
-            )
             and self.site.definition.modules != "nnx"  # whose modules need not be pytrees
             and is_called_object(argument, self.all_needs, self.uses)
         )

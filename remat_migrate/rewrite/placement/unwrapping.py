@@ -13,7 +13,6 @@ import ast
 from collections.abc import Collection
 
 from ...analysis import Module, Project
-from ...analysis.names.mentions import has_side_effects
 from ...analysis.sites.find_sites import sites_with
 from ...analysis.sites.forms import decorates
 from ...analysis.sites.references import is_used_elsewhere
@@ -64,23 +63,12 @@ def _removal(project: Project, site: Site, kept: Collection[str]) -> Change:
     assert isinstance(application, ast.Call)
     if not isinstance(subject, ast.expr) or all(n is not subject for n in ast.walk(application)):
         raise Refused("the wrapped function is passed elsewhere", module, site.reference)
-    whole, part = _one_of_two(module, application, subject)
-    statement = _restating(module, whole, part)
+    if isinstance(module.parent(application), ast.IfExp):
+        raise Refused("a condition chooses it: remove both", module, site.reference)
+    statement = _restating(module, application, subject)
     if statement is not None:
         return Remove(module, statement, is_used)
-    return Keep(module, whole, part, is_used)
-
-
-def _one_of_two(
-    module: Module, application: ast.expr, subject: ast.expr
-) -> tuple[ast.expr, ast.expr]:
-    """Return what is replaced, and by which part: `jax.checkpoint(f) if remat else f`, by `f`."""
-    holder = module.parent(application)
-    if isinstance(holder, ast.IfExp) and not has_side_effects(holder.test):
-        other = holder.orelse if application is holder.body else holder.body
-        if application is not holder.test and ast.dump(other) == ast.dump(subject):
-            return holder, other
-    return application, subject
+    return Keep(module, application, subject, is_used)
 
 
 def _restating(module: Module, whole: ast.expr, part: ast.expr) -> ast.Assign | None:
