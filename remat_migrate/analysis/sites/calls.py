@@ -793,12 +793,12 @@ class _Search:
 
     def _modules_mentioning(self, words: set[str]) -> Iterator[Module]:
         """Yield the modules that mention one of some words and may see what it denotes."""
+        wanted = sorted(word for word in words if not word.startswith("__"))
         if self._loaded:
-            named = [word for word in words if not word.startswith("__")]
             every = self.project.modules.values()
-            yield from (module for module in every if find_mentions(module).mention(named))
+            yield from (module for module in every if find_mentions(module).mention(wanted))
             return
-        for path in self._files_mentioning(sorted(self._search_words(words))):
+        for path in self._files_mentioning(wanted):
             if (module := self.project.module(path)) is not None:
                 yield module
 
@@ -821,18 +821,9 @@ class _Search:
             if path in visible or self.project.prefilter.imports_any(path, goals, reached):
                 yield path
 
-    def _search_words(self, words: set[str]) -> set[str]:
-        """Return the words by which files are found that can see one of some names."""
-        wanted = {word for word in words if not word.startswith("__")}
-        if any(len(word) < 3 for word in wanted):
-            # Too short to search for: importers also name its module or package.
-            wanted = {word for word in wanted if len(word) >= 3}
-            wanted.add(self.target.module.name.rpartition(".")[2])
-        return wanted
-
     def _note_unreadable(self, words: set[str]) -> None:
         """Note files that may call it and cannot be parsed, such as those of newer Python."""
-        wanted = sorted(self._search_words(words))
+        wanted = sorted(word for word in words if not word.startswith("__"))
         if unreadable := self.project.unreadable(self._files_mentioning(wanted), wanted):
             reason = f"`{unreadable[0].name}` mentions it and cannot be read"
             self._escape(self.target.module, self.target.place, reason)
