@@ -69,8 +69,6 @@ class _Search:
             return []
         around |= {function.node}
         own = list(self._stages(function))
-        if not own and not self.is_heavy(function):
-            own = list(self._stages(function, light=True))
         found: list[Stage] = []
         for stage in own:
             inner: list[Stage] = []
@@ -83,13 +81,13 @@ class _Search:
                 found.append(stage)
         return found
 
-    def _stages(self, function: Function, light: bool = False) -> Iterator[Stage]:
+    def _stages(self, function: Function) -> Iterator[Stage]:
         for call, looped in calls_in_order(self.project, function):
-            stage = self._stage(function, call, looped, light)
+            stage = self._stage(function, call, looped)
             if stage is not None:
                 yield stage
 
-    def _stage(self, function: Function, call: ast.Call, looped: bool, light: bool) -> Stage | None:
+    def _stage(self, function: Function, call: ast.Call, looped: bool) -> Stage | None:
         module, project = function.module, self.project
         # Calling a class creates an instance, and computes nothing.
         made = project.values(module, call.func)
@@ -100,15 +98,13 @@ class _Search:
                 return None
             body = call.args[place]
             bodies = project.values(module, body)
-            if not light and not any(self._runs_heavy(v) for v in bodies):
+            if not any(self._runs_heavy(v) for v in bodies):
                 return None
             done = any(_is_done(project, v) for v in bodies)
             return Stage(module, function, call, body, True, done, ())
         runs = self.operations.run_by(values)
         callees = [t.function for v in runs for t in targets_of(project.evaluator, v)]
-        if not callees or not any(
-            self.is_heavy(c) or (light and _computes(project, c)) for c in callees
-        ):
+        if not any(map(self.is_heavy, callees)):
             return None
         done = any(_is_done(project, v) for v in values)
         if not done and all(_is_one_product(project, c) for c in callees):
@@ -127,15 +123,6 @@ def _is_one_product(project: Project, function: Function) -> bool:
     """Return whether a checkpoint of a function drops nothing: it keeps only its arguments."""
     operations = project.once(Operations).of(function)
     return [(o.kind, o.weight) for o in operations if o.kind != "broadcast"] == [("product", 1)]
-
-
-def _computes(project: Project, function: Function) -> bool:
-    return any(
-        isinstance(value, External) and value.name.startswith(("jax.numpy.", "jax.nn.", "jax.lax."))
-        for node in ast.walk(function.node)
-        if isinstance(node, ast.Call)
-        for value in project.values(function.module, node.func)
-    )
 
 
 def _is_done(project: Project, value: Value) -> bool:
