@@ -136,10 +136,7 @@ def with_block(body_text, call="block(p, x)", names="p, x"):
             "a checkpoint traces it",
         ),
         ("return x @ p if x > 0 else p", "`x` must be concrete"),
-        (
-            "return helper(x) @ p\n\ndef helper(x):\n    seen.append(x)\n    return x",
-            "changes `seen`",
-        ),
+        ("return helper(x) @ p\n\ndef helper(x):\n    seen.append(x)\n    return x", "`seen`"),
         (
             "return helper(x) @ p\n\ndef helper(x):\n    tap(x)\n    return x\n\n"
             "tap = jax.debug.print",
