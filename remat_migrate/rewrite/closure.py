@@ -29,10 +29,10 @@ from dataclasses import replace
 
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
-from ..analysis.names.scopes import Binding, FunctionNode, Scope, own_nodes, parameters
+from ..analysis.names.scopes import FunctionNode, Scope, own_nodes, parameters
 from ..analysis.sites.references import reference_to
 from ..analysis.sites.site import Option, Site
-from ..analysis.statics.mutated_state import changes_later
+from ..analysis.statics.mutated_state import changes_later, is_repeated
 from ..analysis.statics.static_options import read_indices, static_site
 from ..analysis.statics.statics import Required, Statics
 from ..analysis.values.bind import default_of, positional_parameters
@@ -46,8 +46,6 @@ from .compile_time import hoist
 from .literals import is_literal
 from .options import keep, remove
 from .refusal import Refused, check_editable
-
-_LOOPS = ast.For | ast.AsyncFor | ast.While
 
 
 def closing_changes(
@@ -255,7 +253,7 @@ def _second_name(
     if scope.is_class:
         raise Refused(f"a method cannot see `{subject.id}`, which its class body defines")
     bound = module.reaching(subject)
-    repeated = any(_is_repeated(module, binding) for binding in bound)
+    repeated = any(is_repeated(module, binding) for binding in bound)
     if len(bound) != 1 or repeated or _unstable(module, scope, subject):
         reason = f"`{subject.id}` may mean something else when the new function is called"
         raise Refused(reason, module, subject)
@@ -275,14 +273,6 @@ def {name}(*args, **kwargs):
 """
     replaced = ReplaceStatement(module, statement, (Code(text),))
     return [replaced, *decorator.changes, *wraps.changes]
-
-
-def _is_repeated(module: Module, binding: Binding) -> bool:
-    """Return whether a loop binds a name again, where a function would see the last binding."""
-    return any(
-        isinstance(around, _LOOPS) and module.scope_at(around) is binding.scope
-        for around in [binding.node, *module.ancestors(binding.node)]
-    )
 
 
 def _names(code: str) -> set[str]:

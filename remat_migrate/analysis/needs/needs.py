@@ -18,7 +18,7 @@ from ...libraries import library_arguments
 from ...libraries.library_arguments import is_array_attribute
 from ...libraries.library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from ..fixed_point import FixedPoint
-from ..names.scopes import parameters
+from ..names.scopes import body_nodes, parameters
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import (
     Target,
@@ -125,10 +125,8 @@ class _Analysis(DependenceAnalysis):
 
     def needs(self) -> Iterator[Need]:
         """Yield every need in the function's body, nested functions included."""
-        body = self.node.body
-        for part in body if isinstance(body, list) else [body]:
-            for node in ast.walk(part):
-                yield from self._needs_at(node)
+        for node in body_nodes(self.node):
+            yield from self._needs_at(node)
 
     def _truth(self, node: ast.expr) -> Dependences:
         """Return what the truth of an expression depends on, not counting items of containers."""

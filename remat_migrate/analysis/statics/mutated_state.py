@@ -19,7 +19,7 @@ from types import NoneType
 from ...libraries.apis import KNOWN_PACKAGES
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
-from ..names.scopes import Binding, FunctionNode, Scope, own_nodes
+from ..names.scopes import Binding, FunctionNode, Scope, body_nodes, own_nodes
 from ..needs.need import ORDER
 from ..needs.object_uses import changes_in_place
 from ..project import Project
@@ -28,7 +28,7 @@ from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
 from ..values.callees import Target, layers, order, targets_of, underlying
-from ..values.containers import looped
+from ..values.containers import sources
 from ..values.evaluator import class_chain
 from ..values.values import (
     NOTHING,
@@ -174,11 +174,8 @@ class _State:
 
     def stored_outside(self, function: Function, owner: Class | None) -> Iterator[ast.expr]:
         """Yield what a function stores in an object that exists before the call."""
-        for node in _body(function.node):
+        for node in body_nodes(function.node):
             for holder, stored in changes_in_place(node):
-                match holder:
-                    case ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=holder)):
-                        pass
                 if self._is_outside(function, owner, holder):
                     yield from stored
 
@@ -189,7 +186,7 @@ class _State:
         reached = [start]
         seen = {(start[0].node, start[1])}
         for function, owner in reached:
-            for node in _body(function.node):
+            for node in body_nodes(function.node):
                 for inner, cls in self._run(function, owner, node):
                     if inner.module.is_own and (inner.node, cls) not in seen:
                         seen.add((inner.node, cls))
@@ -217,26 +214,12 @@ class _State:
 
     def _is_outside(self, function: Function, owner: Class | None, node: ast.expr) -> bool:
         """Return whether an object, or the one whose attribute it is, exists before the call."""
-        seen: set[Binding] = set()
-        pending = [node]
-        while pending:
-            match pending.pop():
-                case ast.Attribute(value=held) | ast.Subscript(value=held):
-                    pending.append(held)
-                case ast.Name() as name:
-                    if owner is not None and _is_self(function.node, name):
-                        return True
-                    for binding in function.module.reaching(name) - seen:
-                        seen.add(binding)
-                        scope = binding.scope.node
-                        if function.node not in (scope, *function.module.ancestors(scope)):
-                            return True
-                        if binding.kind == "element" and binding.value is not None:
-                            part = looped(function.module, binding.value, binding.path)
-                            pending.append(part.source)
-                        elif binding.kind == "assign" and binding.value is not None:
-                            pending.append(binding.value)
-        return False
+        module = function.module
+        return any(
+            function.node not in (binding.scope.node, *module.ancestors(binding.scope.node))
+            or (owner is not None and binding.node is first_parameter(function.node))
+            for binding in sources(module, node)
+        )
 
     # -- variables
 
@@ -255,9 +238,8 @@ class _State:
         line = function.node.lineno
         return self._holds_changing(module, name, line) or any(
             b.scope.parent is not None
-            or b.kind != "assign"
             or len(module.visible(name.id, b.scope)) > 1
-            or _in_loop(module, b.node, b.scope.node)
+            or is_repeated(module, b)
             for b in bindings
             if b.kind not in _DEFINITIONS and getattr(b.node, "lineno", 0) > line
         )
@@ -433,7 +415,8 @@ class _State:
         values = self.project.values(module, node.value)
         if values and all(map(_is_library, values)):
             return False
-        if owner is not None and _is_self(function.node, node.value):
+        first = first_parameter(function.node)
+        if owner is not None and first is not None and last_name(node.value) == first.arg:
             module = owner.module
             if _MODULE in class_chain(self.evaluator, owner):
                 return False  # Flax rejects assignments outside of `setup`
@@ -481,18 +464,6 @@ def _is_mutable_default(binding: Binding) -> bool:
     return not isinstance(default_of(function, parameter), ast.Constant | NoneType)
 
 
-def _body(function: FunctionNode) -> Iterator[ast.AST]:
-    """Yield the nodes of a function that run when it is called."""
-    for part in [function.body] if isinstance(function, ast.Lambda) else function.body:
-        yield from ast.walk(part)
-
-
-def _is_self(function: FunctionNode, node: ast.expr) -> bool:
-    """Return whether an expression is the name of a method's first parameter."""
-    first = first_parameter(function)
-    return isinstance(node, ast.Name) and first is not None and node.id == first.arg
-
-
 def _exported(values: Iterable[Value], name: str) -> Iterator[_Variable]:
     """Yield the variables of that name of the modules among some values."""
     for value in values:
@@ -517,18 +488,18 @@ def changes_later(module: Module, node: ast.expr) -> ast.Name | None:
             scope = module.scope_at(name)
             if scope.is_function and len(module.visible(name.id, scope)) > 1:
                 return name
-            if any(_in_loop(module, b.node, scope.node) for b in bindings):
+            if any(is_repeated(module, binding) for binding in bindings):
                 return name
     return None
 
 
-def _in_loop(module: Module, node: ast.AST, within: ast.AST) -> bool:
-    for around in module.ancestors(node):
-        if around is within:
-            return False
-        if isinstance(around, ast.For | ast.While | ast.AsyncFor):
-            return True
-    return False
+def is_repeated(module: Module, binding: Binding) -> bool:
+    """Return whether a loop binds a name again, where a function would see the last binding."""
+    return any(
+        isinstance(around, ast.For | ast.AsyncFor | ast.While)
+        and module.scope_at(around) is binding.scope
+        for around in (binding.node, *module.ancestors(binding.node))
+    )
 
 
 def _outermost_function(module: Module, node: ast.AST) -> FunctionNode | None:

@@ -12,11 +12,14 @@ from ..needs.need import BRANCH, IDENTITY, Need
 from ..needs.object_uses import are_trees
 from ..project import Project
 from ..sites.calls import Uses
+from ..sites.framework_modules import framework_of
 from ..sites.site import Site
 from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen
+from ..values.classes import class_annotations
 from ..values.declarations import Kind, default_kind
-from ..values.values import External, Instance
+from ..values.evaluator import class_chain
+from ..values.values import Class, External, Instance
 from .argument_kinds import kinds_of
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
@@ -120,11 +123,15 @@ class _Decision:
             return None
         positional = positional_parameters(target.function.node)
         argument = Argument(self.project, target, positional[0], self.bound) if positional else None
-        if argument is None or not argument.is_self or self.site.definition.modules == "nnx":
+        if argument is None or not argument.is_self:
+            return None
+        if framework_of(evaluator, target.owner) == "nnx":
             return None
         own = self.needs.get(argument.name, {}).get(None, [])
         needs = tuple(need for need in own if not argument.is_known(need))
-        if not needs and are_trees(evaluator, (Instance(target.owner),)):
+        chain = (c for c in class_chain(evaluator, target.owner) if isinstance(c, Class))
+        is_declared = any(class_annotations(cls.node) for cls in chain)
+        if not needs and is_declared and are_trees(evaluator, (Instance(target.owner),)):
             return None
         return Required(argument.name, None, 0, needs, is_frozen(evaluator, target.owner))
 

@@ -7,10 +7,9 @@ numbers from `numpy.random` only once, and it can only return arrays.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from ...analysis import Module, Project
-from ...analysis.names.scopes import FunctionNode, parameters
+from ...analysis.names.scopes import FunctionNode, body_nodes, parameters
 from ...analysis.needs.object_uses import changes_in_place
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.values.callees import targets_of
@@ -52,7 +51,7 @@ def _check(
     seen.add(node)
     if isinstance(node, ast.AsyncFunctionDef):
         raise Refused("an asynchronous function cannot be checkpointed", module, node)
-    for inner in _nodes_in_body(node):
+    for inner in body_nodes(node):
         reason = _hazard(project, function, inner, own_arguments)
         if reason is not None:
             raise Refused(reason, module, inner)
@@ -60,12 +59,6 @@ def _check(
             for value in project.values(module, inner.func):
                 for target in targets_of(project.evaluator, value):
                     _check(project, target.function, seen)
-
-
-def _nodes_in_body(node: FunctionNode) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, including those of nested functions."""
-    for part in [node.body] if isinstance(node, ast.Lambda) else node.body:
-        yield from ast.walk(part)
 
 
 def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: bool) -> str | None:
