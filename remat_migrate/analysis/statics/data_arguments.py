@@ -8,12 +8,19 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from ...libraries.library_arguments import LAYER_MODULES
 from ..names.module import Module
+from ..names.scopes import parameters
 from ..needs.need import Need
 from ..project import Project
 from ..sites.calls import Uses
+from ..values.bind import bind_call
+from ..values.callees import Target, full_arguments, receiver_of, skipped, underlying
+from ..values.values import External, Function, Instance, Value, Wrapped
 from .argument_kinds import kinds_of
 from .arguments import Argument, is_array_use
+
+_DEPTH = 3
 
 
 def is_data(argument: Argument) -> bool:
@@ -32,15 +39,49 @@ def _is_item(expr: ast.expr) -> bool:
     return isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant)
 
 
-def is_computed_with(argument: Argument) -> bool:
-    """Return whether the function uses the argument, or an item of it, as data."""
-    return any(_is_data_use(argument.project, argument.module, use) for use, _ in argument.uses)
+def is_computed_with(argument: Argument, depth: int = _DEPTH) -> bool:
+    """Return whether the function, or one that it calls, uses the argument or an item as data."""
+    return any(
+        _is_data_use(argument.project, argument.module, use, depth) for use, _ in argument.uses
+    )
 
 
-def _is_data_use(project: Project, module: Module, use: ast.expr) -> bool:
+def _is_data_use(project: Project, module: Module, use: ast.expr, depth: int) -> bool:
     while isinstance(above := module.parent(use), ast.Subscript) and above.value is use:
         use = above
-    return is_array_use(project, module, use)
+    if is_array_use(project, module, use):
+        return True
+    call = module.parent(use)
+    if isinstance(call, ast.keyword):
+        call = module.parent(call)
+    if depth <= 0 or not isinstance(call, ast.Call) or call.func is use:
+        return False
+    return any(
+        _takes_data(project, value, call, use, depth - 1)
+        for value in project.values(module, call.func)
+    )
+
+
+def _takes_data(
+    project: Project, value: Value, call: ast.Call, passed: ast.expr, depth: int
+) -> bool:
+    """Return whether a callee takes what a call passes as data."""
+    match value:
+        case Wrapped(how="jax.vmap", node=ast.Call(args=[_], keywords=[])):
+            return True
+    match underlying(value):
+        case Instance(cls=External(name)) if name.startswith(LAYER_MODULES):
+            return passed in call.args[:1]
+        case Function() as function:
+            args, keywords = full_arguments(value, call)
+            by_name = bind_call(function.node, args, keywords, skipped(value)).by_name
+            target = Target(function, receiver_of(value))
+            return any(
+                by_name.get(parameter.arg) is passed
+                and is_computed_with(Argument(project, target, parameter), depth)
+                for parameter in parameters(function.node)
+            )
+    return False
 
 
 def suggests_option(need: Need) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from ...libraries.apis import KNOWN_PACKAGES
 from ..names.mentions import find_mentions, last_name
@@ -385,12 +386,28 @@ class _State:
         return any(
             getattr(module.enclosing_function(use), "name", "") not in _INITIALISERS
             and (not isinstance(use.ctx, ast.Load) or self._changes(module, use, set()))
+            and _may_get_instances(self.project, module.source.path, owner.module.source.path)
             for module in self.project.mentioning([node.attr])
             for use in (
                 *find_mentions(module).written.get(node.attr, ()),
                 *find_mentions(module).attributes.get(node.attr, ()),
             )
         )
+
+
+def _may_get_instances(project: Project, user: Path, home: Path) -> bool:
+    """Return whether imports connect a file with the one that defines a class.
+
+    One imports the other, or a file imports both. A repository holds unrelated programs, too.
+    """
+    imports = project.prefilter.imports_any
+    if user == home or imports(user, [home], {}) or imports(home, [user], {}):
+        return True
+    name = user.parent.name if user.name == "__init__.py" else user.stem
+    return any(
+        imports(path, [user], {}) and imports(path, [home], {})
+        for path in project.files.mentioning([name])
+    )
 
 
 @once
