@@ -39,7 +39,6 @@ from .changes import (
     Rename,
     Replace,
     ReplaceStatement,
-    Require,
     Rewrite,
     SetArgument,
     Spread,
@@ -151,11 +150,7 @@ class WrittenFile:
             CodemodError: two Changes contradict each other, or LibCST cannot parse the code.
         """
         _check_none_lost(self.changes, self.removed)
-        found = [
-            Edit(self.source.path, *self.source.span(change.node), self.source.segment(change.node))
-            for change in self.changes
-            if isinstance(change, Require) and isinstance(change.node, ast.alias)
-        ]
+        found: list[Edit] = []
         changes, imports = self._by_chunk()
         carried: Lines | None = None  # what the statements above leave, if they changed
         is_first = True
@@ -188,7 +183,7 @@ class WrittenFile:
         """Return the Changes, and the new imports with their offsets, by number of the chunk."""
         changes: dict[int, list[Change]] = defaultdict(list)
         for change in self.changes:
-            if not isinstance(change, AddImport | Require):
+            if not isinstance(change, AddImport):
                 changes[self._number_of(change.node)].append(change)
         for node in self.removed:
             changes[self._number_of(node)]  # an import that is unused
@@ -204,8 +199,8 @@ class WrittenFile:
         """Return the number of the last chunk that does not start after an offset."""
         return max(bisect_right(self.chunks, offset, key=lambda chunk: chunk.start) - 1, 0)
 
-    def _end(self, carried: Lines, is_empty: bool) -> Iterator[Edit]:
-        """Yield the edits of the lines behind the last statement, where that is removed."""
+    def _end(self, carried: Lines, is_empty: bool) -> list[Edit]:
+        """Return the edits of the lines behind the last statement, where that is removed."""
         at = self.chunks[-1].end if self.chunks else 0
         footer = Chunk(self.source, [], at, len(self.source.text))
         lines = seam(carried, footer.lead, first=is_empty)
@@ -360,7 +355,7 @@ def _check_none_lost(changes: Sequence[Change], removed: set[ast.AST]) -> None:
     Raises:
         CodemodError: a Change discards code that another one changes.
     """
-    changed = {c.node for c in changes if not isinstance(c, AddImport | Require)} | removed
+    changed = {c.node for c in changes if not isinstance(c, AddImport)} | removed
     for change in changes:
         match change:
             case Replace(code=code):

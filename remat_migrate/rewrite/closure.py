@@ -30,6 +30,7 @@ from dataclasses import replace
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
 from ..analysis.names.scopes import Binding, FunctionNode, Scope, own_nodes, parameters
+from ..analysis.sites.references import reference_to
 from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later
 from ..analysis.statics.static_options import read_indices, static_site
@@ -42,7 +43,6 @@ from ..libraries.apis import TRANSPARENT
 from .arguments.free_names import free_name, words_in
 from .checkpoint_code import CheckpointCode
 from .compile_time import hoist
-from .imports import written
 from .literals import is_literal
 from .options import keep, remove
 from .refusal import Refused, check_editable
@@ -121,7 +121,7 @@ def code_to_write(project: Project, site: Site, statics: Statics, option: Option
     taken = words_in(module)
     name, inner = free_name("checkpointed", taken), free_name("closed_over", taken)
     decorator = kept.decorator(project, module, application)
-    wraps = written(project, module, "functools.wraps", application)
+    wraps = reference_to(module, project, "functools.wraps", application)
     imports = "".join(f"    {line}\n" for line in (*decorator.imports, *wraps.imports))
     subject = site.subject[1] if site.subject is not None else None
     used = f"@{name}"
@@ -260,7 +260,7 @@ def _second_name(
         reason = f"`{subject.id}` may mean something else when the new function is called"
         raise Refused(reason, module, subject)
     decorator = _kept(project, site, option, statement).decorator(project, module, statement)
-    wraps = written(project, module, "functools.wraps", statement)
+    wraps = reference_to(module, project, "functools.wraps", statement)
     if shadowed := sorted({*_names(decorator.text), subject.id} & {"args", "kwargs"}):
         raise Refused(f"a parameter shadows `{shadowed[0]}`", module, subject)
     inner = free_name(f"checkpointed_{subject.id.strip('_')}", words_in(module))
@@ -387,5 +387,5 @@ def _kept(
     if not brings and _unstable(module, scope, site.reference) is None:
         return CheckpointCode(module.segment(site.reference), tuple(options))
     api = f"jax.{site.api.rpartition('.')[2]}" if site.definition.removed_in else site.api
-    reference = written(project, module, api, at)
+    reference = reference_to(module, project, api, at)
     return CheckpointCode(reference.text, tuple(options), reference.changes)

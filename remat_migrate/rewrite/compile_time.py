@@ -12,9 +12,9 @@ from collections.abc import Iterable
 
 from ..analysis import Module, Project
 from ..analysis.needs.need import MATCH, Need
+from ..analysis.sites.references import reference_to
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
 from .arguments.free_names import free_name, words_in
-from .imports import written
 from .refusal import Refused, check_own
 
 _CONTEXT = "jax.ensure_compile_time_eval"
@@ -147,7 +147,7 @@ def _runs_apart(around: ast.AST, child: ast.AST, inner: ast.AST, statement: ast.
 
 def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Change]:
     _own_line(module, statement)
-    context = written(project, module, _CONTEXT, statement)
+    context = reference_to(module, project, _CONTEXT, statement)
     header = Code(f"with {context.text}(): pass")
     return [Indent(module, statement, header), *context.changes]
 
@@ -167,7 +167,7 @@ def _take_out(
 ) -> list[Change]:
     """Return the changes that compute some places before a statement, by names not yet taken."""
     _own_line(module, statement)
-    context = written(project, module, _CONTEXT, statement)
+    context = reference_to(module, project, _CONTEXT, statement)
     lines: list[str] = []
     parts: dict[str, ast.expr] = {}
     changes: list[Change] = []

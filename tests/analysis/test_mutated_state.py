@@ -11,9 +11,14 @@ from remat_migrate.analysis.statics.static_arguments import find_statics
 HEAD = """\
 import jax
 ITEMS = {}
+def register(name):
+    def add(f):
+        ITEMS[name] = f
+        return f
+    return add
+@register("sin")
 def sin(x):
     return x
-ITEMS["sin"] = sin
 class Config:
     scale = 1.0
     debug = False
@@ -34,8 +39,8 @@ def f(x):
     [
         ("def main(x):\n    return f(x)\n", None),
         ("def main(x):\n    CONFIG.debug = True\n    return f(x)\n", "CONFIG"),
-        ("def main(x):\n    CONFIG.scale = 3.0\n    return f(x)\n", "CONFIG"),
-        ("def register(name):\n    ITEMS[name] = f\n", "ITEMS"),
+        ("def main(x):\n    CONFIG.scale = 3.0\n    return f(x)\n", "CONFIG.scale"),
+        ("def main(x):\n    register('cos')(f)\n    return f(x)\n", "ITEMS"),
         ("def main(x):\n    ITEMS.clear()\n    return f(x)\nmain(1.0)\n", "ITEMS"),
         (
             "def change(config):\n    setattr(config, 'scale', 3)\ng = lambda: change(CONFIG)\n",

@@ -23,7 +23,6 @@ from ..values.bind import bind_call, positional_parameters
 from ..values.callees import (
     Target,
     full_arguments,
-    is_pytree,
     partial_calls,
     receiver_of,
     skipped,
@@ -429,8 +428,7 @@ class _Analysis(DependenceAnalysis):
 
     def _of_receiver(self, method: Function, node: ast.Call, key: Key | None) -> Dependences:
         """Return what a field of a method's object depends on: `Options(train).apply(x)`."""
-        cls = method.module.enclosing_class(method.node)
-        if key is None or cls is None or is_pytree(self.evaluator, Class(method.module, cls)):
+        if key is None or method.module.enclosing_class(method.node) is None:
             return NONE
         match node.func:
             case ast.Attribute(value=receiver) | (ast.Name() | ast.Call() as receiver):

@@ -30,6 +30,7 @@ from ..values.evaluator import annotated_values
 from ..values.static_fields import is_static_field
 from ..values.values import (
     NOTHING,
+    Bound,
     Class,
     Constant,
     Container,
@@ -311,6 +312,8 @@ class Argument:
                         if not is_frozen(self.project.evaluator, cls):
                             return False
                     case Instance() | Result():
+                        return False
+                    case Bound(receiver=Instance()):  # equal whatever state its object has
                         return False
                     case Container(node=node) if not isinstance(node, ast.Tuple):
                         return False

@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
+from ...analysis.sites.references import reference_to
 from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import Class, External, Value
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
-from ..imports import written
 from ..refusal import Refused, check_own
 from .callees import (
     JAX,
@@ -59,7 +59,7 @@ def wrap_expression(
     """
     check_own(module, value, "the expression")
     api, modules = lifting(project, module, [value])
-    reference = written(project, module, checkpoint if api == JAX else api, value)
+    reference = reference_to(module, project, checkpoint if api == JAX else api, value)
     given = ", ".join(modules)
     body = "({value})" if isinstance(value, ast.Tuple) else "{value}"
     function = f"lambda {given}: {body}" if given else f"lambda: {body}"

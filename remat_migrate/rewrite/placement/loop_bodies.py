@@ -9,14 +9,14 @@ import ast
 from collections.abc import Sequence
 
 from ...analysis import Module, Project
+from ...analysis.sites.references import reference_to
 from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.bind import positional_parameters
 from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import External, Function
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
-from ..flax_names import names_of_instances
-from ..imports import written
+from ..flax_names import kept_names
 from ..refusal import Refused, check_own
 from .callees import JAX, LINEN, NNX, check_not_checkpointed, library_apis, may_lack_hash, sole_api
 from .hazards import check_hazards
@@ -64,7 +64,7 @@ def wrap_body(
     own = ["prevent_cse=False"] if is_real_loop(call) else []
     if may_lack_hash(project, values):
         raise Refused("the body is an object that may lack a hash", module, body)
-    reference = written(project, module, checkpoint if api == JAX else api, body)
+    reference = reference_to(module, project, checkpoint if api == JAX else api, body)
     code = CheckpointCode(reference.text, (*options, *own)).around("{body}")
     return [Replace(module, body, Code.of(code, body=body)), *reference.changes]
 
@@ -88,12 +88,12 @@ def _flax_body(
     options = [*given, *([f"static_argnums={tuple(sorted(static))!r}"] if static else [])]
     if is_real_loop(call):
         options.append("prevent_cse=False")
-    reference = written(project, module, "flax.linen.remat", body)
+    reference = reference_to(module, project, "flax.linen.remat", body)
     code = CheckpointCode(reference.text, tuple(options)).around("{body}")
     return [
         Replace(module, body, Code.of(code, body=body)),
         *reference.changes,
-        *names_of_instances(project, module, call),
+        *kept_names(project, module, call),
     ]
 
 

@@ -21,8 +21,7 @@ from ...analysis.values.callees import (
     targets_of,
     underlying,
 )
-from ...analysis.values.values import Applied, Class, External, Function, Instance, Value
-from ..flax_names import is_flax_class
+from ...analysis.values.values import Applied, Class, External, Function, Value
 
 _LOOPS = frozenset({"jax.lax.scan", "jax.lax.map", "jax.lax.fori_loop", "haiku.scan"})
 _DEPTH = 8
@@ -38,7 +37,6 @@ class Stage:
         call: the call.
         body: the body of the loop, if the call is a JAX loop.
         looped: whether it runs many times: in a Python loop, or as a body.
-        flax: the class, if the call is of a Flax submodule.
         done: whether it is checkpointed already.
         callees: the functions that it calls.
     """
@@ -48,7 +46,6 @@ class Stage:
     call: ast.Call
     body: ast.expr | None
     looped: bool
-    flax: Class | None
     done: bool
     callees: tuple[Function, ...]
 
@@ -106,7 +103,7 @@ class _Search:
             if not light and not any(self._runs_heavy(v) for v in bodies):
                 return None
             done = any(_is_done(project, v) for v in bodies)
-            return Stage(module, function, call, body, True, None, done, ())
+            return Stage(module, function, call, body, True, done, ())
         runs = self.operations.run_by(values)
         callees = [t.function for v in runs for t in targets_of(project.evaluator, v)]
         if not callees or not any(
@@ -116,8 +113,7 @@ class _Search:
         done = any(_is_done(project, v) for v in values)
         if not done and all(_is_one_product(project, c) for c in callees):
             return None
-        flax = _flax_class(project, values)
-        return Stage(module, function, call, None, looped, flax, done, tuple(callees))
+        return Stage(module, function, call, None, looped, done, tuple(callees))
 
     def _runs_heavy(self, value: Value) -> bool:
         return any(o.kind == "product" for o in self.operations.of_value(value))
@@ -151,14 +147,6 @@ def _is_done(project: Project, value: Value) -> bool:
         only_checkpoint(project.once(Operations), inner) is not None
         for inner in project.once(Operations).run_by(found[-1:])
     )
-
-
-def _flax_class(project: Project, values: frozenset[Value]) -> Class | None:
-    for value in values:
-        if isinstance(value, Instance) and isinstance(value.cls, Class):
-            if is_flax_class(project, value.cls):
-                return value.cls
-    return None
 
 
 def calls_in_order(project: Project, function: Function) -> Iterator[tuple[ast.Call, bool]]:
