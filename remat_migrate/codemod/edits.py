@@ -14,8 +14,22 @@ from .locate import Chunk
 _WORDS = re.compile(r"\r\n|\w+|[ \t]+|\W")
 
 
-def edits_between(chunk: Chunk, new: str) -> Iterator[Edit]:
-    """Yield the differences between a statement and its new text, one for each line if it can be.
+def edits_between(chunk: Chunk, new: str) -> list[Edit]:
+    """Return the differences between a statement and its new text.
+
+    Each line has an edit of its own, except where one begins at the end of another.
+    """
+    edits: list[Edit] = []
+    for edit in _line_edits(chunk, new):
+        if edits and edits[-1].end == edit.start:
+            last = edits.pop()
+            edit = Edit(edit.path, last.start, edit.end, last.text + edit.text)
+        edits.append(edit)
+    return edits
+
+
+def _line_edits(chunk: Chunk, new: str) -> Iterator[Edit]:
+    """Yield the differences between a statement and its new text, line by line.
 
     Lines that only have another indentation belong together. What the words of other lines have in
     common may have nothing to do with each other, unless there are as many lines as before.

@@ -199,8 +199,8 @@ class WrittenFile:
         """Return the number of the last chunk that does not start after an offset."""
         return max(bisect_right(self.chunks, offset, key=lambda chunk: chunk.start) - 1, 0)
 
-    def _end(self, carried: Lines, is_empty: bool) -> Iterator[Edit]:
-        """Yield the edits of the lines behind the last statement, where that is removed."""
+    def _end(self, carried: Lines, is_empty: bool) -> list[Edit]:
+        """Return the edits of the lines behind the last statement, where that is removed."""
         at = self.chunks[-1].end if self.chunks else 0
         footer = Chunk(self.source, [], at, len(self.source.text))
         lines = seam(carried, footer.lead, first=is_empty)

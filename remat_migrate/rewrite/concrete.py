@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..analysis import Module, Project
@@ -68,13 +68,10 @@ def drop(project: Project, use: ConcreteUse) -> Migration:
 
 
 _HOISTED = ", with `jax.ensure_compile_time_eval`"
-Decide = Callable[[Project, Site], Statics]
 
 
-def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -> Migration:
+def migrate(project: Project, use: ConcreteUse) -> Migration:
     """Migrate a `concrete=True`, or a parameter that is passed on as `concrete`.
-
-    `decide` tells what must be static at an application.
 
     Raises:
         Refused: no rewrite keeps the meaning.
@@ -91,7 +88,7 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
             option.module,
             option.value,
         )
-    plans = [plan_site(project, site, decide(project, site), option) for site in sites]
+    plans = [plan_site(project, site, find_statics(project, site), option) for site in sites]
     # One `static_argnums` in the place of the option serves all applications; what is called there
     # may be another function on some paths, which must not get it.
     shared = len({plan.indices for plan in plans}) == 1 and not _is_overridden(project, option)

@@ -29,10 +29,14 @@ _MUTATING_METHODS = frozenset(
 )
 # Methods that change their object, and return what they take or find.
 _TAKING_METHODS = frozenset({"pop", "popitem", "popleft", "setdefault", "appendleft"})
-# Modules that contain functions besides arrays.
-_WITH_FUNCTIONS = frozenset(
-    f"equinox.nn.{name}" for name in ("MLP", "Lambda", "Sequential", "Pool", "StatefulLayer")
-)
+# Modules that contain functions, numbers, or flags besides arrays.
+_NOT_ARRAYS_ALONE = frozenset(
+    f"equinox.nn.{name}"
+    for name in (
+        "BatchNorm", "Dropout", "Lambda", "MLP", "MultiheadAttention", "Pool", "Sequential",
+        "SpectralNorm", "StatefulLayer",
+    )
+)  # fmt: skip
 
 
 def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | None:
@@ -125,7 +129,7 @@ def are_trees(evaluator: Evaluator, values: Iterable[Value]) -> bool:
 def _is_tree(evaluator: Evaluator, value: Value) -> bool:
     match value:
         case Instance(cls=External(name)):
-            return name.startswith(("equinox.nn.", "flax.nnx.")) and name not in _WITH_FUNCTIONS
+            return name.startswith(("equinox.nn.", "flax.nnx.")) and name not in _NOT_ARRAYS_ALONE
         case Instance(cls=Class() as cls):
             return is_pytree(evaluator, cls) and all(
                 _is_array_field(evaluator, owner, statement)

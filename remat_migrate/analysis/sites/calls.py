@@ -17,6 +17,7 @@ from ..fixed_point import FixedPoint
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
 from ..names.scopes import Definition, FunctionNode, parameters
+from ..needs.static_layers import gradient_places
 from ..project import Project
 from ..values.application import api_of
 from ..values.bind import (
@@ -29,9 +30,7 @@ from ..values.bind import (
     with_partials,
 )
 from ..values.callees import applied_module, layers, partial_calls, targets_of, underlying
-from ..values.classes import is_decorated
 from ..values.containers import elements
-from ..values.declarations import gradient_places
 from ..values.evaluator import Evaluator, class_attribute, class_chain, returned
 from ..values.haiku_transforms import APPLY, is_transformed
 from ..values.values import (
@@ -52,7 +51,7 @@ from ..values.values import (
     Wrapped,
 )
 from .site import Site
-from .subclasses import overrides_of
+from .subclasses import classes_with_bases, overrides_of
 
 _HARMLESS_FUNCTIONS = frozenset(
     {
@@ -79,7 +78,7 @@ _ESCAPING_USES: dict[type, str] = {
     ast.Yield: "it is yielded",
     ast.YieldFrom: "it is yielded",
 }
-_EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+_EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Lambda
 _CALLED = "__call__"
 # A value with more is looked at in each search.
 _MOST_ORIGINS = 8
@@ -150,6 +149,8 @@ class Uses:
         escapes: where it escapes.
         decorated: the functions and classes that it decorates, each with the decorator.
         differentiated: the positions that are differentiated, each with a place that says so.
+        passing_on: the calls that pass it on to the project's functions.
+        names: the names under which other modules may reach it.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -157,6 +158,8 @@ class Uses:
     escapes: list[Escape] = field(default_factory=list)
     decorated: list[tuple[Module, ast.expr, Definition]] = field(default_factory=list)
     differentiated: dict[int, Place] = field(default_factory=dict)
+    passing_on: list[tuple[Module, ast.Call]] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
 
     @property
     def passing(self) -> list[Call]:
@@ -189,17 +192,21 @@ class Passed:
     defaulted: bool
 
 
-def uses_of(project: Project, origin: Site | Function, *, loaded: bool = False) -> Uses:
+def uses_of(
+    project: Project, origin: Site | Function, *, loaded: bool = False, direct: bool = False
+) -> Uses:
     """Return the calls of what a site makes, or of a function, and where it escapes.
 
     With `loaded`, only in the project's modules that may matter, which is cheap for any function.
+    With `direct`, what differentiates it or loops over it is not followed.
     """
     known = project.once(_known_uses)
-    if (origin, loaded) not in known:
-        known[origin, loaded] = Uses()  # the answer where the search asks for itself
-        target = _Target(project.evaluator, origin)
-        known[origin, loaded] = _Search(project, target, loaded=loaded).run()
-    return known[origin, loaded]
+    question = origin, loaded, direct
+    if question not in known:
+        known[question] = Uses()  # the answer where the search asks for itself
+        target = _Target(project.evaluator, origin, direct=direct)
+        known[question] = _Search(project, target, loaded=loaded).run()
+    return known[question]
 
 
 def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) -> Passed:
@@ -233,12 +240,8 @@ def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) 
     return Passed(tuple(places), tuple(definitions), default, next(iter(unknown), None), defaulted)
 
 
-def _known_uses(project: Project) -> dict[tuple[Site | Function, bool], Uses]:
+def _known_uses(project: Project) -> dict[tuple[Site | Function, bool, bool], Uses]:
     _note_subclasses(project)
-    return {}
-
-
-def _known_bases(_: Project) -> dict[Module, set[Module]]:
     return {}
 
 
@@ -256,12 +259,10 @@ def _note_subclasses(project: Project) -> None:
 
 def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, Class]]:
     """Yield the classes of a module with each of their bases in the project."""
-    for node in module.nodes:
-        if isinstance(node, ast.ClassDef) and node.bases:
-            own = Class(module, node)
-            for base in class_chain(evaluator, own):
-                if isinstance(base, Class) and base != own:
-                    yield own, base
+    for own in classes_with_bases(module):
+        for base in class_chain(evaluator, own):
+            if isinstance(base, Class) and base != own:
+                yield own, base
 
 
 @once
@@ -305,12 +306,6 @@ def _is_any_module(node: ast.expr) -> bool:
     return False
 
 
-def _is_another_notebook(module: Module, own: Module) -> bool:
-    """Return whether two modules are different notebooks, which cannot import each other."""
-    notebooks = module.source.container is not None and own.source.container is not None
-    return notebooks and module is not own
-
-
 class _Target:
     """A callable whose calls are searched for.
 
@@ -322,10 +317,12 @@ class _Target:
         name: the name of the method or function, if it has one.
         passed: the parameters of the project's functions that receive it, with the modules of these
             functions.
+        direct: whether what differentiates it or loops over it does not count.
     """
 
-    def __init__(self, evaluator: Evaluator, origin: Site | Function) -> None:
+    def __init__(self, evaluator: Evaluator, origin: Site | Function, *, direct: bool) -> None:
         self.evaluator = evaluator
+        self.direct = direct
         self.site = origin if isinstance(origin, Site) else None
         self.application = self.site.application if self.site is not None else None
         self.module = origin.module
@@ -409,6 +406,8 @@ class _Target:
                 return self.site is None and node in self.functions
             case Class():
                 return self._makes(value)
+            case Wrapped() if self.stops_at(value):
+                return False
             case Wrapped(func=inner) | Partial(func=inner) | Bound(func=inner):
                 return self.matches(inner)
             case Instance(cls=Applied() | Wrapped() | Instance() as inner):
@@ -423,6 +422,10 @@ class _Target:
             case Parameter(function=function, name=name):
                 return (function, name) in self.passed
         return False
+
+    def stops_at(self, value: Wrapped) -> bool:
+        """Return whether a value differentiates or loops over something, which is not followed."""
+        return self.direct and self.evaluator.transforms.find(value.how) is not None
 
     def _makes(self, cls: Class) -> bool:
         """Return whether a class is called through its `__init__`, or its instances through
@@ -556,7 +559,7 @@ class _NameSearch:
                     return
                 found[child] = None
                 if not any(map(self._may_denote, self._evaluator.values(module, child))):
-                    if not _is_looped_over(module, child):
+                    if not _is_looped_over(module, child) and not self._may_be_overridden(child):
                         return
             parent = module.parent(child)
             if parent is None:
@@ -572,6 +575,11 @@ class _NameSearch:
                 return
             child = parent
 
+    def _may_be_overridden(self, node: ast.expr) -> bool:
+        """Return whether a method may be read by the name of one that it overrides."""
+        is_name = isinstance(node, ast.Attribute) and node.attr == self._target.name
+        return is_name and self._target.direct and self._target.is_method
+
     def _may_denote(self, value: Value) -> bool:
         """Return whether a value is the one searched for, holds it, or returns it when called."""
         match value:
@@ -581,6 +589,8 @@ class _NameSearch:
                 return node in self._defining_nodes or self._is_target(value)
             case Container():
                 return True
+            case Wrapped() if self._target.stops_at(value):
+                return False
             case Partial(func=inner) | Wrapped(func=inner):
                 return self._may_denote(inner)
             case Applied(target=inner) if inner is not None and not self._is_target(value):
@@ -711,8 +721,7 @@ def _target_words(module: Module, target: ast.expr) -> Iterator[_LocalWord]:
     match target:
         case ast.Name(id=name):
             scope = module.scope_at(target)
-            outer = {*scope.global_names, *scope.nonlocal_names}
-            yield name, scope.is_function and name not in outer
+            yield name, scope.is_function and name in scope.bound
             if isinstance(scope.node, ast.ClassDef) and name.startswith("__"):
                 yield from _defined_words(module, scope.node)
         case ast.Attribute(attr=name):
@@ -763,7 +772,8 @@ class _Search:
             for module in self.modules:
                 for node in search.expressions(module):
                     self._inspect(module, node)
-            if len(self.target.passed) == before or self._loaded:
+            if len(self.target.passed) == before or (self._loaded and not self.target.direct):
+                self.uses.names = search.exported
                 self._note_own_calls()
                 self._note_unseen()
                 if not self._loaded:
@@ -806,14 +816,13 @@ class _Search:
 
     def _modules_mentioning(self, words: set[str]) -> Iterator[Module]:
         """Yield the modules that mention one of some words and may see what it denotes."""
+        wanted = sorted(word for word in words if not word.startswith("__"))
         if self._loaded:
-            named = [word for word in words if not word.startswith("__")]
             every = self.project.modules.values()
-            yield from (module for module in every if find_mentions(module).mention(named))
+            yield from (module for module in every if find_mentions(module).mention(wanted))
             return
-        for path in self._files_mentioning(sorted(self._search_words(words))):
-            module = self.project.module(path)
-            if module and not _is_another_notebook(module, self.target.module):
+        for path in self._files_mentioning(wanted):
+            if (module := self.project.module(path)) is not None:
                 yield module
 
     def _files_mentioning(self, wanted: Sequence[str]) -> Iterator[Path]:
@@ -826,7 +835,8 @@ class _Search:
         files = self.project.files
         goals = {module.source.path for module in self.modules}
         reached: dict[Path, bool] = {}
-        visible = {base.source.path for module in self.modules for base in self._bases_of(module)}
+        bases = (base for m in self.modules for _, base in _inheritance(self.evaluator, m))
+        visible = {base.module.source.path for base in bases}
         if self.target.is_method and not self._loaded:
             own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
             visible.update(files.mentioning(own))
@@ -834,25 +844,9 @@ class _Search:
             if path in visible or self.project.prefilter.imports_any(path, goals, reached):
                 yield path
 
-    def _bases_of(self, module: Module) -> set[Module]:
-        """Return the modules that hold base classes of a module's classes."""
-        known = self.project.once(_known_bases)
-        if module not in known:
-            known[module] = {base.module for _, base in _inheritance(self.evaluator, module)}
-        return known[module]
-
-    def _search_words(self, words: set[str]) -> set[str]:
-        """Return the words by which files are found that can see one of some names."""
-        wanted = {word for word in words if not word.startswith("__")}
-        if any(len(word) < 3 for word in wanted):
-            # Too short to search for: importers also name its module or package.
-            wanted = {word for word in wanted if len(word) >= 3}
-            wanted.add(self.target.module.name.rpartition(".")[2])
-        return wanted
-
     def _note_unreadable(self, words: set[str]) -> None:
         """Note files that may call it and cannot be parsed, such as those of newer Python."""
-        wanted = sorted(self._search_words(words))
+        wanted = sorted(word for word in words if not word.startswith("__"))
         if unreadable := self.project.unreadable(self._files_mentioning(wanted), wanted):
             reason = f"`{unreadable[0].name}` mentions it and cannot be read"
             self._escape(self.target.module, self.target.place, reason)
@@ -860,8 +854,8 @@ class _Search:
     def _inspect(self, module: Module, node: ast.expr) -> None:
         if isinstance(node, ast.Call):
             self._inspect_call(module, node)
-        if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-            if isinstance(node, ast.Call) or isinstance(node.ctx, ast.Load):
+        if isinstance(node, _EXPRESSIONS):
+            if isinstance(node, ast.Call | ast.Lambda) or isinstance(node.ctx, ast.Load):
                 values = self.evaluator.values(module, node)
                 if any(self.target.matches(v) or self.target.holds(v) for v in values):
                     self._classify(module, node)
@@ -901,7 +895,7 @@ class _Search:
         """Return what a call may run; a method that overrides another is called by the other's
         name.
         """
-        if self.target.is_method and not self._loaded:
+        if self.target.is_method and (self.target.direct or not self._loaded):
             return overrides_of(self.project).callees(module, node).values
         return self.evaluator.values(module, node)
 
@@ -948,37 +942,22 @@ class _Search:
     ) -> Call:
         skip = 0
         partials: list[tuple[Module, ast.Call]] = []
-        inner: Value | None = callee
-        while inner is not None:
-            match inner:
-                case Applied(target=deeper, module=owner, node=at):
-                    if owner is self.target.module and at is self.target.application:
-                        break
-                    inner = deeper
-                case Wrapped(how=how, func=deeper):
-                    if how in DIFFERENTIATE:
-                        self._differentiated(inner)
-                    inner = deeper
-                case Partial(func=deeper, call=call, module=owner):
-                    partials.append((owner, call))
-                    inner = deeper
-                case Bound(func=deeper):
-                    skip += 1
-                    inner = deeper
-                case Instance(cls=deeper) if is_transformed(inner):
-                    inner = deeper
-                case Instance() | Class():
-                    skip += 1
+        pair = callee if isinstance(callee, Instance) and is_transformed(callee) else None
+        for layer in layers(pair.cls if pair is not None else callee):
+            match layer:
+                case Applied(node=at) if at is self.target.application:
                     break
-                case _:
-                    break
+                case Wrapped(how=how) if how in DIFFERENTIATE:
+                    self._differentiated(layer)
+                case Partial():
+                    partials.append((layer.module, layer.call))
+                case Bound() | Instance() | Class():
+                    skip += 1
         return Call(module, node, callee, first, skip, tuple(partials), own, through)
 
     def _differentiated(self, wrapped: Wrapped) -> None:
         """Note the differentiated arguments: `argnums`, by default the first."""
-        node = wrapped.node
-        places = gradient_places(node) if isinstance(node, ast.Call) else [0]
-        for place in places:
+        for place in gradient_places(self.evaluator, wrapped):
             self.uses.differentiated.setdefault(place, (wrapped.module, wrapped.node))
 
     def _classify(self, module: Module, node: ast.expr) -> None:
@@ -1122,6 +1101,11 @@ class _Search:
                 return None, ""
             case Partial(func=External(name)) if name in SAME_CALL:
                 return None, ""
+            case Function(module=module, node=node) if (
+                self.target.direct
+                and self.evaluator.transforms.find(module.qualified_name(node)) is not None
+            ):
+                return None, ""  # a loop named in the settings
             case Function() | Bound(func=Function()):
                 return callee, ""
             case Class(node=cls):
@@ -1150,12 +1134,14 @@ class _Search:
             names = {p.arg for p in parameters(function.node)}
             if keyword in names:
                 self.target.passed[function.node, keyword] = function.module
+                self.uses.passing_on.append((module, call))
                 return
         elif node in call.args:
             index = call.args.index(node) + (1 if isinstance(callee, Bound) else 0)
             positional = positional_parameters(function.node)
             if index < len(positional):
                 self.target.passed[function.node, positional[index].arg] = function.module
+                self.uses.passing_on.append((module, call))
                 return
         self._escape(module, node, "it is passed on in a way that cannot be followed")
 
@@ -1164,15 +1150,6 @@ class _Search:
         function = module.enclosing_function(node)
         if function is None or isinstance(function, ast.Lambda):
             self._escape(module, node, "a lambda returns it")
-            return
-        if is_decorated(function, "property", "cached_property"):
-            reads = [
-                (other, read)
-                for other in self.modules
-                for read in find_mentions(other).attributes.get(function.name, ())
-            ]
-            if not any(self._matches(other, read) for other, read in reads):
-                self._escape(module, node, f"`{function.name}` returns it")
             return
         uses = uses_of(self.project, Function(module, function), loaded=self._loaded)
         if not uses.calls and not uses.decorated:

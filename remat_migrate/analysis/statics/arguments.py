@@ -30,6 +30,7 @@ from ..values.evaluator import annotated_values
 from ..values.static_fields import is_static_field
 from ..values.values import (
     NOTHING,
+    Bound,
     Class,
     Constant,
     Container,
@@ -203,17 +204,6 @@ class Argument:
         return join([kinds_of(self.project).of(*located) for located in self.passed])
 
     @property
-    def is_mixed(self) -> bool:
-        """Whether some calls pass a number, and others a value that may be an array.
-
-        For example, a loop over numbers and arrays.
-        """
-        passed = [(module, expr) for module, expr in self.origins if not is_none(expr)]
-        return any(
-            isinstance(v, Constant) for located in passed for v in self.project.values(*located)
-        ) and not all(is_python_value(self.project, *located) for located in passed)
-
-    @property
     def is_option(self) -> bool:
         """Whether this is a bool, a string, an integer or a function, as far as the code shows."""
         default = self.default
@@ -322,6 +312,8 @@ class Argument:
                         if not is_frozen(self.project.evaluator, cls):
                             return False
                     case Instance() | Result():
+                        return False
+                    case Bound(receiver=Instance()):  # equal whatever state its object has
                         return False
                     case Container(node=node) if not isinstance(node, ast.Tuple):
                         return False
