@@ -40,10 +40,10 @@ from ..analysis.values.callees import underlying
 from ..analysis.values.values import Function, Partial
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
 from ..libraries.apis import TRANSPARENT
+from .arguments.calls import is_literal
 from .arguments.free_names import free_name, words_in
 from .checkpoint_code import CheckpointCode
 from .compile_time import hoist
-from .literals import is_literal
 from .options import keep, remove
 from .refusal import Refused, check_editable
 

@@ -54,15 +54,11 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
     for statement, places in taken.items():
         if statement in wrapped:
             continue
-        outer = [p for p in places if not any(p is not q and _inside(p, q) for q in places)]
+        outer = [p for p in places if not any(p is not q and p in ast.walk(q) for q in places)]
         module = places[outer[0]]
         used = words.setdefault(module, words_in(module))
         changes += _take_out(project, module, statement, outer, used)
     return changes
-
-
-def _inside(node: ast.AST, outer: ast.AST) -> bool:
-    return any(inner is node for inner in ast.walk(outer))
 
 
 def _whole(statement: ast.stmt, operation: ast.expr) -> bool:

@@ -19,6 +19,9 @@ EXPECTED = {
     "pytest.warns": "with pytest.warns(UserWarning):\n    CALL",
     "numpy": "with np.testing.assert_raises(ValueError):\n    CALL",
     "called": "self.assertRaises(ValueError, lambda: CALL)",
+    "else": "try:\n    CALL\nexcept ValueError:\n    pass\nelse:\n    raise AssertionError('!')",
+    "fail": "try:\n    CALL\n    self.fail('!')\nexcept ValueError as e:\n    assert 'n' in str(e)",
+    "xfail": "pytest.xfail('static')\nCALL",
     "some parameters": "with pytest.raises(E) if bad else nullcontext():\n    CALL",
 }
 RMT202 = "jax.checkpoint(f, static_argnums=(1,))(1.0, flag=True)"
@@ -36,7 +39,7 @@ def test_silent(form: str) -> None:
 @pytest.mark.parametrize(
     "mark",
     ["@pytest.mark.xfail\n", "@pytest.mark.xfail(reason='static')\n",
-     "@unittest.expectedFailure\n"],
+     "@unittest.expectedFailure\n", "pytestmark = [pytest.mark.xfail]\n\n\n"],
 )  # fmt: skip
 def test_silent_under_a_mark(mark: str) -> None:
     assert findings(in_test(RMT202, mark), select=("RMT2", "RMT5")) == []

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from .module import Module
+from .module import Module, once
 from .scopes import Definition
 
 EXPECTED = "a test expects that this fails"
 
 _RAISING = re.compile(r"_?(assert_?)?(raises|warns|deprecated_call)", re.IGNORECASE)
 _EXPECTED_TO_FAIL = frozenset({"xfail", "expectedFailure"})
-_ANY = ("Exception", "BaseException")
+_FAIL = frozenset({"fail", "xfail", "failureException", "AssertionError"})
 
 
 def expects_failure(module: Module, node: ast.AST, *errors: str) -> bool:
@@ -52,6 +52,7 @@ def _uses(test: ast.AST, name: str) -> list[ast.Name]:
 
 
 def _in_failing_block(module: Module, node: ast.AST, errors: Sequence[str]) -> bool:
+    inner = node
     for around in module.ancestors(node):
         match around:
             case ast.With(items=items) | ast.AsyncWith(items=items):
@@ -59,28 +60,80 @@ def _in_failing_block(module: Module, node: ast.AST, errors: Sequence[str]) -> b
                     return True
             case ast.Call(args=[_, *_]) if _is_raising_call(around, errors):
                 return True  # `self.assertRaises(ValueError, lambda: f(x, flag=True))`
+            case ast.Try(body=body) if inner in body and _must_fail(module, around, errors):
+                return True
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if _EXPECTED_TO_FAIL & set(_names(around.decorator_list)):
                     return True
+                if _EXPECTED_TO_FAIL & set(_names(_called_first(around.body))):
+                    return True
+            case ast.Module():
+                return _is_expected_to_fail(module)
+        inner = around
     return False
+
+
+@once
+def _is_expected_to_fail(module: Module) -> bool:
+    """Return whether `pytestmark` says so of all tests in a module."""
+    return any(
+        isinstance(s, ast.Assign)
+        and isinstance(s.targets[0], ast.Name)
+        and s.targets[0].id == "pytestmark"
+        and "xfail" in _names([s.value])
+        for s in module.tree.body
+    )
 
 
 def _is_raising(module: Module, context: ast.expr, errors: Sequence[str]) -> bool:
     """Return whether a context manager expects a failure, at least for some parameters of a
     test.
     """
-    bindings = module.reaching(context) if isinstance(context, ast.Name) else ()
-    contexts = [context, *(binding.value for binding in bindings if binding.value)]
+    if isinstance(context, ast.Name):
+        contexts = [binding.value for binding in module.reaching(context) if binding.value]
+    else:
+        contexts = [context]
     return any(_is_raising_call(n, errors) for value in contexts for n in ast.walk(value))
 
 
 def _is_raising_call(node: ast.AST, errors: Sequence[str]) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=args):
-            expected = set(_names(args[:1]))
-            means_error = not errors or not expected or expected & {*errors, *_ANY}
-            return _RAISING.match(name) is not None and bool(means_error)
+            return _RAISING.match(name) is not None and _may_mean(args[:1], errors)
     return False
+
+
+def _may_mean(expected: Sequence[ast.expr], errors: Sequence[str]) -> bool:
+    names = set(_names(expected))
+    return not errors or not names or bool(names & {*errors, "Exception", "BaseException"})
+
+
+def _must_fail(module: Module, node: ast.Try, errors: Sequence[str]) -> bool:
+    """Return whether a test fails unless the body of a `try` raises."""
+    if not any(_may_mean([h.type] if h.type else [], errors) for h in node.handlers):
+        return False
+    failing = (*_failing(node.orelse), *_failing(node.body[-1:]))
+    return not _FAIL.isdisjoint(_names(failing))
+
+
+def _failing(statements: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield what statements call or raise to make a test fail."""
+    for statement in statements:
+        match statement:
+            case ast.Expr(value=ast.Call(func=func)) | ast.Raise(exc=ast.Call(func=func)):
+                yield func
+            case ast.Raise(exc=ast.Name() as name):
+                yield name
+            case ast.Assert(test=ast.Constant(value=False)):
+                yield ast.Name("AssertionError")
+
+
+def _called_first(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield what the first statements of a test call: `pytest.xfail("...")`."""
+    for statement in body[:2]:
+        match statement:
+            case ast.Expr(value=ast.Call(func=func)):
+                yield func
 
 
 def _names(expressions: Iterable[ast.expr]) -> Iterator[str]:
@@ -91,5 +144,5 @@ def _names(expressions: Iterable[ast.expr]) -> Iterator[str]:
                 yield from _names([func])
             case ast.Attribute(attr=name) | ast.Name(id=name):
                 yield name
-            case ast.Tuple(elts=parts):
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 yield from _names(parts)

@@ -16,6 +16,7 @@ from ..sites.calls import passed_for
 from ..values.bind import default_of, positional_parameters
 from ..values.callees import body_positions, targets_of
 from ..values.classes import class_annotations, self_assignments
+from ..values.containers import looped
 from ..values.declarations import Kind, annotation_kind, default_kind, join
 from ..values.evaluator import class_chain, returned_expressions
 from ..values.values import (
@@ -158,21 +159,18 @@ class Kinds:
     def _element(
         self, module: Module, iterable: ast.expr, path: tuple[int, ...], depth: int
     ) -> Kind:
-        match iterable:
+        part = looped(module, iterable, path)
+        match part.source:
             case ast.Call(func=ast.Name(id="range")):
                 return "python"
-            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-                if path[:1] == (0,):
-                    return "python"
-                return self._element(module, inner, path[1:], depth)
-            case ast.Call(func=ast.Name(id="zip"), args=parts) if path and path[0] < len(parts):
-                return self._element(module, parts[path[0]], path[1:], depth)
+        if part.kind == "position":
+            return "python"
         return join(
             [
-                self.of(value.module, _unpacked(part, path), depth - 1)
-                for value in self.evaluator.values(module, iterable)
+                self.of(value.module, _unpacked(item, part.path), depth - 1)
+                for value in self.evaluator.values(module, part.source)
                 if isinstance(value, Container) and isinstance(value.node, ast.List | ast.Tuple)
-                for part in value.node.elts
+                for item in value.node.elts
             ]
         )
 

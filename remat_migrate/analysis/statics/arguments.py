@@ -204,17 +204,6 @@ class Argument:
         return join([kinds_of(self.project).of(*located) for located in self.passed])
 
     @property
-    def is_mixed(self) -> bool:
-        """Whether some calls pass a number, and others a value that may be an array.
-
-        For example, a loop over numbers and arrays.
-        """
-        passed = [(module, expr) for module, expr in self.origins if not is_none(expr)]
-        return any(
-            isinstance(v, Constant) for located in passed for v in self.project.values(*located)
-        ) and not all(is_python_value(self.project, *located) for located in passed)
-
-    @property
     def is_option(self) -> bool:
         """Whether this is a bool, a string, an integer or a function, as far as the code shows."""
         default = self.default

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -19,7 +18,7 @@ from ..values.callees import Target, is_frozen
 from ..values.classes import class_annotations
 from ..values.declarations import Kind, default_kind
 from ..values.evaluator import class_chain
-from ..values.values import Class, External, Instance
+from ..values.values import Class, Instance
 from .argument_kinds import kinds_of
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
@@ -261,18 +260,8 @@ def _passes_type_test(argument: Argument, need: Need) -> bool:
 
     A tracer is an array of JAX, but none of NumPy, and it is another object.
     """
-    if need.reason == IDENTITY:
-        return argument.is_option
-    if argument.kind == "array" and not argument.is_mixed:
-        calls = (
-            (m, call.func)
-            for m, expr in argument.passed
-            for call in ast.walk(expr)
-            if isinstance(call, ast.Call)
-        )
-        values = (value for m, func in calls for value in argument.project.values(m, func))
-        return not any(isinstance(v, External) and v.name.startswith("numpy.") for v in values)
-    return argument.annotated_kind == "array" or argument.is_option
+    is_array = need.reason != IDENTITY and argument.annotated_kind == "array"
+    return is_array or argument.is_option
 
 
 def _obstacle(

@@ -21,7 +21,6 @@ from ...analysis.values.values import (
     Wrapped,
 )
 from ...codemod.changes import ArrangeArguments, Change, Code
-from ..literals import is_literal, literal_text
 from ..refusal import Refused, check_editable
 
 _GRADIENTS = frozenset(
@@ -159,7 +158,18 @@ def _default(call: Call, function: Function, parameter: ast.arg) -> Code:
     if not is_literal(default):
         reason = f"the default of `{parameter.arg}` is not a literal that the call can repeat"
         raise Refused(reason, call.module, call.node)
-    return Code(literal_text(function.module, default, call.module))
+    text = function.module.segment(default)
+    return Code(text if "\n" not in text else ast.unparse(default))
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Return whether an expression is a literal, which means the same anywhere."""
+    match node:
+        case ast.Constant() | ast.UnaryOp(operand=ast.Constant()):
+            return True
+        case ast.Tuple(elts=parts):
+            return all(is_literal(p) for p in parts)
+    return False
 
 
 def _arranged(call: Call, moved: list[ast.keyword | Code]) -> Change:

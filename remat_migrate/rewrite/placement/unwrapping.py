@@ -104,12 +104,9 @@ def set_option(project: Project, site: Site, name: str, value: object) -> list[C
             raise Refused(reason, module, site.reference)
     code = Code(repr(value))
     option = site.arguments.get(name)
-    if option is not None:
-        if option.module is module and _is_own(project, site, option):
-            return [Replace(module, option.value, code)]
-        if option.call is application:
-            raise Refused("the option is unpacked into the call", module, application)
-    elif site.spread:
+    if option is not None and option.module is module and _is_own(project, site, option):
+        return [Replace(module, option.value, code)]
+    if option is None and site.spread:
         reason = f"options are unpacked with `**`, and `{name}` may be among them"
         raise Refused(reason, module, site.reference)
     if isinstance(application, ast.Call):

@@ -71,7 +71,8 @@ def wrap_call(
     for target in targets:
         check_hazards(project, target.function)
         check_compile_time(project, target)
-    traced = [is_array(project, module, call, expr, targets) for expr in _arguments(call)]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    traced = [_is_array(project, module, call, expr, targets) for expr in given]
     if not any(traced):
         raise Refused("no argument is known to be an array", module, call)
     # `eqx.filter_checkpoint` selects the arrays itself.
@@ -82,11 +83,7 @@ def wrap_call(
     return [Replace(module, call.func, Code.of(code, f=call.func)), *reference.changes]
 
 
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def is_array(
+def _is_array(
     project: Project,
     module: Module,
     call: ast.Call,
