@@ -63,6 +63,8 @@ _UNORDERED = frozenset(
 )
 # Builtins that compare the elements of their argument.
 _ON_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
+# Statements in which formatted text is a message.
+_MESSAGES = (ast.Raise, ast.Assert, ast.Expr)
 _ARITHMETIC = "arithmetic on Python numbers"
 
 # A function and, for a method, the class of the object that it is called on.
@@ -169,7 +171,7 @@ class _Analysis(DependenceAnalysis):
                 for need in self._need(node.value, "text formatting", certain=False):
                     # A tracer has no `.2f`.
                     certain = need.is_result and node.format_spec is not None
-                    if certain or not self._in_message(node):
+                    if certain or not isinstance(self.module.statement(node), _MESSAGES):
                         yield replace(need, certain=certain)
             case ast.Call():
                 yield from self._call_needs(node)
@@ -274,14 +276,6 @@ class _Analysis(DependenceAnalysis):
         names = frozenset(d.parameter for d in self.dependences(node))
         for need in self._need(node, _ARITHMETIC, certain=False):
             yield replace(need, operands=names - {need.parameter})
-
-    def _in_message(self, node: ast.AST) -> bool:
-        for around in self.module.ancestors(node):
-            if isinstance(around, ast.Raise | ast.Assert):
-                return True
-            if isinstance(around, ast.stmt):
-                return isinstance(around, ast.Expr)
-        return False
 
     def _index_needs(self, node: ast.Subscript) -> Iterator[Need]:
         if isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):
