@@ -497,11 +497,10 @@ class _Analysis(DependenceAnalysis):
     ) -> Iterator[Need]:
         reason = f"`{name}()`"
         if name in _ON_ELEMENTS:
-            for arg in arguments:
-                compared = self._compared(node) if len(node.args) == 1 else self.dependences(arg)
+            is_container = len(node.args) == 1
+            for arg in node.args if is_container else arguments:
+                compared = self.element(arg) if is_container else self.dependences(arg)
                 yield from self._need(arg, reason, found=self.operator(node, compared))
-                if len(node.args) == 1:
-                    break
         elif name in library_arguments.CONCRETE_BUILTINS:
             yield from self._needs_of(arguments, reason)
         elif name in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
@@ -531,13 +530,6 @@ class _Analysis(DependenceAnalysis):
             bounds = [k.value for k in node.keywords if k.arg in ("lower", "upper")]
             for arg in (*node.args[:2], *bounds):
                 yield from self._need(arg, "bounds of a differentiated loop", certain=False)
-
-    def _compared(self, node: ast.Call) -> Dependences:
-        """Return the dependences of what `sorted(x)`, `max(x)` and the like compare."""
-        match node.args[0]:
-            case ast.Call(func=ast.Attribute(attr="items"), args=[]) as pairs:
-                return self.element(pairs, (0,))
-        return self.element(node.args[0])
 
     def _instance_needs(self, name: str, node: ast.Call) -> Iterator[Need]:
         last = name.rpartition(".")[2]
