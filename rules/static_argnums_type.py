@@ -219,7 +219,9 @@ class StaticArgnumsType(Rule):
     def _negative(self, site: Site, indices: Indices, project: Project) -> Finding | None:
         """Return a finding for a negative index with calls that omit a default."""
         found = [
-            m for m in misplaced(project, site) if m.how == "omitted" and m.parameter.index < 0
+            m
+            for m in misplaced(project, site)
+            if m.how == "omitted" and m.parameter.index < 0 and m.instead
         ]
         if not found or deliberate(m.call for m in found):
             return None
@@ -228,7 +230,7 @@ class StaticArgnumsType(Rule):
         return self.finding(
             *indices.module.location(indices.node),
             f"index {first.parameter.index} counts the arguments that a call passes: where"
-            f" `{first.parameter.name}` is omitted, another one is made static instead",
+            f" `{first.parameter.name}` is omitted, `{first.instead}` is made static instead",
             severity="warning",
             fix=positional_fix(
                 "pass the omitted defaults", project, first.static, pairs, first.last

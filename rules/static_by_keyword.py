@@ -128,9 +128,6 @@ def _message(found: Misplaced, project: Project) -> tuple[str, Severity]:
         return f"{head}; `{api.name}` silently drops it and uses the default", "warning"
     if uses_next_implementation(project):
         return f"{head}; under `jax_remat3` it is silently traced", "warning"
-    if found.parameter.index < 0:
-        return (
-            f"{head}; another argument may become static instead, and `{name}` is traced",
-            "error",
-        )
+    if found.instead:
+        return f"{head}; `{found.instead}` becomes static instead, and `{name}` is traced", "error"
     return f"{head}; `{api.name}` counts positions and raises `ValueError`", "error"

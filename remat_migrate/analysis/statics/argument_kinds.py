@@ -226,7 +226,8 @@ class Kinds:
             kind = self.of(module, default, depth - 1)
         if kind != "unknown":
             return kind
-        if self._is_differentiated(module, function, node):
+        places = self._differentiated(module).get(function, ())
+        if any(node in positional_parameters(function)[p : p + 1] for p in places):
             return "array"
         if depth <= 0:
             return "unknown"
@@ -253,11 +254,6 @@ class Kinds:
                 yield passed.default
             for place in passed.places:
                 yield from self.origins(*place, depth - 1)
-
-    def _is_differentiated(self, module: Module, function: FunctionNode, node: ast.arg) -> bool:
-        places = self._differentiated(module).get(function, ())
-        positional = positional_parameters(function)
-        return node in positional and positional.index(node) in places
 
     # -- what is differentiated
 

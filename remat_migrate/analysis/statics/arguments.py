@@ -167,8 +167,7 @@ class Argument:
         project = self.project
         if need.is_of_truth:
             return bool(origins) and all(
-                self._is_written_container(m, expr)
-                or ((values := project.values(m, expr)) and all(map(_is_container, values)))
+                (values := project.values(m, expr)) and all(map(_is_container, values))
                 for m, expr in origins
             )
         if not isinstance(need.index, str) or need.traced:
@@ -179,12 +178,6 @@ class Argument:
             values and all(_holds_static(project, value, need.index) for value in values)
             for values in instances
         )
-
-    def _is_written_container(self, module: Module, expr: ast.expr) -> bool:
-        function = module.enclosing_function(expr)
-        if function is None:
-            return isinstance(expr, ast.Tuple | ast.List | ast.Dict)
-        return contents_of(self.project.evaluator, module, function).is_container(expr)
 
     def is_left_out(self, uses: Uses) -> bool:
         """Return whether every call certainly leaves the argument to its default."""

@@ -11,6 +11,7 @@ from ..project import Project
 from ..sites.calls import Call
 from ..sites.find_sites import sites_of
 from ..sites.site import Site
+from ..values.bind import positional_parameters
 from .static_options import StaticParameter, StaticSite, static_site
 
 
@@ -24,6 +25,7 @@ class Misplaced:
         parameter: the static argument.
         how: "keyword" or "omitted".
         keyword: the keyword, if the call itself writes it.
+        instead: the name of the parameter that becomes static in its place; empty if JAX raises.
     """
 
     static: StaticSite
@@ -31,6 +33,7 @@ class Misplaced:
     parameter: StaticParameter
     how: Literal["keyword", "omitted"]
     keyword: ast.keyword | None = None
+    instead: str = ""
 
     @property
     def last(self) -> int:
@@ -56,6 +59,7 @@ def misplaced(project: Project, site: Site) -> Iterator[Misplaced]:
     static, rule = static_site(project, site), site.definition.static_calls
     if static is None or rule in ("bound", "unknown"):
         return
+    positional = positional_parameters(static.function)
     for call, arguments in static.bound:
         wrong = [
             p
@@ -67,5 +71,11 @@ def misplaced(project: Project, site: Site) -> Iterator[Misplaced]:
             continue
         first = (keywords or wrong)[0]
         written = next((k for k in call.node.keywords if k.arg == first.name), None)
+        instead = ""
+        if first.index < 0:  # it counts from the last argument that is passed by position
+            omitted = len(positional) - arguments.skip - len(call.arguments[0])
+            place = first.position - omitted
+            if static.target.skip <= place < len(positional):
+                instead = positional[place].arg
         how: Literal["keyword", "omitted"] = "keyword" if keywords else "omitted"
-        yield Misplaced(static, call, first, how, written)
+        yield Misplaced(static, call, first, how, written, instead)
