@@ -20,7 +20,7 @@ from remat_migrate.api import (
     sites_in,
 )
 from remat_migrate.api.code import Class, Constant, External, Place, class_chain, in_test
-from remat_migrate.api.placement import LoopUse, Placement, in_python_loop, placement_of
+from remat_migrate.api.placement import Placement, in_python_loop, placement_of
 
 from .shared.placement_fixes import placement_fix
 
@@ -143,7 +143,7 @@ def outside_loops(site: Site, project: Project) -> _Outside | None:
     confidence: Confidence = "medium"
     also_in_loop = False
     option = site.arguments["prevent_cse"]
-    for occurrence in placement.occurrences(site):
+    for occurrence in placement.of_site(site):
         # A factory may pass on what its callers choose.
         values = placement.arguments.constants(option.module, option.value, occurrence.via)
         if values != {Constant(False)}:
@@ -176,4 +176,4 @@ def _in_loop_of_layers(placement: Placement, module: Module, node: ast.expr) -> 
     bases = class_chain(placement.evaluator, Class(module, cls))
     if not any(isinstance(b, External) and b.name.startswith(_LIBRARIES) for b in bases):
         return False
-    return not any(isinstance(use, LoopUse) for use in placement.transforms.of(cls))
+    return all(o.loop is None for o in placement.occurrences(module, cls))

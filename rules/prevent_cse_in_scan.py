@@ -135,7 +135,7 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
     placement = placement_of(project)
     loops: list[LoopUse] = []
     sure = site.certain
-    for occurrence in placement.occurrences(site):
+    for occurrence in placement.of_site(site):
         if occurrence.how == "exported":
             sure = False
             continue

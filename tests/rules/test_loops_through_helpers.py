@@ -195,6 +195,16 @@ def model(x):
 def model(x, ws, scan_fn):
     return scan_fn(jax.checkpoint(lambda c, w: (layer(c, w), None)), x, ws)
 """,
+    "stored_elsewhere": """
+REGISTRY = []
+
+def repeated(f, x, n):
+    REGISTRY.append(f)
+    return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
+
+def model(x):
+    return repeated(jax.checkpoint(block), x, 4)
+""",
     "vmap_helper": """
 def over_batch(f, xs):
     return jax.vmap(f)(xs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cached_property, partial
 
+from ..names.module import Module
 from ..project import Project
 from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
 from ..values.evaluator import Evaluator
-from ..values.values import Function
 from .call_graph import DifferentiatedFunctions, find_differentiated
 from .occurrences import Occurrence, find_occurrences
 from .operations import Operations
@@ -31,7 +32,7 @@ class Placement:
         self.arguments = project.once(PassedArguments)
         self.operations = project.once(Operations)
         self.transforms = project.once(Transforms)
-        self._occurrences: dict[Site | Function, tuple[Occurrence, ...]] = {}
+        self._occurrences: dict[ast.AST, tuple[Occurrence, ...]] = {}
 
     @property
     def evaluator(self) -> Evaluator:
@@ -48,17 +49,21 @@ class Placement:
         """The functions that run inside something that is differentiated in reverse mode."""
         return find_differentiated(self.project, backward=True)
 
-    def occurrences(self, origin: Site | Function) -> tuple[Occurrence, ...]:
-        """Return what happens in the project to what a site makes, or to a function.
+    def occurrences(self, module: Module, function: ast.AST) -> tuple[Occurrence, ...]:
+        """Return what happens to a function in the project.
 
-        Nothing if the site only names its Api.
+        `function` is an expression that makes a function, a definition, or a decorator (for the
+        result of decorating).
         """
-        if isinstance(origin, Site) and origin.application is None:
-            return ()
-        if origin not in self._occurrences:
-            self._occurrences[origin] = ()  # a function that is passed to itself
-            self._occurrences[origin] = tuple(find_occurrences(self.project, origin))
-        return self._occurrences[origin]
+        if function not in self._occurrences:
+            self._occurrences[function] = ()  # a function that is passed to itself
+            self._occurrences[function] = tuple(find_occurrences(self.project, module, function))
+        return self._occurrences[function]
+
+    def of_site(self, site: Site) -> tuple[Occurrence, ...]:
+        """Return what happens to what a site makes; nothing if the site only names its Api."""
+        node = site.application
+        return self.occurrences(site.module, node) if node is not None else ()
 
     def loops_of(self, occurrence: Occurrence, depth: int = 0) -> tuple[LoopUse, ...]:
         """Return the loops that run a function where it occurs; none if something else also runs
@@ -75,7 +80,7 @@ class Placement:
         if around is None:
             return ()
         found: list[LoopUse] = []
-        for outer in self.occurrences(Function(module, around)):
+        for outer in self.occurrences(module, around):
             loops = self.loops_of(outer, depth + 1)
             if not loops:
                 return ()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import Literal
 
@@ -25,9 +24,7 @@ from ..values.callees import layers
 from ..values.evaluator import Evaluator
 from ..values.values import (
     NOTHING,
-    Applied,
     Bound,
-    Class,
     External,
     Function,
     Partial,
@@ -35,7 +32,6 @@ from ..values.values import (
     Values,
     Wrapped,
 )
-from .operations import Operations
 
 # Whether the compiler sees a loop: it does, it does not, or that depends on something unknown.
 Answer = Literal["yes", "no", "unclear"]
@@ -159,7 +155,6 @@ class Transforms:
     """The derivatives and loops of a project, module by module."""
 
     def __init__(self, project: Project) -> None:
-        self.project = project
         self.evaluator = project.evaluator
         self._transformed: dict[Module, dict[ast.expr, LoopUse | Derivative]] = {}
         self._rules: dict[Module, frozenset[FunctionNode]] = {}
@@ -184,23 +179,6 @@ class Transforms:
     def derivatives(self, module: Module) -> list[Derivative]:
         """Return the places in a module that differentiate functions."""
         return [use for use in self._transformed_in(module).values() if isinstance(use, Derivative)]
-
-    def of(self, node: ast.AST) -> list[LoopUse | Derivative]:
-        """Return what differentiates, or loops over, what a definition, a checkpoint, or another
-        transformation makes.
-        """
-        return self._by_function.get(node, [])
-
-    @cached_property
-    def _by_function(self) -> dict[ast.AST, list[LoopUse | Derivative]]:
-        found: dict[ast.AST, list[LoopUse | Derivative]] = {}
-        for module in self.project.modules.values():
-            for use in self._transformed_in(module).values():
-                for value in self.project.once(Operations).run_by(use.functions):
-                    for layer in layers(value):
-                        if isinstance(layer, Applied | Class | Function | Wrapped):
-                            found.setdefault(layer.node, []).append(use)
-        return found
 
     def in_derivative_rule(self, module: Module, node: ast.AST) -> bool:
         """Return whether code is part of a custom derivative rule."""

@@ -78,7 +78,7 @@ _ESCAPING_USES: dict[type, str] = {
     ast.Yield: "it is yielded",
     ast.YieldFrom: "it is yielded",
 }
-_EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Lambda
+_EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 _CALLED = "__call__"
 # A value with more is looked at in each search.
 _MOST_ORIGINS = 8
@@ -149,8 +149,6 @@ class Uses:
         escapes: where it escapes.
         decorated: the functions and classes that it decorates, each with the decorator.
         differentiated: the positions that are differentiated, each with a place that says so.
-        passing_on: the calls that pass it on to the project's functions.
-        names: the names under which other modules may reach it.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -158,8 +156,6 @@ class Uses:
     escapes: list[Escape] = field(default_factory=list)
     decorated: list[tuple[Module, ast.expr, Definition]] = field(default_factory=list)
     differentiated: dict[int, Place] = field(default_factory=dict)
-    passing_on: list[tuple[Module, ast.Call]] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
 
     @property
     def passing(self) -> list[Call]:
@@ -192,21 +188,17 @@ class Passed:
     defaulted: bool
 
 
-def uses_of(
-    project: Project, origin: Site | Function, *, loaded: bool = False, direct: bool = False
-) -> Uses:
+def uses_of(project: Project, origin: Site | Function, *, loaded: bool = False) -> Uses:
     """Return the calls of what a site makes, or of a function, and where it escapes.
 
     With `loaded`, only in the project's modules that may matter, which is cheap for any function.
-    With `direct`, what differentiates it or loops over it is not followed.
     """
     known = project.once(_known_uses)
-    question = origin, loaded, direct
-    if question not in known:
-        known[question] = Uses()  # the answer where the search asks for itself
-        target = _Target(project.evaluator, origin, direct=direct)
-        known[question] = _Search(project, target, loaded=loaded).run()
-    return known[question]
+    if (origin, loaded) not in known:
+        known[origin, loaded] = Uses()  # the answer where the search asks for itself
+        target = _Target(project.evaluator, origin)
+        known[origin, loaded] = _Search(project, target, loaded=loaded).run()
+    return known[origin, loaded]
 
 
 def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) -> Passed:
@@ -240,7 +232,7 @@ def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) 
     return Passed(tuple(places), tuple(definitions), default, next(iter(unknown), None), defaulted)
 
 
-def _known_uses(project: Project) -> dict[tuple[Site | Function, bool, bool], Uses]:
+def _known_uses(project: Project) -> dict[tuple[Site | Function, bool], Uses]:
     _note_subclasses(project)
     return {}
 
@@ -317,12 +309,10 @@ class _Target:
         name: the name of the method or function, if it has one.
         passed: the parameters of the project's functions that receive it, with the modules of these
             functions.
-        direct: whether what differentiates it or loops over it does not count.
     """
 
-    def __init__(self, evaluator: Evaluator, origin: Site | Function, *, direct: bool) -> None:
+    def __init__(self, evaluator: Evaluator, origin: Site | Function) -> None:
         self.evaluator = evaluator
-        self.direct = direct
         self.site = origin if isinstance(origin, Site) else None
         self.application = self.site.application if self.site is not None else None
         self.module = origin.module
@@ -406,8 +396,6 @@ class _Target:
                 return self.site is None and node in self.functions
             case Class():
                 return self._makes(value)
-            case Wrapped() if self.stops_at(value):
-                return False
             case Wrapped(func=inner) | Partial(func=inner) | Bound(func=inner):
                 return self.matches(inner)
             case Instance(cls=Applied() | Wrapped() | Instance() as inner):
@@ -422,10 +410,6 @@ class _Target:
             case Parameter(function=function, name=name):
                 return (function, name) in self.passed
         return False
-
-    def stops_at(self, value: Wrapped) -> bool:
-        """Return whether a value differentiates or loops over something, which is not followed."""
-        return self.direct and self.evaluator.transforms.find(value.how) is not None
 
     def _makes(self, cls: Class) -> bool:
         """Return whether a class is called through its `__init__`, or its instances through
@@ -559,7 +543,7 @@ class _NameSearch:
                     return
                 found[child] = None
                 if not any(map(self._may_denote, self._evaluator.values(module, child))):
-                    if not _is_looped_over(module, child) and not self._may_be_overridden(child):
+                    if not _is_looped_over(module, child):
                         return
             parent = module.parent(child)
             if parent is None:
@@ -575,11 +559,6 @@ class _NameSearch:
                 return
             child = parent
 
-    def _may_be_overridden(self, node: ast.expr) -> bool:
-        """Return whether a method may be read by the name of one that it overrides."""
-        is_name = isinstance(node, ast.Attribute) and node.attr == self._target.name
-        return is_name and self._target.direct and self._target.is_method
-
     def _may_denote(self, value: Value) -> bool:
         """Return whether a value is the one searched for, holds it, or returns it when called."""
         match value:
@@ -589,8 +568,6 @@ class _NameSearch:
                 return node in self._defining_nodes or self._is_target(value)
             case Container():
                 return True
-            case Wrapped() if self._target.stops_at(value):
-                return False
             case Partial(func=inner) | Wrapped(func=inner):
                 return self._may_denote(inner)
             case Applied(target=inner) if inner is not None and not self._is_target(value):
@@ -721,7 +698,8 @@ def _target_words(module: Module, target: ast.expr) -> Iterator[_LocalWord]:
     match target:
         case ast.Name(id=name):
             scope = module.scope_at(target)
-            yield name, scope.is_function and name in scope.bound
+            outer = {*scope.global_names, *scope.nonlocal_names}
+            yield name, scope.is_function and name not in outer
             if isinstance(scope.node, ast.ClassDef) and name.startswith("__"):
                 yield from _defined_words(module, scope.node)
         case ast.Attribute(attr=name):
@@ -772,8 +750,7 @@ class _Search:
             for module in self.modules:
                 for node in search.expressions(module):
                     self._inspect(module, node)
-            if len(self.target.passed) == before or (self._loaded and not self.target.direct):
-                self.uses.names = search.exported
+            if len(self.target.passed) == before or self._loaded:
                 self._note_own_calls()
                 self._note_unseen()
                 if not self._loaded:
@@ -854,8 +831,8 @@ class _Search:
     def _inspect(self, module: Module, node: ast.expr) -> None:
         if isinstance(node, ast.Call):
             self._inspect_call(module, node)
-        if isinstance(node, _EXPRESSIONS):
-            if isinstance(node, ast.Call | ast.Lambda) or isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+            if isinstance(node, ast.Call) or isinstance(node.ctx, ast.Load):
                 values = self.evaluator.values(module, node)
                 if any(self.target.matches(v) or self.target.holds(v) for v in values):
                     self._classify(module, node)
@@ -895,7 +872,7 @@ class _Search:
         """Return what a call may run; a method that overrides another is called by the other's
         name.
         """
-        if self.target.is_method and (self.target.direct or not self._loaded):
+        if self.target.is_method and not self._loaded:
             return overrides_of(self.project).callees(module, node).values
         return self.evaluator.values(module, node)
 
@@ -1101,11 +1078,6 @@ class _Search:
                 return None, ""
             case Partial(func=External(name)) if name in SAME_CALL:
                 return None, ""
-            case Function(module=module, node=node) if (
-                self.target.direct
-                and self.evaluator.transforms.find(module.qualified_name(node)) is not None
-            ):
-                return None, ""  # a loop named in the settings
             case Function() | Bound(func=Function()):
                 return callee, ""
             case Class(node=cls):
@@ -1134,14 +1106,12 @@ class _Search:
             names = {p.arg for p in parameters(function.node)}
             if keyword in names:
                 self.target.passed[function.node, keyword] = function.module
-                self.uses.passing_on.append((module, call))
                 return
         elif node in call.args:
             index = call.args.index(node) + (1 if isinstance(callee, Bound) else 0)
             positional = positional_parameters(function.node)
             if index < len(positional):
                 self.target.passed[function.node, positional[index].arg] = function.module
-                self.uses.passing_on.append((module, call))
                 return
         self._escape(module, node, "it is passed on in a way that cannot be followed")
 
