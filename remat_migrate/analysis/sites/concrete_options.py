@@ -133,25 +133,23 @@ def _may_reach(
     """Return an application that may use a `concrete` though none is seen to: it is passed to code
     of the project that takes any options, or to a dict, and an application unpacks options.
     """
-    unpacking = sorted(project.once(_unpacking), key=lambda site: site.module is not module)
+    every = project.once(_unpacking)
+    here = next((site for site in every if site.module is module), None)
     call = module.parent(node)
     if not isinstance(node, ast.keyword) or not isinstance(call, ast.Call):
         is_bool = isinstance(value, ast.Constant) and isinstance(value.value, bool)
-        return next((s for s in unpacking if is_bool or s.module is module), None)
+        return here or (next(iter(every), None) if is_bool else None)
+    if last_name(call.func) == "update" or last_name(call.func).lower().endswith("dict"):
+        return here or next(iter(every), None)
     others = [keyword.value for keyword in call.keywords if keyword is not node]
-    called = [v for part in (call.func, *call.args, *others) for v in project.values(module, part)]
-    apis = [api for value in called if (api := api_of(project.apis, value)) is not None]
-    if apis:
-        return next((s for s in sites_in(project, module) if s.definition in apis), None)
-    is_mapping = last_name(call.func).lower().endswith(("dict", "update"))
-    if is_mapping or any(_takes_options(project, v) for value in called for v in layers(value)):
-        return next(iter(unpacking), None)
+    for part in (call.func, *call.args, *others):
+        callees = project.values(module, part)
+        apis = [api_of(project.apis, callee) for callee in callees]
+        if any(apis):
+            return next((s for s in sites_in(project, module) if s.definition in apis), None)
+        if any(_takes_options(project, layer) for callee in callees for layer in layers(callee)):
+            return here or next(iter(every), None)
     return None
-
-
-def _unpacking(project: Project) -> list[Site]:
-    """Return the applications that unpack options."""
-    return [site for site in sites_of(project) if site.definition.concrete and _unpacks(site)]
 
 
 def _takes_options(project: Project, value: Value) -> bool:
@@ -161,6 +159,11 @@ def _takes_options(project: Project, value: Value) -> bool:
         for base in class_chain(project.evaluator, cls):
             nodes += base.node.body if isinstance(base, Class) else ()
     return any(isinstance(node, FunctionNode) and node.args.kwarg is not None for node in nodes)
+
+
+def _unpacking(project: Project) -> list[Site]:
+    """Return the applications that unpack options."""
+    return [site for site in sites_of(project) if site.definition.concrete and _unpacks(site)]
 
 
 def _unpacks(site: Site) -> bool:
