@@ -541,7 +541,7 @@ def _is_beside(other: str, line: str) -> bool:
     """Return whether another line stays, in the same block of a script or of YAML."""
     are_items = {text.lstrip().startswith("-") for text in (other, line)}
     is_near = _indent(other) == _indent(line) and len(are_items) == 1
-    return bool(other) and is_near and not _NAME.search(other)
+    return bool(other) and is_near and not (_NAME.search(other) and _LINE.fullmatch(other))
 
 
 def _indent(line: str) -> int:
