@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
 
 from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety
 from remat_migrate.api.changes import Rename
@@ -15,7 +17,6 @@ from remat_migrate.api.policies import (
     PolicyName,
     Version,
     available,
-    closest_name,
     is_added,
     policy_names_read,
 )
@@ -130,11 +131,12 @@ def _hint(read: PolicyName, version: Version) -> Hint:
     known = POLICIES.get(read.name)
     if known is None:
         same = {p.name: p.same_as or p.name for p in available(version)}
-        found = closest_name(read.name, same)
-        if found is None:
+        near = partial(get_close_matches, read.name, same)
+        similar = near(cutoff=0.9) or near(cutoff=0.8)
+        if len({same[found] for found in similar}) != 1:
             names = ", ".join(f"`{policy.name}`" for policy in available(version))
             return Hint(None, f"available policies: {names}")
-        return Hint(found)
+        return Hint(similar[0])
     usual = known.same_as or known.name
     for policy in available(version):
         if usual in (policy.name, policy.same_as) and policy.name != read.name:

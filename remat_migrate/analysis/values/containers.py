@@ -10,7 +10,8 @@ from typing import Literal
 
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
-from .values import Container
+from ..names.scopes import Binding
+from .values import Container, alternatives
 
 
 def elements(container: Container) -> Iterator[Place]:
@@ -98,6 +99,34 @@ def looped(module: Module, iterable: ast.expr, path: tuple[int, ...]) -> Looped:
     return Looped("element", iterable, path)
 
 
+def sources(module: Module, node: ast.expr) -> Iterator[Binding]:
+    """Yield the bindings from which an object comes, or what it is an item, attribute or element
+    of.
+    """
+    seen: set[Binding] = set()
+    waiting = [node]
+    while waiting:
+        match waiting.pop():
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner):
+                waiting.append(inner)
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in _GETTERS:
+                waiting.append(inner)
+            case ast.Name() as name:
+                new = module.reaching(name) - seen
+                seen |= new
+                for binding in new:
+                    yield binding
+                    if binding.kind == "assign" and binding.value is not None:
+                        waiting.append(binding.value)
+                    elif binding.kind == "element" and binding.value is not None:
+                        part = looped(module, binding.value, binding.path)
+                        if part.kind != "position":
+                            waiting += getattr(part.source, "elts", [part.source])
+            case other:
+                waiting += alternatives(other)
+
+
+_GETTERS = ("get", "pop", "setdefault", "values", "items")
 _SAME_ELEMENTS = frozenset({"sorted", "list", "tuple", "reversed", "set", "iter"})
 
 
