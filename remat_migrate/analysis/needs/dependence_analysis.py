@@ -192,7 +192,8 @@ class DependenceAnalysis:
         if binding.value is None:
             return NONE
         if binding.kind == "element":
-            return self.operator(binding.value, self.element(binding.value, binding.path))
+            place = self._listed(binding.value)
+            return self.operator(place, self.element(binding.value, binding.path))
         if binding.path and binding.path[0] >= 0 and binding.kind == "assign":
             return self.operator(binding.value, self.dependences(binding.value, binding.path[0]))
         found = self.dependences(binding.value)
@@ -200,6 +201,14 @@ class DependenceAnalysis:
             target = binding.node.target
             found = self.operator(target, found | self.dependences(target))
         return found
+
+    def _listed(self, iterable: ast.expr) -> ast.expr:
+        """Return where an array becomes the list that a loop is over, else the iterable."""
+        bound = self.module.reaching(iterable) if isinstance(iterable, ast.Name) else ()
+        match [binding.value for binding in bound if not binding.path]:
+            case [ast.Call(func=ast.Name(id="list" | "tuple")) as made]:
+                return made
+        return iterable
 
     def _from_outside(self, binding: Binding) -> Dependences:
         """Return what a variable of a module, a class, or an enclosing function depends on.
