@@ -15,11 +15,8 @@ from support import cli, read_files, write_files
 
 from remat_migrate.discovery.named_outputs import write_named
 from remat_migrate.engine import journal, journal_entries, project_lock, undo
-from remat_migrate.errors import UsageError
 from remat_migrate.text import folders
 from remat_migrate.text.folders import Folder, open_folder
-from remat_migrate.verify.options import VerifyOptions
-from remat_migrate.verify.testing.written_tests import written_tests
 
 WRONG = "import jax  # noqa: RMT999\n"
 FIXED = "import jax\n"
@@ -390,17 +387,6 @@ def test_rule_pages_through_a_link(project: Path, name: str) -> None:
     refused(project, "rules", "--write", "docs/rules", naming=project / name)
     if name.endswith(".md"):
         assert [path.name for path in (project / "docs/rules").iterdir()] == ["README.md"]
-
-
-@pytest.mark.usefixtures("handles")
-@pytest.mark.parametrize("name", ["docs", "docs/tests"])
-def test_written_tests_through_a_link(project: Path, name: str) -> None:
-    (project / name).parent.mkdir(exist_ok=True)
-    (project / name).symlink_to(outside(project))
-    options = VerifyOptions(write_tests=project / "docs/tests")
-    with pytest.raises(UsageError, match=f"{project / name} {IN_THE_WAY}"):
-        written_tests(options, project)
-    assert sorted(read_files(outside(project))) == ["kept.txt", "old.py"]
 
 
 # -- open folders

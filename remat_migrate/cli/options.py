@@ -331,18 +331,6 @@ verify_options = _options(
     ),
     _python,
     click.option(
-        "--baseline-python",
-        type=_FILE,
-        metavar="PATH",
-        help="Interpreter of an older environment, to run the old code unchanged.",
-    ),
-    click.option(
-        "--write-tests",
-        type=click.Path(file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="Write pytest files with the inputs and the old results to DIR.",
-    ),
-    click.option(
         "--unit",
         "units",
         multiple=True,

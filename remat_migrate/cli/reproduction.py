@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 # Options that decide neither what is compared nor how. Those that take a value, and those that do
 # not.
-_WITH_VALUE = ("--unit", "--output-format", "--output-file", "-o", "--write-tests")
+_WITH_VALUE = ("--unit", "--output-format", "--output-file", "-o")
 _FLAGS = ("--statistics", "--exit-zero", "--diff", "--fix")
 
 

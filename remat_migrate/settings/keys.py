@@ -235,7 +235,6 @@ VERIFY: Mapping[str, Setting] = {
     "cases": Setting("Python file of functions that return arguments for the units.", _STRING),
     "command": Setting("Command that exercises the code, and so provides inputs.", _STRING),
     "python": Setting("Interpreter with JAX and the project's packages.", _STRING),
-    "baseline-python": Setting("Interpreter of an older environment, for the old code.", _STRING),
     "tolerance": Setting(
         "Largest relative difference for float32, or a table of them by dtype.",
         {"anyOf": [_SHARE, _table_of(_SHARE)]},
@@ -277,7 +276,7 @@ MEASURE: Mapping[str, Setting] = {
         "Number of virtual CPU devices for meshes.", {"type": "integer", "minimum": 1}
     ),
 }
-_FILES = frozenset({"cases", "python", "baseline-python"})
+_FILES = frozenset({"cases", "python"})
 
 # The keys of `[tool.remat-migrate]`, except `extend` and `extend-exclude`, which `reading` applies.
 SETTINGS: Mapping[str, Setting] = {

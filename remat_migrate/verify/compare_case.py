@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -88,8 +88,8 @@ def _compared(
 
 
 def _differs_plainly(sides: Sides, verdict: Verdict) -> bool:
-    """Return whether compiled values alone decide; never where another release computed the old."""
-    return bool(verdict.max_rel and verdict.max_rel > _PLAIN and not sides.ported)
+    """Return whether compiled values alone decide."""
+    return bool(verdict.max_rel and verdict.max_rel > _PLAIN)
 
 
 def _exercised(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verdict:
@@ -105,9 +105,9 @@ def _exercised(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verdict
     for variation in ("", "returned"):
         folders.append(sides.folder("returned"))
         how = _How(variation=variation)
-        if _evaluated(sides, sides.maker, unit, case, folders[-1], how).failure:
+        if _evaluated(sides, sides.before, unit, case, folders[-1], how).failure:
             return verdict
-    found = _comparison(sides, unit, _Results(case, folders[1], made=False), folders[0], "", {})
+    found = _comparison(sides, unit, _Results(case, folders[1], made=False), folders[0], {})
     if found.outcome is not Outcome.NOT_EXERCISED:
         return verdict
     return replace(found, shapes=verdict.shapes, executed=verdict.executed)
@@ -121,15 +121,8 @@ def is_undecided(verdict: Verdict) -> bool:
 def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Verdict:
     """Run one case on both sides and compare."""
     old, new = sides.folder("before"), sides.folder("after")
-    worker = sides.before
     after_run = sides.beside(partial(_evaluated, sides, sides.after, unit, case, new, how))
     before = _evaluated(sides, sides.before, unit, case, old, how)
-    note = ""
-    if before.failure and sides.before is not sides.maker:
-        failure = sides.translate(before.failure)
-        note = f"the old code fails ({failure}), so its checkpoints were replaced"
-        worker = sides.maker
-        before = _evaluated(sides, worker, unit, case, old, how)
     after = after_run()
     if before.lacks:
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=before.lacks)
@@ -141,11 +134,9 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
             traceback=_traceback(sides, before.error),
         )
     only_after = sides.environment.fails_only_after(unit)
-    if only_after and not sides.task.options.baseline_python:
+    if only_after:
         detail = sides.translate(only_after)
         return Verdict(unit, Outcome.FAILS_AFTER, calls=1, detail=detail)
-    if after.lacks and sides.task.options.baseline_python:
-        return Verdict(unit, Outcome.NOT_EXERCISED, detail=after.lacks)
     if after.failure:
         for form in OTHER_FORMS:
             moved = sides.folder("after")
@@ -162,20 +153,10 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
             failure=_failure(sides, after.error),
             traceback=_traceback(sides, after.error),
         )
-    if differs := _settings_differ(before, after, worker.settings & sides.after.settings):
-        detail = "; ".join(filter(None, [differs, note]))
-        return Verdict(unit, Outcome.DIFFERS, calls=1, detail=detail, shapes=before.shapes)
+    if differs := _settings_differ(before, after):
+        return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=before.shapes)
     results = _Results(case, new, made)
-    verdict = _decided(sides, unit, results, how, worker, old, note)
-    if verdict.outcome is not Outcome.EQUAL and sides.ported and not how.first:
-        ported = sides.folder("ported")
-        again = _evaluated(sides, sides.ported, unit, case, ported, how)
-        if again.ran and not again.failure:
-            note = f"the old code differs by itself between jax {sides.before.jax} and jax "
-            note += f"{sides.after.jax}: {verdict.detail}"
-            in_one = _decided(sides, unit, results, how, sides.ported, ported, note)
-            if in_one.outcome is Outcome.EQUAL:
-                before, verdict = again, in_one
+    verdict = _decided(sides, unit, results, how, old)
     refused = bool(after.failure and (not after.fits or _STAND_IN in after.failure))
     verdict = replace(verdict, shapes=before.shapes, takes_others=refused)
     if verdict.outcome is not Outcome.EQUAL:
@@ -201,11 +182,9 @@ class _Results(NamedTuple):
     made: bool
 
 
-def _decided(
-    sides: Sides, unit: Unit, results: _Results, how: _How, worker: Worker, old: str, note: str
-) -> Verdict:
-    """Compare with what the old code computed in a worker and, if needed, what moves that."""
-    verdict = _comparison(sides, unit, results, old, note, {})
+def _decided(sides: Sides, unit: Unit, results: _Results, how: _How, old: str) -> Verdict:
+    """Compare with what the old code computed and, if needed, what moves that."""
+    verdict = _comparison(sides, unit, results, old, {})
     if verdict.outcome is not Outcome.DIFFERS:
         return verdict
     if how.first and not _differs_plainly(sides, verdict):
@@ -214,9 +193,9 @@ def _decided(
     for name in ("random", "rounding"):
         folder = sides.folder(name)
         varied = how._replace(eager=not how.first, variation=name)
-        if _evaluated(sides, worker, unit, results.case, folder, varied).ran:
+        if _evaluated(sides, sides.before, unit, results.case, folder, varied).ran:
             variations[name] = folder
-    return _comparison(sides, unit, results, old, note, variations)
+    return _comparison(sides, unit, results, old, variations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,10 +232,10 @@ _NO_EFFECT = re.compile(
 )
 
 
-def _settings_differ(before: _Evaluated, after: _Evaluated, known: Collection[str]) -> str:
-    """Return which settings of JAX, among those that both releases know, differ; empty if none."""
+def _settings_differ(before: _Evaluated, after: _Evaluated) -> str:
+    """Return which settings of JAX differ; empty if none."""
     found = []
-    for name in sorted({*before.settings, *after.settings} & set(known)):
+    for name in sorted({*before.settings, *after.settings}):
         old, new = before.settings.get(name), after.settings.get(name)
         if old != new and not _NO_EFFECT.fullmatch(name):
             said = [f"sets {name} to {value}" if value else "does not" for value in (old, new)]
@@ -318,7 +297,6 @@ def _comparison(
     unit: Unit,
     results: _Results,
     old: str,
-    note: str,
     variations: Mapping[str, str],
 ) -> Verdict:
     try:
@@ -354,7 +332,7 @@ def _comparison(
         1,
         reply["max_abs"],
         reply["max_rel"],
-        "; ".join(part for part in (detail, note) if part),
+        detail,
         _failure(sides, reply["failure"]) if outcome is Outcome.FAILS_AFTER else None,
         evidence,
         traceback=_traceback(sides, reply["failure"]),

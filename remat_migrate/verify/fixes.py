@@ -21,7 +21,6 @@ from .options import VerifyOptions, check_options, find_python
 from .prove import ProofInterrupted, prove
 from .schedule import Decided, ignore
 from .testing.project_tests import ProjectTests, project_tests
-from .testing.written_tests import WrittenTests, written_tests
 from .units.module_diff import unit_at
 from .units.project_diff import all_units, caller_levels, diff_project
 
@@ -97,13 +96,8 @@ def prove_fixes(
         ProofInterrupted: the run was interrupted.
     """
     check_options(options)
-    written = written_tests(options, root)
     with project_tests(options) as tests:
-        proved = _Rounds(make, root, targets, options, progress, decided, tests, written).run()
-    if written is None:
-        return proved
-    notes = (*proved.proof.notes, *written.write())
-    return replace(proved, proof=replace(proved.proof, notes=notes))
+        return _Rounds(make, root, targets, options, progress, decided, tests).run()
 
 
 class _Rounds:
@@ -118,7 +112,6 @@ class _Rounds:
         progress: Progress,
         decided: Decided,
         tests: ProjectTests | None,
-        written: WrittenTests | None,
     ) -> None:
         self._make = make
         self._root = root
@@ -127,7 +120,6 @@ class _Rounds:
         self._progress = progress
         self._decided = decided
         self._tests = tests
-        self._written = written
         self._import_names = ImportNames(root)
         self._python: Path | None = None
         self._reverted: dict[FindingKey, Reverted] = {}
@@ -202,7 +194,6 @@ class _Rounds:
                 self._progress,
                 decided,
                 self._tests,
-                self._written,
             )
             if proof.interrupted:
                 raise ProofInterrupted(proof)

@@ -80,7 +80,7 @@ def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:
     """
     names = [unit.name for unit in sides.task.units]
     try:
-        reply = sides.maker.ask(
+        reply = sides.before.ask(
             do="declare",
             # A file of the project is run in the new copy: the base may lack it.
             file=str(sides.new.at(file)),
@@ -131,11 +131,17 @@ def _made(sides: Sides, unit: Unit) -> Cases:
     none = Cases(Inputs.MADE)
     folder, root = sides.folder("made"), str(sides.old.folder)
     seconds = _MAKING_SHARE * sides.task.options.timeout
-    # Releases initialise differently, so both get what the old one made.
-    making: dict[str, object] = {"seconds": seconds, "initialise": sides.ported is not None}
-    making["migrated"] = str(sides.new.folder)
+    migrated = str(sides.new.folder)
     try:
-        reply = sides.ask(sides.maker, unit, "make", folder=folder, root=root, **making)
+        reply = sides.ask(
+            sides.before,
+            unit,
+            "make",
+            folder=folder,
+            root=root,
+            seconds=seconds,
+            migrated=migrated,
+        )
     except WorkerEnded as error:
         none.detail = f"making inputs {error}"
         return none
@@ -150,7 +156,7 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         # Code whose module cannot be imported did not run.
         none.outcome = Outcome.FAILS_BEFORE if reply["running"] else Outcome.NOT_EXERCISED
         action = "running" if reply["running"] else "importing"
-        remedy = advice(reply["error"], sides.maker.side.python, sides.maker.side.platform)
+        remedy = advice(reply["error"], sides.before.side.python, sides.before.side.platform)
         failure = sides.translate(error_line(reply["error"]))
         none.detail = "; ".join(filter(None, [f"{action} it: {failure}", remedy]))
         none.traceback = sides.translate(reply["error"]["traceback"])
@@ -179,7 +185,7 @@ def _with_flips(sides: Sides, unit: Unit, cases: Cases) -> Cases:
     for case in tuple(cases.files):
         folder = sides.folder("flipped")
         try:
-            reply = sides.ask(sides.maker, unit, "flip", case=case, folder=folder)
+            reply = sides.ask(sides.before, unit, "flip", case=case, folder=folder)
         except WorkerEnded:
             break  # evaluating the case itself reports the reason
         for flipped in reply.get("cases", ()):

@@ -18,7 +18,6 @@ from .options import VerifyOptions, check_options, find_python
 from .prove import prove
 from .schedule import Decided, ignore
 from .testing.project_tests import project_tests
-from .testing.written_tests import written_tests
 from .units.project_diff import all_units, caller_levels, diff_project
 
 _RAN = (Outcome.EQUAL, Outcome.DIFFERS, Outcome.FAILS_AFTER)
@@ -91,10 +90,8 @@ def prove_migration(
         if is_reported(verdict):
             decided(verdict)
 
-    written = written_tests(options, root)
     with project_tests(options) as tests:
-        proof = prove(task, progress, report, tests, written)
-    notes = (*notes, *(written.write() if written else ()))
+        proof = prove(task, progress, report, tests)
     return replace(
         proof,
         verdicts=(*filter(is_reported, proof.verdicts), *unproved),

@@ -30,7 +30,6 @@ class VerifyOptions:
         cases: a Python file with functions that return arguments for units.
         command: a shell command that exercises the code, run in a copy of the project.
         python: the interpreter that has the project's packages; None to look for one.
-        baseline_python: an interpreter with a JAX that runs the old code without the shim.
         tolerance: the largest difference by dtype, relative to the largest entry of an array.
         timeout: seconds that a unit may take.
         command_timeout: seconds that each run of the command may take.
@@ -40,14 +39,12 @@ class VerifyOptions:
         units: the names of the only units to compare, `module:function`; empty for all.
         project_tests: whether to run the project's tests for units that are not exercised.
         test_budget: seconds that the project's tests may take in all.
-        write_tests: the folder to write tests into; None to write none.
         invocation: the command that verifies the same; with `--unit`, it reproduces a verdict.
     """
 
     cases: Path | None = None
     command: str | None = None
     python: Path | None = None
-    baseline_python: Path | None = None
     tolerance: Mapping[str, float] = field(default_factory=dict)
     timeout: float = 120.0
     command_timeout: float = 3600.0
@@ -57,7 +54,6 @@ class VerifyOptions:
     units: tuple[str, ...] = ()
     project_tests: bool = True
     test_budget: float = 60.0
-    write_tests: Path | None = None
     invocation: str = "remat-migrate verify"
 
     def selected(
@@ -106,7 +102,7 @@ def verify_options(settings: Settings) -> VerifyOptions:
     for key, value in settings.verify.items():
         name = f"{settings.origin}: {_TABLE}.{key}"
         match key:
-            case "cases" | "python" | "baseline-python":
+            case "cases" | "python":
                 values[key] = Path(_text(value, name))  # absolute already
             case "command" | "platform":
                 values[key] = _text(value, name)
@@ -132,9 +128,8 @@ def check_options(options: VerifyOptions) -> None:
     """
     if options.cases is not None and not options.cases.is_file():
         raise VerificationError(f"cases: {options.cases}: no such file")
-    for name, path in (("python", options.python), ("baseline-python", options.baseline_python)):
-        if path is not None and not os.access(path, os.X_OK):
-            raise VerificationError(f"{name}: {path}: no such interpreter")
+    if options.python is not None and not os.access(options.python, os.X_OK):
+        raise VerificationError(f"python: {options.python}: no such interpreter")
 
 
 def find_python(options: VerifyOptions, root: Path, extra: str = "verify") -> Path:

@@ -19,7 +19,6 @@ from .schedule import Decided, Schedule, ignore, lanes_for
 from .scratch import scratch_folder
 from .session import Reply
 from .testing.project_tests import ProjectTests
-from .testing.written_tests import WrittenTests
 
 # Recorded calls whose results were equal are replayed for gradients and under jit: one call of each
 # unit, and so many more, which the units share equally.
@@ -47,7 +46,6 @@ def prove(
     progress: Progress = silent,
     decided: Decided = ignore,
     tests: ProjectTests | None = None,
-    written: WrittenTests | None = None,
 ) -> Proof:
     """Run both states and compare their units.
 
@@ -58,7 +56,6 @@ def prove(
         progress: receives progress reports.
         decided: receives each verdict, in the order of the units; those that need tests come last.
         tests: runs the project's tests for units that would not be exercised.
-        written: receives the inputs of the units that were compared.
 
     Raises:
         VerificationError: nothing can be run: the project cannot be copied, the file of cases is
@@ -83,7 +80,6 @@ def prove(
         with scratch_folder() as scratch, ExitStack() as stack:
             progress("copying the project", 0, total)
             sides = Sides(task, scratch, stack)
-            sides.keep = written.add if written else None
             proof = replace(proof, notes=sides.old.notes)
             command = task.options.command
             if command:
@@ -215,9 +211,6 @@ def _verdict(
     identity = sides.identity(unit)
     recorded = _of_events(sides, unit, recording, identity) if recording else None
     if recorded and recorded.outcome.is_wrong:
-        if sides.keep and recording:
-            kept = tested_cases(sides, unit, recording.cases[identity])
-            sides.keep(sides, unit, kept, recorded)
         return recorded
     known = recorded is not None and recorded.outcome is Outcome.EQUAL
     cases = find_cases(sides, unit, declared, recording.cases.get(identity) if recording else None)
@@ -261,13 +254,6 @@ def _of_events(sides: Sides, unit: Unit, recording: Recording, identity: str) ->
 
 
 def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
-    verdict = _first_wrong(sides, unit, cases)
-    if sides.keep:
-        sides.keep(sides, unit, cases, verdict)
-    return verdict
-
-
-def _first_wrong(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     """Return the first wrong verdict, or else the equal ones combined."""
     verdicts: list[Verdict] = []
     said: list[str] = []

@@ -44,7 +44,6 @@ class Side:
         spots: the edited pieces of code to watch, as JSON for `worker.coverage`.
         flags: JAX configuration options to set.
         platform: the JAX platform.
-        same_random: whether to draw the random numbers of current releases in all.
         optimized: whether to compile with XLA's optimizations, as the user does; else faster.
     """
 
@@ -56,7 +55,6 @@ class Side:
     spots: str = ""
     flags: Mapping[str, object] = field(default_factory=dict)
     platform: str = "cpu"
-    same_random: bool = False
     optimized: bool = False
 
     @property
@@ -84,7 +82,6 @@ class Worker:
     Attributes:
         side: what the process runs, and where.
         jax: the version of JAX in the process, empty before it starts.
-        settings: the names in the configuration of that JAX.
     """
 
     def __init__(
@@ -108,7 +105,6 @@ class Worker:
         """
         self.side = side
         self.jax = ""
-        self.settings: frozenset[str] = frozenset()
         self._program = program
         self._scratch = scratch
         self._timeout = timeout
@@ -182,7 +178,6 @@ class Worker:
             "shim": side.shim,
             "spots": side.spots,
             "flags": dict(side.flags),
-            "same_random": side.same_random,
             "memory": self._memory,
         }
         try:
@@ -199,7 +194,6 @@ class Worker:
             process.close()
             raise
         self.jax = started["jax"]
-        self.settings = frozenset(started.get("settings", ()))
         process.limit_memory(self._memory)
         self._process = process
         return process

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import venv
 from pathlib import Path
 from typing import Any
@@ -211,9 +210,8 @@ class TestInterpreter:
         refused(ran, f"jax is not installed for {python}", "pip install 'remat-migrate[verify]'")
 
     def test_missing_interpreter(self, project: Path) -> None:
-        for option in ("--python", "--baseline-python"):
-            ran = verify(project, option, "nowhere/python", "model.py")
-            refused(ran, f"{option[2:]}: {project}/nowhere/python: no such interpreter")
+        ran = verify(project, "--python", "nowhere/python", "model.py")
+        refused(ran, f"python: {project}/nowhere/python: no such interpreter")
 
     def test_file_that_is_not_an_interpreter(self, project: Path) -> None:
         other = project.parent / "python"
@@ -274,7 +272,7 @@ def test_wrong_settings(project: Path, line: str, words: list[str]) -> None:
     [
         (["--verify"], "--verify requires --fix or --diff"),
         (["--fix", "--command", "pytest"], "--command requires --verify"),
-        (["--diff", "--baseline-python", sys.executable], "--baseline-python requires --verify"),
+        (["--diff", "--test-budget", "5"], "--test-budget requires --verify"),
         (["--fix", "--verify", "-"], "--verify cannot be combined with `-` (stdin)"),
     ],
 )

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -100,12 +100,8 @@ class Sides:
         is_shared: whether other units run at the same time.
         old: the copy in the old state.
         new: the copy in the new state.
-        maker: runs the old code under the shim, and makes inputs.
-        before: runs the old code: `maker`, or a worker in the baseline interpreter.
+        before: runs the old code under the shim, and makes inputs.
         after: runs the new code.
-        keep: receives, with these sides, each unit that was compared, its cases and the verdict.
-        ported: with a baseline interpreter, runs the old code under the shim in the other one, to
-            tell a difference between releases from one of the migration.
     """
 
     def __init__(self, task: Task, scratch: Path, stack: ExitStack) -> None:
@@ -116,7 +112,6 @@ class Sides:
         self.pool = stack.enter_context(ThreadPoolExecutor(2))
         self._stack = stack
         self.stop = threading.Event()
-        self.keep: Callable[..., None] | None = None
         self._numbers = itertools.count(1)
         self._lanes = 1
         self.is_shared = False
@@ -132,20 +127,12 @@ class Sides:
             self.old: Spots((unit.path, spot) for unit in task.all_units for spot in unit.before),
             self.new: Spots((unit.path, spot) for unit in task.all_units for spot in unit.after),
         }
-        self._make_workers(task.options)
+        self._make_workers()
 
-    def _make_workers(self, options: VerifyOptions) -> None:
-        baseline = options.baseline_python or self.task.python
-        shimmed = self._side(baseline, self.old, shim_table())
-        self.maker = self._worker(shimmed, "maker")
-        self.before = self.maker
-        self.ported: Worker | None = None
-        if options.baseline_python:
-            self.ported = self._worker(replace(shimmed, python=self.task.python), "ported")
-            self.before = self._worker(replace(shimmed, shim=shim_table("none")), "baseline")
-        migrated = self._side(self.task.python, self.new, self.shim_after)
-        self.after = self._worker(migrated, "migrated")
-        for worker in dict.fromkeys((self.after, self.before)):
+    def _make_workers(self) -> None:
+        self.before = self._worker(self._side(self.old, shim_table()), "before")
+        self.after = self._worker(self._side(self.new, self.shim_after), "after")
+        for worker in (self.after, self.before):
             self.pool.submit(worker.start)
 
     def another(self) -> Sides:
@@ -155,7 +142,7 @@ class Sides:
         self._lanes += 1
         other._lanes = self._lanes
         other.pool = self._stack.enter_context(ThreadPoolExecutor(2))
-        other._make_workers(self.task.options)
+        other._make_workers()
         return other
 
     @property
@@ -164,9 +151,9 @@ class Sides:
         leftover = [(str(self.new.at(p)), a, b) for p, a, b in self.task.unfinished]
         return shim_table("refused" if self.task.is_partial else "none", leftover)
 
-    def _side(self, python: Path, workspace: Workspace, shim: str) -> Side:
+    def _side(self, workspace: Workspace, shim: str) -> Side:
         return Side(
-            python,
+            self.task.python,
             workspace.root,
             workspace.folder,
             tuple(
@@ -177,7 +164,6 @@ class Sides:
                 [_row(workspace.at(path), spot) for path, spot in self._spots[workspace].pieces]
             ),
             platform=self.task.options.platform,
-            same_random=self.task.options.baseline_python is not None,
         )
 
     def _worker(self, side: Side, name: str) -> Worker:

@@ -133,7 +133,7 @@ class ProjectTests:
     def _read(self, sides: Sides, units: Sequence[Unit], folder: Path) -> int:
         """Keep the recorded cases, and return how many units have some."""
         try:
-            reply = sides.maker.ask(do="recorded", folder=str(folder))
+            reply = sides.before.ask(do="recorded", folder=str(folder))
         except WorkerEnded as error:
             raise VerificationError(f"cannot read the recordings: the worker {error}") from error
         if "error" in reply:

@@ -90,10 +90,6 @@ def _start(request: Reply) -> Reply:
         shim.install(request["shim"])
     environment.install(request["copy"])
     jax = importlib.import_module("jax")
-    if request["same_random"]:
-        # The default since jax 0.5; releases without the flag draw numbers of their own.
-        with contextlib.suppress(AttributeError):
-            jax.config.update("jax_threefry_partitionable", True)
     for name, value in request["flags"].items():
         try:
             jax.config.update(name, value)
@@ -104,8 +100,7 @@ def _start(request: Reply) -> Reply:
         global _most_resident
         _most_resident = interpreter_state.resident_bytes() + request["memory"] // 2
         _limit_memory(request["memory"])
-    settings = sorted(jax.config.values)
-    return {"jax": jax.__version__, "backend": jax.default_backend(), "settings": settings}
+    return {"jax": jax.__version__, "backend": jax.default_backend()}
 
 
 def _limit_memory(allowed: int) -> None:
@@ -127,7 +122,6 @@ def _limit_memory(allowed: int) -> None:
 @effects.refused()
 def _make(request: Reply) -> Reply:
     from . import unit_cases
-    from .frameworks import pure_functions
     from .instances.constructions import of_project
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
@@ -158,8 +152,6 @@ def _make(request: Reply) -> Reply:
                 case["left_out"] = unit_cases.left_out(unit.function, case)
                 if values:
                     case["flags"] = values
-    if request["initialise"]:
-        cases = [(about, pure_functions.initialised_case(unit.function, c)) for about, c in cases]
     reply = _saved(cases, request["folder"])
     reply["stopped"] = made.stopped
     if not reply["cases"]:
@@ -292,30 +284,6 @@ def _compare(request: Reply) -> Reply:
     return reply
 
 
-def _write(request: Reply) -> Reply:
-    from . import unit_cases
-    from .written import source, tests
-
-    unit = load_unit(request["module"], request["path"], request["qualname"])
-    case = pickling.load(request["case"])
-    flags.use(unit.file, case.get("flags", {}))
-    case = unit_cases.FORMS[request["form"]](unit.function, case)
-    asked_for = bool(case.get("asked_for"))
-    try:
-        with effects.refused(unless=asked_for):
-            written = tests.save(tests.write_test(unit, request, case), request["folder"])
-    except source.CannotWrite as reason:
-        return {"reason": str(reason)}
-    return {"test": dict(written, asked_for=asked_for), "reason": ledger.refusal()}
-
-
-def _try(request: Reply) -> Reply:
-    from .written import tests
-
-    with effects.refused(unless=request["asked_for"]):
-        return {"failure": tests.run_test(tests.load(request))}
-
-
 def _recorded(request: Reply) -> Reply:
     from .comparison import run_comparison
 
@@ -343,6 +311,4 @@ _ANSWERS = {
     "compare": _compare,
     "events": _events,
     "recorded": _recorded,
-    "write": _write,
-    "try": _try,
 }

@@ -28,7 +28,6 @@ __all__ = [
     "capture",
     "context_from_error",
     "initialised",
-    "initialised_case",
     "is_deferred",
     "is_rehearsal",
     "prepare",
@@ -56,17 +55,6 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any], traced: bool = False
     if context["library"] == "flax":
         return flax_units.prepare(unit, args, kwargs, context, traced)
     return haiku_units.prepare(unit, args, kwargs, context, traced)
-
-
-def initialised_case(unit: Callable[..., Any], case: Dict[str, Any]) -> Dict[str, Any]:
-    """Return a case with the variables or parameters, where it has them initialised."""
-    calls = prepare(unit, case)
-    if case.get("then") or [call.label for call in calls] != ["init", "apply"]:
-        return case
-    context = dict(case["context"], made=None, **calls[1].args[0])
-    if context["library"] == "flax":
-        context["mutable"] = flax_units.MUTABLE
-    return dict(case, context=context)
 
 
 def with_made(case: Dict[str, Any], calls: List[PureCall]) -> Dict[str, Any]:
