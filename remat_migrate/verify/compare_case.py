@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import VerificationError
 from .copies.sides import Sides, error_line
 from .environment import needed
-from .evidence import Evidence, Executed, Failure, Outcome, Unit, Verdict
+from .evidence import Evidence, Executed, Outcome, Unit, Verdict
 from .session import Worker, WorkerEnded
 
 # Compiled values that are further apart differ, unless the old code varies by itself; for nearer
@@ -150,7 +149,7 @@ def _run_both(sides: Sides, unit: Unit, case: str, how: _How, made: bool) -> Ver
             Outcome.FAILS_AFTER,
             calls=1,
             detail=sides.translate(after.failure),
-            failure=_failure(sides, after.error),
+            traced=_traced(after.error),
             traceback=_traceback(sides, after.error),
         )
     if differs := _settings_differ(before, after):
@@ -333,7 +332,7 @@ def _comparison(
         reply["max_abs"],
         reply["max_rel"],
         detail,
-        _failure(sides, reply["failure"]) if outcome is Outcome.FAILS_AFTER else None,
+        _traced(reply["failure"]) if outcome is Outcome.FAILS_AFTER else (),
         evidence,
         traceback=_traceback(sides, reply["failure"]),
         difference=sides.translate(reply["difference"]),
@@ -347,13 +346,5 @@ def _traceback(sides: Sides, error: Mapping[str, Any] | None) -> str:
     return sides.translate(error["traceback"]) if error else ""
 
 
-def _failure(sides: Sides, error: Mapping[str, Any] | None) -> Failure | None:
-    if not error:
-        return None
-    place = error["place"]
-    return Failure(
-        error["type"],
-        sides.translate(error["message"]),
-        tuple(error["arguments"]),
-        (sides.new.original(Path(place[0])), place[1]) if place else None,
-    )
+def _traced(error: Mapping[str, Any] | None) -> tuple[str, ...]:
+    return tuple(error["arguments"]) if error else ()
