@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 
 from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety
@@ -130,6 +129,8 @@ def _hint(read: PolicyName, version: Version) -> Hint:
         return Hint(None, f"import jax and read the name from `{NAMESPACE}`")
     known = POLICIES.get(read.name)
     if known is None:
+        from difflib import get_close_matches  # it takes as long to import as a small check
+
         same = {p.name: p.same_as or p.name for p in available(version)}
         near = partial(get_close_matches, read.name, same)
         similar = near(cutoff=0.9) or near(cutoff=0.8)

@@ -23,6 +23,7 @@ from ..values.containers import Stored, looped, stores_in
 from ..values.contents import Contents, contents_of
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Callees, Overrides
+from ..values.static_fields import field_value
 from ..values.values import (
     NOTHING,
     Class,
@@ -51,6 +52,15 @@ from .dependence import (
 _UNSEEN: Dependences = frozenset((Dependence(UNSEEN),))
 # What is computed outside of functions: displays may be long, and are not searched for arrays.
 _COMPUTED = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Name)
+# Calls that return a container with the contents of their first argument and their keywords.
+_COPIES = frozenset(
+    {
+        "builtins.dict", "builtins.list", "builtins.tuple", "builtins.vars", "builtins.reversed",
+        "copy.copy", "copy.deepcopy", "dataclasses.asdict", "dataclasses.replace",
+        "types.SimpleNamespace", "flax.core.FrozenDict", "flax.core.freeze", "flax.core.unfreeze",
+    }
+)  # fmt: skip
+_COPYING_METHODS = frozenset({"copy", "_replace", "replace", "_asdict"})
 
 
 class DependenceAnalysis:
@@ -192,7 +202,8 @@ class DependenceAnalysis:
         if binding.value is None:
             return NONE
         if binding.kind == "element":
-            return self.operator(binding.value, self.element(binding.value, binding.path))
+            place = self._listed(binding.value)
+            return self.operator(place, self.element(binding.value, binding.path))
         if binding.path and binding.path[0] >= 0 and binding.kind == "assign":
             return self.operator(binding.value, self.dependences(binding.value, binding.path[0]))
         found = self.dependences(binding.value)
@@ -200,6 +211,14 @@ class DependenceAnalysis:
             target = binding.node.target
             found = self.operator(target, found | self.dependences(target))
         return found
+
+    def _listed(self, iterable: ast.expr) -> ast.expr:
+        """Return where an array becomes the list that a loop is over, else the iterable."""
+        bound = self.module.reaching(iterable) if isinstance(iterable, ast.Name) else ()
+        match [binding.value for binding in bound if not binding.path]:
+            case [ast.Call(func=ast.Name(id="list" | "tuple")) as made]:
+                return made
+        return iterable
 
     def _from_outside(self, binding: Binding) -> Dependences:
         """Return what a variable of a module, a class, or an enclosing function depends on.
@@ -428,13 +447,39 @@ class DependenceAnalysis:
         return found
 
     def _item_of_call(self, node: ast.Call, key: Key) -> Dependences:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _COPYING_METHODS:
+            return self._item_of_copy(node, key, [node.func.value, *node.args])
+        values = self.callees(node.func).values
         found: Dependences = NONE
-        for value in self.callees(node.func).values:
-            function = underlying(value)
-            if not isinstance(function, Function) or self.contains(function.node):
-                return self.dependences(node)
-            found |= self._of_result(function, value, node, key)
-        return found or self.dependences(node)
+        for value in values:
+            match underlying(value):
+                case External(name) if name in _COPIES:
+                    found |= self._item_of_copy(node, key, node.args)
+                case Class() as cls:
+                    field = self._item_of_new_object(cls, node, key)
+                    found |= self.dependences(node) if field is None else field
+                case Function() as function if not self.contains(function.node):
+                    found |= self._of_result(function, value, node, key)
+                case _:
+                    found |= self.dependences(node)
+        return found if values else self.dependences(node)
+
+    def _item_of_copy(self, node: ast.Call, key: Key, sources: Sequence[ast.expr]) -> Dependences:
+        """Return the same of a copy that keywords change: `dict(base, n=n)`, `replace(o, n=n)`."""
+        for keyword in node.keywords:
+            if keyword.arg == key:
+                return self.dependences(keyword.value)
+        spread = [keyword.value for keyword in node.keywords if keyword.arg is None]
+        return self._union((*sources, *spread), key)
+
+    def _item_of_new_object(self, cls: Class, node: ast.Call, key: Key) -> Dependences | None:
+        """Return what a field of a new object depends on; None if the class does not tell."""
+        if any(keyword.arg is None for keyword in node.keywords):
+            return self._item_of_copy(node, key, ())
+        found = field_value(self.evaluator, cls, node, key)
+        if found is None:
+            return None
+        return self.dependences(found) if found in ast.walk(node) else NONE
 
     def element(self, iterable: ast.expr, path: tuple[int, ...] = ()) -> Dependences:
         """Return what an element of a loop over `iterable`, unpacked by `path`, depends on."""

@@ -175,10 +175,10 @@ class _Analysis(DependenceAnalysis):
                 yield from self._call_needs(node)
 
     def _match_needs(self, node: ast.Match) -> Iterator[Need]:
-        parts = [part for case in node.cases for part in ast.walk(case.pattern)]
-        if any(map(_compares, parts)):
+        patterns = [case.pattern for case in node.cases]
+        if any(map(_compares, patterns)):
             yield from self._need(node.subject, MATCH)
-        if any(isinstance(p, ast.MatchClass) and self._tests_for_number(p.cls) for p in parts):
+        if any(map(self._tests_type, patterns)):
             reason = "a match on its type"
             yield from self._need(node.subject, reason, certain=False, type_test=True)
 
@@ -261,6 +261,11 @@ class _Analysis(DependenceAnalysis):
             if isinstance(part, ast.Attribute) and is_array_attribute(part.attr):
                 reason = f"a test for `.{part.attr}`"
                 yield from self._need(part.value, reason, certain=False, type_test=True)
+
+    def _tests_type(self, pattern: ast.pattern) -> bool:
+        """Return whether a pattern is a class that a tracer is not: `case float()`."""
+        classes = (p.cls for p in ast.walk(pattern) if isinstance(p, ast.MatchClass))
+        return any(self._tests_for_number(cls) for cls in classes)
 
     def _arithmetic_needs(self, node: ast.BinOp | ast.UnaryOp) -> Iterator[Need]:
         """Yield needs of arithmetic on Python numbers: `2 ** -n` is 0 for a traced integer `n`."""
@@ -576,10 +581,12 @@ def _conditions(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
             yield from ((test, BRANCH) for test in tests)
 
 
-def _compares(part: ast.AST) -> bool:
-    """Return whether a part of a pattern compares a value, rather than matching a structure."""
-    return isinstance(part, ast.MatchValue) or (
-        isinstance(part, ast.MatchSingleton) and part.value is not None
+def _compares(pattern: ast.pattern) -> bool:
+    """Return whether a pattern compares a value, rather than only matching a structure."""
+    return any(
+        isinstance(part, ast.MatchValue)
+        or (isinstance(part, ast.MatchSingleton) and part.value is not None)
+        for part in ast.walk(pattern)
     )
 
 

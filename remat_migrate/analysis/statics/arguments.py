@@ -299,18 +299,22 @@ class Argument:
                 return False
             if kinds_of(self.project).of(module, expr) == "array":
                 return False
-            for value in self.project.values(module, expr):
-                match value:
-                    case Instance(cls=Class() as cls):
-                        if not is_frozen(self.project.evaluator, cls):
-                            return False
-                    case Instance() | Result():
-                        return False
-                    case Bound(receiver=Instance()):  # equal whatever state its object has
-                        return False
-                    case Container(node=node) if not isinstance(node, ast.Tuple):
-                        return False
+            if any(_may_change(self.project, v) for v in self.project.values(module, expr)):
+                return False
         return True
+
+
+def _may_change(project: Project, value: Value) -> bool:
+    """Return whether a value is an object whose state may change, or one is bound to it."""
+    match value:
+        case Instance(cls=Class() as cls):
+            return not is_frozen(project.evaluator, cls)
+        case Container(node=node):
+            return not isinstance(node, ast.Tuple)
+    # A bound method is equal whatever state its object has.
+    return isinstance(value, Instance | Result) or (
+        isinstance(value, Bound) and isinstance(value.receiver, Instance)
+    )
 
 
 def is_none(expr: ast.expr) -> bool:

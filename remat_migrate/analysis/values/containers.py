@@ -23,7 +23,7 @@ def elements(container: Container) -> Iterator[Place]:
                 spread = isinstance(part, ast.Starred)
                 yield module, any_item(part.value) if spread else part  # type: ignore[attr-defined]
             if isinstance(node, ast.List):
-                yield from appended(module, node)
+                yield from _appended(module, node)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
             yield module, node.elt
         case ast.Dict():
@@ -40,7 +40,7 @@ def items(container: Container, index: object) -> Iterator[Place]:
     module, node = container.module, container.node
     match node:
         case ast.List() | ast.Tuple() if isinstance(index, int):
-            added = list(appended(module, node)) if isinstance(node, ast.List) else []
+            added = list(_appended(module, node)) if isinstance(node, ast.List) else []
             if added or any(isinstance(part, ast.Starred) for part in node.elts):
                 yield from elements(container)
             elif -len(node.elts) <= index < len(node.elts):
@@ -257,7 +257,7 @@ def _is_read(module: Module, node: ast.AST) -> bool:
     return False
 
 
-def appended(module: Module, literal: ast.List) -> Iterator[Place]:
+def _appended(module: Module, literal: ast.List) -> Iterator[Place]:
     """Yield what is later added to the list that starts as a literal."""
     for one in _stored(module, literal):
         if one.way == "added":

@@ -7,6 +7,7 @@ numbers from `numpy.random` only once, and it can only return arrays.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, body_nodes, parameters
@@ -63,12 +64,9 @@ def _check(
 
 def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: bool) -> str | None:
     module = function.module
-    changed = [held for held, _ in changes_in_place(node)]
-    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-        changed.append(node.value)
-    for held in changed:
-        if not _is_fresh(function, held, own_arguments):
-            return f"it changes `{module.segment(held)}` from outside, which leaks tracers"
+    for owner in _changed_by(node):
+        if not _is_fresh(function, owner, own_arguments):
+            return f"it changes `{module.segment(owner)}` from outside, which leaks tracers"
     match node:
         case ast.Yield() | ast.YieldFrom() | ast.Await():
             return "it is a generator, which cannot be checkpointed"
@@ -85,6 +83,13 @@ def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: 
                 if isinstance(value, External) and value.name in CALLBACKS:
                     return f"`{value.name}` would run once more, when the checkpoint recomputes"
     return None
+
+
+def _changed_by(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the objects that a node changes in place."""
+    yield from (owner for owner, _ in changes_in_place(node))
+    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        yield node.value
 
 
 def _library_hazard(project: Project, module: Module, node: ast.Call) -> str | None:
