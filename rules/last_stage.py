@@ -10,9 +10,7 @@ from remat_migrate.api.placement import (
     DifferentiatedPart,
     may_be_head,
     parts_in,
-    placement_of,
     wraps_policy,
-    wraps_scan,
 )
 
 from .shared.placement_fixes import differentiated_here, placement_fix
@@ -71,10 +69,9 @@ class LastStage(Rule):
         """Report each checkpoint on the last stage of what is differentiated."""
         if not sites_in(project, module):
             return
-        placement = placement_of(project)
         for part in parts_in(project, module):
             if part.found.part == "last" and not wraps_policy(part.site):
-                if not wraps_scan(placement, part.site) and not may_be_head(project, part.found):
+                if not may_be_head(project, part.found):
                     yield self._finding(project, part)
 
     def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:

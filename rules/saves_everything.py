@@ -98,7 +98,7 @@ class SavesEverything(Rule):
         version = project.jax_version(module.source.path)
         for place in policy_places(project, module):
             if place.site is None or in_test(module, place.node):
-                continue  # a combined policy is reported as a whole
+                continue  # a part of a combined policy
             origin = sole_origin(module, place.node)
             how = saves_everything(project, module, origin, version) if origin else None
             if origin is not None and how is not None:

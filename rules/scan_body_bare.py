@@ -9,15 +9,13 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from remat_migrate.api import Example, Finding, Module, Project, Related, Rule, Safety, Site
+from remat_migrate.api import Example, Finding, Module, Project, Rule, Safety
 from remat_migrate.api.changes import Change
 from remat_migrate.api.code import in_test
 from remat_migrate.api.placement import (
     LoopUse,
-    checkpoint_of_scan,
     has_heavy_body,
     in_checkpoint,
-    parts_in,
     placement_of,
 )
 
@@ -47,38 +45,16 @@ step = jax.grad(loss)
 """
 
 
-_STACK = """\
-import jax
-import jax.numpy as jnp
-
-
-def layer(x, w):
-    return jnp.tanh(x @ w), None
-
-
-def step(weights, head, x):
-    def loss(weights):
-        def stack(x):
-            return jax.lax.scan(%s, x, weights)[0]
-
-        return jnp.tanh(%s(x) @ head).sum()
-
-    return jax.grad(loss)(weights)
-"""
-
-
 class ScanBodyBare(Rule):
     """## What it does
     Checks for a scan inside a function that the project differentiates, whose body multiplies
-    matrices, and neither is a checkpoint nor calls one. Also checks for a
-    checkpoint on a function that does nothing but such a scan. This is advice: only the sizes tell
-    whether the memory matters.
+    matrices, and neither is a checkpoint nor calls one. This is advice: only the sizes tell whether
+    the memory matters.
 
     ## Why is this bad?
     Every iteration of the scan keeps its residuals for the backward pass, so memory grows with the
     number of iterations times the residuals of one. With a checkpoint on the body, an iteration
-    keeps only its inputs, at the cost of about one more forward pass. A checkpoint around the whole
-    scan costs as much, but its recomputation keeps the residuals of all iterations again.
+    keeps only its inputs, at the cost of about one more forward pass.
 
     ## Fix
     Wraps the body in `jax.checkpoint(body, prevent_cse=False)`, or for `flax.linen.scan` in
@@ -94,10 +70,6 @@ class ScanBodyBare(Rule):
         Example(
             _SCAN % ("", "layer"),
             _SCAN % ("", "jax.checkpoint(layer, prevent_cse=False)"),
-        ),
-        Example(
-            _STACK % ("layer", "jax.checkpoint(stack)"),
-            _STACK % ("jax.checkpoint(layer, prevent_cse=False)", "stack"),
         ),
     ]
     right = [
@@ -127,13 +99,8 @@ class ScanBodyBare(Rule):
                 continue
             if not has_heavy_body(placement, loop):
                 continue
-            is_clear = loop.compiled == "yes"
             if not in_checkpoint(placement, module, loop.node):
-                yield self._finding(project, loop, is_clear)
-            elif is_clear and (site := checkpoint_of_scan(placement, loop)) is not None:
-                wholes = [p.site for p in parts_in(project, module) if p.found.part == "whole"]
-                if site not in wholes:  # RMT301 reports that
-                    yield self._moved(project, loop, site)
+                yield self._finding(project, loop, loop.compiled == "yes")
 
     def _finding(self, project: Project, loop: LoopUse, certain: bool) -> Finding:
         name, call = loop.transform.name, loop.node
@@ -147,26 +114,6 @@ class ScanBodyBare(Rule):
             f"the body of `{name}` is differentiated without a checkpoint; every iteration keeps"
             " its residuals",
             confidence="medium" if certain else "low",
-            fix=fix,
-            reason=reason,
-        )
-
-    def _moved(self, project: Project, loop: LoopUse, site: Site) -> Finding:
-        from remat_migrate.api.rewrites import remove_site
-
-        fix, reason = placement_fix(
-            "move the checkpoint to the body",
-            False,
-            "move it to the body, with `prevent_cse=False`",
-            lambda: (*_wrap_body(project, loop), *remove_site(project, site)),
-        )
-        return self.finding(
-            site.module.source,
-            site.span,
-            f"`{site.api}` wraps a whole `{loop.transform.name}`; its recomputation keeps the"
-            " residuals of every iteration, and on the body it saves memory at the same cost",
-            confidence="medium",
-            related=(Related(*loop.module.location(loop.node), "the scan"),),
             fix=fix,
             reason=reason,
         )

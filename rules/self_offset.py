@@ -165,11 +165,9 @@ def _deliberate(found: Offset) -> bool:
 
 
 def _fix(found: Offset, project: Project) -> Fix:
-    from remat_migrate.api.rewrites import indices_text
-
     static = found.static
     option, site = static.option, static.site
-    text = indices_text(tuple(p.index for p in found.wanted))
+    text = repr(tuple(p.index for p in found.wanted))
     title = f"write `static_argnums={text}`"
     meant = " and ".join(f"`{p.name}`" for p in found.wanted)
     indices = read_indices(project, option)

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from remat_migrate.api import (
     Example,
     Fails,
     Finding,
-    Fix,
     Module,
     Project,
     Rule,
-    Safety,
     Severity,
     Site,
 )
 from remat_migrate.api.code import expects_failure
 from remat_migrate.api.policies import uses_next_implementation
 from remat_migrate.api.sites import Api, ConcreteUse, Option, options_in
-from remat_migrate.api.statics import named_statics
 
 from .shared.example_uses import DOUBLED, GRADIENT
 from .shared.fixes import migration_fix
 
 _BLOCK = """\
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -52,8 +51,8 @@ class StaticArgnamesIgnored(Rule):
     so the arguments are traced. Earlier releases, `jax.remat`, Haiku, and Flax raise `TypeError`.
 
     ## Fix
-    Marks the arguments static with `static_argnums` and passes them by position. If that is not
-    possible, the function closes over them.
+    Marks the arguments that must be concrete static with `static_argnums` and passes them by
+    position. If that is not possible, the function closes over them. Other arguments are traced.
     """
 
     code, name = "RMT206", "static-argnames-ignored"
@@ -92,9 +91,8 @@ class StaticArgnamesIgnored(Rule):
         location = option.module.location(option.keyword or option.value)
         applied = tuple(site for site in sites if site.application is not None)
         use = ConcreteUse(option, sites[0].definition, applied, True, location[1])
-        fix, related, _ = migration_fix(partial(migrate, project, use, named_statics))
-        if fix.safety is Safety.MANUAL:
-            fix = Fix.manual(fix.title.replace("`concrete`", "`static_argnames`"))
+        fix, related, _ = migration_fix(partial(migrate, project, use))
+        fix = replace(fix, title=fix.title.replace("`concrete`", "`static_argnames`"))
         return self.finding(*location, message, severity=severity, fix=fix, related=related)
 
 

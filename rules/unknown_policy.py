@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety
 from remat_migrate.api.changes import Rename
@@ -15,7 +16,6 @@ from remat_migrate.api.policies import (
     PolicyName,
     Version,
     available,
-    closest_name,
     is_added,
     policy_names_read,
 )
@@ -129,12 +129,15 @@ def _hint(read: PolicyName, version: Version) -> Hint:
         return Hint(None, f"import jax and read the name from `{NAMESPACE}`")
     known = POLICIES.get(read.name)
     if known is None:
+        from difflib import get_close_matches  # it takes as long to import as a small check
+
         same = {p.name: p.same_as or p.name for p in available(version)}
-        found = closest_name(read.name, same)
-        if found is None:
+        near = partial(get_close_matches, read.name, same)
+        similar = near(cutoff=0.9) or near(cutoff=0.8)
+        if len({same[found] for found in similar}) != 1:
             names = ", ".join(f"`{policy.name}`" for policy in available(version))
             return Hint(None, f"available policies: {names}")
-        return Hint(found)
+        return Hint(similar[0])
     usual = known.same_as or known.name
     for policy in available(version):
         if usual in (policy.name, policy.same_as) and policy.name != read.name:

@@ -10,9 +10,7 @@ from remat_migrate.api.placement import (
     DifferentiatedPart,
     calls_within,
     parts_in,
-    placement_of,
     wraps_policy,
-    wraps_scan,
 )
 
 from .shared.placement_fixes import differentiated_here, stages_fix
@@ -41,6 +39,25 @@ def loss(weights, x):
 
 
 step = jax.value_and_grad(%s)
+"""
+
+_STACK = """\
+import jax
+import jax.numpy as jnp
+
+
+def layer(x, w):
+    return jnp.tanh(x @ w), None
+
+
+def step(weights, head, x):
+    def loss(weights):
+        def stack(x):
+            return jax.lax.scan(%s, x, weights)[0]
+
+        return jnp.tanh(%s(x) @ head).sum()
+
+    return jax.grad(loss)(weights)
 """
 
 
@@ -76,6 +93,10 @@ class WholeFunction(Rule):
             _STEP % ("layer", "layer", "jax.checkpoint(loss)"),
             _STEP % ("jax.checkpoint(layer)", "jax.checkpoint(layer)", "loss"),
         ),
+        Example(
+            _STACK % ("layer", "jax.checkpoint(stack)"),
+            _STACK % ("jax.checkpoint(layer, prevent_cse=False)", "stack"),
+        ),
         Example("import jax\n\n\ndef slope(loss):\n    return jax.grad(jax.checkpoint(loss))\n"),
     ]
     right = [
@@ -104,8 +125,6 @@ class WholeFunction(Rule):
             return
         for part in parts_in(project, module):
             if part.found.part == "last" or wraps_policy(part.site):
-                continue
-            if part.found.part == "bulk" and wraps_scan(placement_of(project), part.site):
                 continue
             # Around checkpointed stages it is RMT305, which only removes it.
             if not calls_within(project, part.found.applied):

@@ -8,7 +8,7 @@ from functools import partial
 
 from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety, sites_in
 from remat_migrate.api.changes import Change, Code, Refused, Remove, Replace
-from remat_migrate.api.code import expects_failure, is_used_elsewhere
+from remat_migrate.api.code import expects_failure, is_used_elsewhere, reference_to
 from remat_migrate.api.statics import Fault, wrong_wrapper
 from remat_migrate.api.statics import WrongWrapper as Wrong
 
@@ -202,7 +202,7 @@ def _changes(project: Project, found: Wrong, api: str | None) -> list[Change]:
     Raises:
         Refused: no rewrite is known to keep the behavior.
     """
-    from remat_migrate.api.rewrites import check_editable, written
+    from remat_migrate.api.rewrites import check_editable
 
     site = found.site
     module, application = site.module, site.application
@@ -223,5 +223,5 @@ def _changes(project: Project, found: Wrong, api: str | None) -> list[Change]:
         assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef)
         if holder.decorator_list[0] is not application:  # `nn.compact` must be below
             raise Refused("it must be the outermost decorator")
-    reference = written(project, module, api, site.reference)
+    reference = reference_to(module, project, api, site.reference)
     return [*changes, Replace(module, site.reference, Code(reference.text)), *reference.changes]

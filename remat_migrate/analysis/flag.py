@@ -1,8 +1,8 @@
 """Finds the flag `jax_new_checkpoint`, in Python and in other files, and what removes each use.
 
 In Python, a statement, list item, mapping item, or keyword that does nothing but set the flag is
-removed. Other files are searched with regular expressions: a line, item, or word that holds nothing
-but the setting is removed. Any other use, such as a branch on the flag, is reported with the reason
+removed. Other files are searched with regular expressions: a line or word that holds nothing but
+the setting is removed. Any other use, such as a branch on the flag, is reported with the reason
 why it is left to the user. Comments and prose are not uses.
 """
 
@@ -11,8 +11,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from bisect import bisect_right
-from collections.abc import Container as AbstractContainer
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -25,11 +23,11 @@ from .names.module import Module
 from .names.scopes import parameters
 from .project import Project
 from .sites.references import is_used_elsewhere
-from .values.values import Container, External, Function, Parameter, Result
+from .values.values import External, Function, Parameter, Result
 
 # The effect of a use on current JAX: `update` and `read` raise AttributeError, `option` ends the
-# program; `attribute`, `environment`, and `environment-read` have no effect. `name` is unclear.
-Form = Literal["update", "read", "attribute", "environment", "environment-read", "option", "name"]
+# program; `attribute` and `environment` have no effect. `name` is unclear, and may be a read.
+Form = Literal["update", "read", "attribute", "environment", "option", "name"]
 
 VARIABLE, OPTION = "JAX_NEW_CHECKPOINT", "jax_new_checkpoint"
 NAMES = (OPTION, VARIABLE)
@@ -46,19 +44,18 @@ _WORD = rf"(?:{_ASSIGNMENT}|{_OPTION})"
 _NAME = re.compile(rf"(?<!\w)(?:{VARIABLE}|(?:no)?{OPTION})(?!\w)")
 
 _OWN_OPTION = "the project defines its own option with this name"
-_UNCLEAR = "it is unclear what this does with the flag: remove it by hand"
 _READ = "keep the code for the new implementation, the only one since jax 0.3.17"
+_UNCLEAR = "it is unclear what this does with the flag: remove it by hand"
 _NOT_CONFIG = "this may not be jax.config"
-_VALUE_BEFORE = "the option before it takes it as its value: remove both by hand"
-_VALUE_AFTER = "the next word may be its value: remove both by hand"
+_NEIGHBOR = "it may belong to the word before or after it: remove both by hand"
 
 
 def reasons_to_keep(project: Project) -> Mapping[Form, str]:
     """Return why uses of a form stay; "" if nothing depends on them."""
     return {
         "option": _own_option(project),
-        "environment": _reader(project, VARIABLE, "environment-read", "variable"),
-        "attribute": _reader(project, OPTION, "read", "attribute"),
+        "environment": _reader(project, VARIABLE),
+        "attribute": _reader(project, OPTION),
     }
 
 
@@ -73,14 +70,13 @@ def _own_option(project: Project) -> str:
     return ""
 
 
-def _reader(project: Project, name: str, form: Form, what: str) -> str:
+def _reader(project: Project, name: str) -> str:
     for module in project.mentioning((name,)):
         for use in _all_uses(module, project):
-            unclear = use.form == "name" and getattr(use.node, "value", None) == name
-            if unclear or use.form == form:
+            text = getattr(use.node, "value", None)
+            if text == name if use.form == "name" else (use.form == "read" and name == OPTION):
                 source, span = module.location(use.node)
-                place = f"{source.path.name}:{source.position(span.start)[0]}"
-                return f"{place} {'may read' if unclear else 'reads'} the {what}"
+                return f"{source.path.name}:{source.position(span.start)[0]} may read it"
     return ""
 
 
@@ -90,9 +86,13 @@ def _reader(project: Project, name: str, form: Form, what: str) -> str:
 _CONFIG = re.compile(
     r"jax(\.\w+)*\.config(\.config)?(\.(flags\.)?FLAGS)?|absl\.flags\.FLAGS|jax\._src\.config\.FLAGS"
 )
-_CONFIG_READS = frozenset({"read", "_read", "getattr", "hasattr"})
-_CONFIG_WRITES = frozenset({"update", "setattr", "delattr"})
 _CONFIG_CONTEXT = re.compile(r"\w*(config|flags?)(_context|_override|_scope|_values|saver)?")
+# What a method of the configuration, or a function that gets it, does.
+_CONFIG_METHODS: Mapping[str, Form] = {
+    **dict.fromkeys(("read", "_read", "getattr", "hasattr"), "read"),
+    **dict.fromkeys(("setattr", "delattr"), "attribute"),
+    "update": "update",
+}
 _ENVIRONMENT = re.compile(
     r"(?i)_*((\w*_)?(env|environ|environment)s?(_?vars?|_variables)?|passenv)"
 )
@@ -104,7 +104,6 @@ _SPEAKS = re.compile(
     r"p?print|echo|log\w*|debug|info|warn\w*|error|exception|critical|fatal|fail|skip\w*|xfail"
     r"|secho|[A-Z]\w*(Error|Warning|Exception|Test)"
 )
-_PROSE_KEYWORDS = frozenset({"help", "usage", "description", "epilog", "reason", "msg", "message"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +159,10 @@ def is_import_needed(project: Project, module: Module, name: str) -> bool:
     return is_used_elsewhere(project, module, name)
 
 
+def _unclear(node: ast.expr | ast.keyword, reason: str = _UNCLEAR, form: Form = "name") -> FlagUse:
+    return FlagUse(node, form, reason=reason, sure=False)
+
+
 class _Finder:
     """Finds the uses in one module."""
 
@@ -170,15 +173,18 @@ class _Finder:
     def find(self) -> Iterator[FlagUse]:
         """Yield the uses, in no particular order."""
         for node in self.module.nodes:
+            use = None
             match node:
                 case ast.keyword(arg=str(name)) if name in NAMES:
-                    yield from self._keyword(node, name)
+                    use = self._keyword(node, name)
                 case ast.Attribute(attr=name, value=owner) if name == OPTION:
-                    yield from self._attribute(node, owner)
+                    use = self._attribute(node, owner)
                 case ast.Constant(value=str(text)) if text in NAMES:
-                    yield from self._name(node, text)
+                    use = self._name(node, text)
                 case ast.Constant(value=str(text)) if _NAME.search(text):
-                    yield from self._text(node, text)
+                    use = self._text(node, text)
+            if use is not None:
+                yield use
 
     def _is_config(self, node: ast.expr) -> bool | None:
         """Return whether an expression is JAX's configuration; None if that is unknown."""
@@ -188,146 +194,101 @@ class _Finder:
         unknown = any(isinstance(v, External | Parameter | Result) for v in values)
         return None if unknown or not values else False
 
-    def _is_environment(self, node: ast.expr) -> bool:
-        """Return whether an expression is `os.environ`, a copy of it, or is named like an
-        environment.
+    def _is_environment(self, node: ast.AST | None) -> bool:
+        """Return whether something is `os.environ`, a copy of it, what changes it, or is named like
+        an environment.
         """
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 if names := self.project.qualified(self.module, node):
                     return names == {"os.environ"}
                 return _ENVIRONMENT.fullmatch(name) is not None
-            case ast.Call(func=ast.Attribute(value=base, attr="copy"), args=[]):
+            case ast.keyword(arg=str(name)):  # `run(env={...})`
+                return _ENVIRONMENT.fullmatch(name) is not None
+            case ast.Call(func=ast.Attribute(value=base, attr="copy" | "update")):
                 return self._is_environment(base)
-            case ast.Call(args=[base, *_]) if Container(self.module, node) in (
-                self.project.values(self.module, node)
-            ):
-                return self._is_environment(base)  # `dict(os.environ, ...)`
-            case ast.Dict(keys=[None, *_], values=[base, *_]):
-                return self._is_environment(base)  # `{**os.environ, ...}`
+            case (
+                ast.Call(func=ast.Name("dict") | ast.Attribute(attr="dict"), args=[base, *_])
+                | ast.Dict(keys=[None, *_], values=[base, *_])
+            ):  # `dict(os.environ, ...)`, `patch.dict(os.environ, ...)`, `{**os.environ, ...}`
+                return self._is_environment(base)
         return False
 
-    def _becomes_environment(self, node: ast.expr) -> bool:
-        """Return whether a mapping is used as an environment."""
-        match holder := self.parent(node):
-            case ast.keyword(arg=str(name)):
-                return _ENVIRONMENT.fullmatch(name) is not None
-            case ast.Call():
-                return self._merges(holder)
-        return self._is_environment(node)
-
-    def _merges(self, call: ast.Call) -> bool:
-        """Return whether a call merges its arguments into an environment."""
-        match call:
-            case ast.Call(func=ast.Attribute(value=base, attr="update")):
-                return self._is_environment(base)
-            case ast.Call(func=ast.Attribute(attr="dict"), args=[first, *_]):  # `patch.dict`
-                return ast.unparse(first) == "'os.environ'" or self._is_environment(first)
-        return self._is_environment(call)
-
-    def _name(self, node: ast.Constant, key: str) -> Iterator[FlagUse]:
-        """Yield a use of the name of the flag or of the variable as a string."""
-        match holder := self.parent(node):
-            case ast.keyword(arg="name" | "key") if isinstance(
-                call := self.parent(holder), ast.Call
-            ):
-                yield from self._call(call, node, key)
-            case ast.Call():
-                yield from self._call(holder, node, key)
-            case ast.Subscript(value=mapping) if key == VARIABLE and self._is_environment(mapping):
-                if isinstance(holder.ctx, ast.Load):
-                    yield FlagUse(node, "environment-read", reason=_READ)
-                else:
-                    yield self._setting(node, "environment", holder)
-            case ast.Compare() if key == VARIABLE:
-                yield FlagUse(node, "environment-read", reason=_READ)
-            case ast.Dict(keys=keys) if node in keys:
-                yield from self._item(holder, node, key)
-            case ast.Assign():
-                yield FlagUse(node, "name", reason="remove it with what uses this name")
+    def _name(self, node: ast.Constant, key: str) -> FlagUse | None:
+        """Return a use of the name of the flag or of the variable as a string."""
+        holder = self.parent(node)
+        if isinstance(holder, ast.keyword) and holder.arg in ("name", "key"):
+            holder = self.parent(holder)
+        match holder:
+            case ast.Call() if _SPEAKS.fullmatch(last_name(holder.func)):
+                return None
+            case ast.Call() if key == OPTION:
+                return self._config_call(holder, node)
+            case ast.Call() if (method := last_name(holder.func)) in _ENVIRONMENT_WRITES:
+                owner, values = _parts_of_call(holder, node)  # `monkeypatch.setenv(NAME, value)`
+                if method in _SETS_VARIABLE or self._is_environment(owner):
+                    return self._setting(node, "environment", holder, values)
+            case ast.Subscript(value=mapping, ctx=ast.Store() | ast.Del()) if key == VARIABLE:
+                if self._is_environment(mapping):
+                    return self._setting(node, "environment", holder)
+            case ast.Dict(keys=keys) if key == VARIABLE and node in keys:
+                if self._becomes_environment(holder):
+                    return self._setting(
+                        node, "environment", node, [holder.values[keys.index(node)]]
+                    )
             case ast.Expr():
-                return  # a docstring
-            case _:
-                yield FlagUse(node, "name", reason=_UNCLEAR, sure=False)
+                return None  # a docstring
+        return _unclear(node)
 
-    def _call(self, call: ast.Call, node: ast.expr, key: str) -> Iterator[FlagUse]:
-        """Yield a call with the name as an argument: `setattr(jax.config, NAME, value)`."""
-        method, functions = last_name(call.func), self.project.qualified(self.module, call.func)
-        position = call.args.index(node) if node in call.args else 0
-        values = [*call.args[position + 1 :], *(k.value for k in call.keywords)]
-        of = call.func.value if isinstance(call.func, ast.Attribute) else None
-        of = call.args[0] if position else of
-        if _SPEAKS.fullmatch(method):
-            return
-        if key == OPTION:
-            owners = [name.removesuffix(".update") for name in functions]
-            if not position and any(
-                f"{o}.update" in functions and _CONFIG.fullmatch(o) for o in owners
-            ):
-                yield self._setting(node, "update", call, values)
-            else:
-                yield from self._config_call(call, node, of, values)
-        elif method in _SETS_VARIABLE or (of is not None and self._is_environment(of)):
-            if method in _ENVIRONMENT_WRITES:
-                yield self._setting(node, "environment", call, values)
-            else:
-                yield FlagUse(node, "environment-read", reason=_READ)
-        elif method == "getenv" or "os.getenv" in functions:
-            yield FlagUse(node, "environment-read", reason=_READ)
-        else:
-            yield FlagUse(node, "name", reason=_UNCLEAR, sure=False)
+    def _config_call(self, call: ast.Call, node: ast.expr) -> FlagUse | None:
+        """Return a call that reads or sets the option: `setattr(jax.config, NAME, value)`."""
+        owner, values = _parts_of_call(call, node)
+        functions = self.project.qualified(self.module, call.func)
+        if any(f.endswith(".update") and _CONFIG.fullmatch(f[:-7]) for f in functions):
+            return self._setting(node, "update", call, values)
+        form = _CONFIG_METHODS.get(last_name(call.func))
+        if owner is None or form is None:
+            return _unclear(node)
+        return self._of_config(node, owner, form, call, values)
 
-    def _config_call(
-        self, call: ast.Call, node: ast.expr, of: ast.expr | None, values: list[ast.expr]
-    ) -> Iterator[FlagUse]:
-        """Yield a call that reads or sets the option of `of`, if that is JAX's configuration."""
-        method = last_name(call.func)
-        if of is None or method not in _CONFIG_READS | _CONFIG_WRITES:
-            yield FlagUse(node, "name", reason=_UNCLEAR, sure=False)
-        elif (is_config := self._is_config(of)) is None:
-            yield FlagUse(node, "name", reason=_NOT_CONFIG, sure=False)
-        elif is_config and method in _CONFIG_READS:
-            yield FlagUse(node, "read", reason=_READ)
-        elif is_config:
-            yield self._setting(node, "attribute", call, values)
+    def _attribute(self, node: ast.Attribute, owner: ast.expr) -> FlagUse | None:
+        form: Form = "read" if isinstance(node.ctx, ast.Load) else "attribute"
+        return self._of_config(node, owner, form, node)
 
-    def _attribute(self, node: ast.Attribute, owner: ast.expr) -> Iterator[FlagUse]:
-        is_config = self._is_config(owner)
-        if is_config is None:
-            yield FlagUse(node, "name", reason=_NOT_CONFIG, sure=False)
-        elif is_config and isinstance(node.ctx, ast.Load):
-            yield FlagUse(node, "read", reason=_READ)
-        elif is_config:
-            yield self._setting(node, "attribute", node)
+    def _of_config(
+        self,
+        node: ast.expr,
+        owner: ast.expr,
+        form: Form,
+        part: ast.expr,
+        values: Sequence[ast.expr] = (),
+    ) -> FlagUse | None:
+        """Return what reads or sets the option of `owner`, if that is JAX's configuration."""
+        match self._is_config(owner):
+            case None:
+                return _unclear(node, _NOT_CONFIG)
+            case False:
+                return None
+        if form == "read":
+            return FlagUse(node, form, reason=_READ)
+        return self._setting(node, form, part, values)
 
-    def _keyword(self, keyword: ast.keyword, name: str) -> Iterator[FlagUse]:
-        """Yield `with_config(jax_new_checkpoint=False)`, `dict(os.environ, JAX_NEW_CHECKPOINT="0")`
-        and the like.
-        """
+    def _keyword(self, keyword: ast.keyword, name: str) -> FlagUse | None:
+        """Return a keyword that sets the flag: of `with_config`, or of `dict(os.environ, ...)`."""
         call = self.parent(keyword)
         if not isinstance(call, ast.Call) or any(
             isinstance(value, Function) and name in (a.arg for a in parameters(value.node))
             for value in self.project.values(self.module, call.func)
         ):
-            return  # a parameter of a function of the project
-        is_variable = name == VARIABLE
-        if is_variable and (self._merges(call) or self._becomes_environment(call)):
-            yield self._setting(keyword, "environment", keyword, [keyword.value])
-        elif not is_variable and _CONFIG_CONTEXT.fullmatch(last_name(call.func)):
-            yield self._setting(keyword, "update", keyword, [keyword.value])
-        else:
-            yield FlagUse(keyword, "name", reason=_UNCLEAR, sure=False)
+            return None  # a parameter of a function of the project
+        if name == VARIABLE and (self._is_environment(call) or self._becomes_environment(call)):
+            return self._setting(keyword, "environment", keyword, [keyword.value])
+        if name == OPTION and _CONFIG_CONTEXT.fullmatch(last_name(call.func)):
+            return self._setting(keyword, "update", keyword, [keyword.value])
+        return _unclear(keyword)
 
-    def _item(self, mapping: ast.Dict, node: ast.Constant, key: str) -> Iterator[FlagUse]:
-        value = mapping.values[mapping.keys.index(node)]
-        if isinstance(value, ast.Constant) and re.search(r"\w\s+\w", str(value.value)):
-            return  # a text about the flag
-        if key == VARIABLE and self._becomes_environment(mapping):
-            part = mapping if len(mapping.keys) == 1 else node
-            yield self._setting(node, "environment", part, [value])
-        else:
-            reason = "it is unclear what this mapping is used for: remove the item by hand"
-            yield FlagUse(node, "name", reason=reason, sure=False)
+    def _becomes_environment(self, mapping: ast.expr) -> bool:
+        return self._is_environment(mapping) or self._is_environment(self.parent(mapping))
 
     def _setting(
         self,
@@ -355,81 +316,57 @@ class _Finder:
                         remove, values = holder, [value]
                     case ast.Delete(targets=[_]):
                         remove = holder
-            case ast.Dict(keys=[item]) | ast.List(elts=[item]) | ast.Tuple(elts=[item]):
-                remove = self._emptied(holder) or item
             case ast.keyword() | ast.Constant():
-                remove = self._emptied(holder) or part
+                remove = part
+        reason = ""
         if remove is None:
-            return FlagUse(
-                node,
-                form,
-                reason="it is part of another expression or statement: remove it by hand",
-            )
-        if any(map(has_side_effects, values)):
+            reason = "it is part of another expression or statement: remove it by hand"
+        elif any(map(has_side_effects, values)):
             reason = "evaluating the value may have side effects: keep them by hand"
-            return FlagUse(node, form, reason=reason)
-        may_fail = form in ("update", "attribute") or isinstance(remove, ast.Delete)
-        if may_fail and any(map(_handles_failure, self.module.ancestors(remove))):
+        elif form != "environment" and any(map(_handles_failure, self.module.ancestors(remove))):
             reason = "a `try` around it depends on whether it fails: keep what runs today"
-            return FlagUse(node, form, reason=reason)
-        return FlagUse(node, form, remove)
+        return FlagUse(node, form, None if reason else remove, reason)
 
-    def _emptied(self, holder: ast.AST | None) -> ast.AST | None:
-        """Return the statement that does nothing without its only argument or value."""
-        match holder:
-            case ast.Call(func=ast.Attribute(attr="update" | "extend"), args=args, keywords=named):
-                statement = self.parent(holder)
-                is_only = len(args) + len(named) == 1 and isinstance(statement, ast.Expr)
-                return statement if is_only else None
-            case ast.AugAssign():
-                return holder
-        return None
-
-    def _text(self, node: ast.Constant, text: str) -> Iterator[FlagUse]:
-        """Yield an argument of a command line, or a string that holds more than the flag."""
+    def _text(self, node: ast.Constant, text: str) -> FlagUse | None:
+        """Return an argument of a command line, or a string that holds more than the flag."""
         form: Form = "option" if OPTION in text else "environment"
-        if not re.fullmatch(_WORD, text):
-            if _TOLD.search(text) and not self._is_prose(node):
-                reason = "it is part of a longer string: remove it by hand"
-                yield FlagUse(node, "name", reason=reason, sure=False)
-            return
+        is_word = re.fullmatch(_WORD, text) is not None
         match holder := self.parent(node):
-            case ast.List(elts=words) | ast.Tuple(elts=words):
-                reason = _bound_to_neighbor(words, node, form) or self._position_matters(holder)
-                use = self._setting(node, form, holder if len(words) == 1 else node)
-                yield replace(use, remove=None, reason=reason) if reason else use
-            case ast.Call(func=ast.Attribute(attr="append"), args=[_]):
-                yield self._setting(node, form, holder)
-            case _ if not self._is_prose(node):
-                yield FlagUse(node, form, reason=_UNCLEAR, sure=False)
+            case ast.List(elts=words) | ast.Tuple(elts=words) if is_word:
+                use = self._setting(node, form, node)
+                reason = _bound_to_neighbor(words, node) or self._position_matters(holder)
+                return replace(use, remove=None, reason=reason) if reason else use
+            case ast.Call(func=ast.Attribute(attr="append"), args=[_]) if is_word:
+                return self._setting(node, form, holder)
+        if (not is_word and not _TOLD.search(text)) or self._is_prose(node):
+            return None
+        return _unclear(node, form=form if is_word else "name")
 
     def _position_matters(self, words: ast.expr) -> str:
         """Return why an argument stays in its list: other code may use positions in it."""
-        uses: Sequence[ast.expr] = [words]
         match self.parent(words):
-            case ast.Assign(targets=[ast.Name(id=name)]):
-                uses = find_mentions(self.module).names.get(name, [])
-        for use in uses:
-            match self.parent(use):
-                case ast.Call(func=func) if last_name(func) in ("parametrize", "product"):
-                    return "a test runs for each of these values: remove this one by hand"
-                case ast.Call() | ast.keyword() | ast.Starred() | ast.BinOp() | ast.AugAssign():
-                    pass
-                case _:
-                    return "other code may use positions in this list: remove it by hand"
-        return ""
+            case ast.Call(func=func) if last_name(func) not in ("parametrize", "product"):
+                return ""
+            case ast.keyword() | ast.BinOp() | ast.AugAssign():
+                return ""
+        return "other code may use positions in this list: remove it by hand"
 
     def _is_prose(self, node: ast.expr) -> bool:
-        """Return whether a string is a message or documentation, or is passed to no function."""
+        """Return whether a string is a message, or is passed to no function."""
         for around in self.module.ancestors(node):
             match around:
                 case ast.Call(func=func):
                     return _SPEAKS.fullmatch(last_name(func)) is not None
-                case ast.keyword(arg=str(name)) if name in _PROSE_KEYWORDS:
-                    return True
                 case ast.stmt():
                     break
         return True
+
+
+def _parts_of_call(call: ast.Call, node: ast.expr) -> tuple[ast.expr | None, list[ast.expr]]:
+    """Return the object whose entry `node` names, and what is passed besides."""
+    position = call.args.index(node) if node in call.args else 0
+    values = [*call.args[position + 1 :], *(k.value for k in call.keywords)]
+    return call.args[0] if position else getattr(call.func, "value", None), values
 
 
 def _handles_failure(node: ast.AST) -> bool:
@@ -441,14 +378,14 @@ def _handles_failure(node: ast.AST) -> bool:
     return False
 
 
-def _bound_to_neighbor(words: Sequence[ast.expr], node: ast.Constant, form: Form) -> str:
+def _bound_to_neighbor(words: Sequence[ast.expr], node: ast.Constant) -> str:
     """Return why an argument stays: it belongs to the one before or after it."""
     texts = ["", *(str(getattr(word, "value", "")) for word in words), ""]
     number = words.index(node) + 1
-    if form == "environment" and texts[number - 1].startswith("-"):
-        return _VALUE_BEFORE
+    if VARIABLE in texts[number]:
+        return _NEIGHBOR if texts[number - 1].startswith("-") else ""
     has_value = "=" in texts[number] or not _IS_VALUE.fullmatch(texts[number + 1])
-    return "" if form == "environment" or has_value else _VALUE_AFTER
+    return "" if has_value else _NEIGHBOR
 
 
 # -- other files
@@ -456,57 +393,39 @@ def _bound_to_neighbor(words: Sequence[ast.expr], node: ast.Constant, form: Form
 _IS_VALUE = re.compile("true|false|0|1", re.IGNORECASE)
 # In a longer line, words are not told apart.
 _LONGEST = 2_000
+# In how many lines above and below those beside a line are looked for.
+_NEAR = 20
 _MORE = "the setting is part of something else, or spread over lines: remove it by hand"
+_EMPTY = "a block may be empty without it: remove it by hand"
 
-_BLANK = r"(?:[ \t]|\\\r?\n)+"
-_PLAIN = rf"(?:export[ \t]+|[A-Z]:)?[\"']?{VARIABLE}[\"']?[ \t]*[:?+]?=[ \t]*{_VALUE}"
-# What sets the flag and is all of a line, by kind of file.
-_SETTINGS = {
-    "shell": rf"(?:export[ \t]+)?{_ASSIGNMENT};?|(?:export|unset)[ \t]+{VARIABLE};?",
-    "docker": rf"(?:ENV|ARG)[ \t]+{VARIABLE}(?:(?:=|[ \t]+){_VALUE})?",
-    "make": rf"{_PLAIN}|export[ \t]+{VARIABLE}",
-    "yaml": (
-        rf"[\"']?{VARIABLE}[\"']?:[ \t]+(?=[^\s#]){_VALUE}|(?:-[ \t]+)?export[ \t]+{_ASSIGNMENT}"
-        rf"|-[ \t]+(?P<quote>[\"']?){_WORD}(?P=quote)"
-    ),
-    **dict.fromkeys(("env", "ini", "toml"), _PLAIN),
-}
-_ITEM = (
-    rf"(?P<setting>(?P<quote>[\"']?)"
-    rf"(?:{VARIABLE}(?P=quote)\s*[:=]\s*{_VALUE}|{_WORD}(?P=quote)))"
+# What sets the flag and is all of a line of a script, of a Dockerfile, of YAML, or of settings.
+_LINE = re.compile(
+    rf"[ \t]*(?P<setting>(?:-[ \t]+)?(?:(?:export|ENV|ARG)[ \t]+|[A-Z]:)?{_ASSIGNMENT};?"
+    rf"|(?:export|unset|ARG)[ \t]+{VARIABLE};?|ENV[ \t]+{VARIABLE}[ \t]+{_VALUE}"
+    rf"|(?:export[ \t]+)?[\"']?{VARIABLE}[\"']?(?:[ \t]*[:?+]?=[ \t]*|:[ \t]+(?=[^\s#])){_VALUE}"
+    rf"|-[ \t]+(?P<quote>[\"']?){_WORD}(?P=quote)|{_WORD}[ \t]+\\)[ \t]*(?:[ \t]#.*)?\r?"
 )
-# An item of a list or mapping in brackets, with the comma before or after it.
-_ITEMS = (
-    rf"(?P<cut>^[ \t]*{_ITEM}[ \t]*,[ \t]*\r?\n)",
-    rf"(?P<cut>,\s*{_ITEM})(?=\s*[\]}}])",
-    rf"(?<=[\[{{,])\s*(?P<cut>{_ITEM}(?:\s*,[ \t]*|(?=\s*[\]}}])))",
-)
-_BRACKET = re.compile(r"\s*(?:(?:CMD|ENTRYPOINT|RUN|[\w.\"'-]+:|-)\s+)*[\[{][^\[\]{}]*")
 # A word of a command: `VARIABLE=0 command`, `command --option=0`.
 _WORDS = (
-    r"^[ \t]*[@+]*(?:- +)?(?:(?:run|script|command|cmd): +)?"
-    r"(?:(?:ENV|RUN|env|exec|export|nohup|sudo|time|then|do|\w+=\S*)[ \t]+)*"
-    rf"(?P<cut>(?P<setting>{_ASSIGNMENT}){_BLANK})(?=[\w./$~])",
-    rf"(?<=[^\s:=-])(?P<cut>{_BLANK}(?P<setting>(?P<quote>[\"']?){_OPTION}(?P=quote)))(?=\s|$)",
+    re.compile(
+        r"^[ \t]*[@+]*(?:- +)?(?:(?:run|script|command|cmd): +)?"
+        r"(?:(?:ENV|RUN|env|exec|export|nohup|sudo|time|then|do|\w+=\S*)[ \t]+)*"
+        rf"(?P<cut>(?P<setting>{_ASSIGNMENT})[ \t]+)(?=[\w./$~])"
+    ),
+    re.compile(
+        rf"(?<=[^\s:=-])(?P<cut>[ \t]+(?P<setting>(?P<quote>[\"']?){_OPTION}(?P=quote)))(?=\s|$)"
+    ),
 )
 _COMMANDS = frozenset({"shell", "docker", "make", "yaml"})
-_LISTS = frozenset({"json", "toml", "yaml", "docker"})
 _PROGRAM = re.compile(r"\bpython|\.(?:py|sh)\b")
-_OPTION_BEFORE = re.compile(r"(?:^|[\s\"'\[])--?[A-Za-z][\w-]*[\"']?[\s,\\]*[\"']?$")
+_OPTION_AT_END = re.compile(r"(?:^|[\s\"'\[])--?[A-Za-z][\w-]*[\"']?[\s,\\]*$")
 _VALUE_NEXT = re.compile(rf"[\s,\\\"'-]*(?:{_IS_VALUE.pattern})\b", re.IGNORECASE)
 
-_READS = re.compile(
-    rf"(?:\$\{{?|\benv(?:\.|\[['\"])|(?:\bifn?def|\bprintenv|-v)[ \t]+){VARIABLE}"
-    rf"|\$\({VARIABLE}[):]"
-)
 _COMMENT = re.compile(r"(?:^|\s)(?:#|//)|^\s*;")
-_ECHO = re.compile(r"(?:^|[;&|:]|\bthen|\bdo|RUN)[\s@]*(?:echo|printf)\b(?!.*(?:>(?!&)|\|))")
-_PROSE = re.compile(
-    r"(?i)[\s{\"'-]*\w*(?:name|description|title|summary|help|message|comment|note|label)s?"
-    rf"[\"']?\s*[:=](?!\s*[\"']?{VARIABLE}[\"']?\s*(?:$|,))"
-)
-# Lines with content. One that is continued below, or opens or closes a block of a script.
-_CONTENT = re.compile(r"^[ \t]*[^\s#].*$", re.MULTILINE)
+_PROSE = re.compile(r"[\s@-]*(?:echo|printf)\b(?!.*(?:>(?!&)|\|))")
+# A here-document, or a string over several lines.
+_QUOTING = re.compile("<<|\"\"\"|'''")
+_CONTENT = re.compile(r"[ \t]*[^\s#]")
 _CONTINUED = re.compile(r"(?:&&|\|\||[^:\s-]\s*\||\\)\s*$")
 _OPENS = re.compile(r"(?:(?:^|[\s;])(?:then|do|else)|[{(]|^[^#(]*\))[ \t]*(?:#.*)?\s*$")
 _CLOSES = re.compile(r"\s*(?:fi|done|else|elif|esac|[})]|;;)")
@@ -536,10 +455,10 @@ def find_text_uses(source: SourceFile, kept: Mapping[Form, str]) -> list[TextUse
     """
     kind = text_kind(source.path.name, source.text[:200])
     uses = list(_text_uses(source.text, kind)) if kind else []
-    reads = [use.span.start for use in uses if use.form == "environment-read"]
-    if reads:
-        line = source.position(reads[-1])[0]
-        kept = {**kept, "environment": f"line {line} reads the variable"}
+    unclear = [use for use in uses if use.form == "environment" and use.reason is _MORE]
+    if unclear:
+        line = source.position(unclear[-1].span.start)[0]
+        kept = {**kept, "environment": f"line {line} may read it"}
     return [
         replace(use, cut=None, reason=why) if use.cut and (why := kept.get(use.form)) else use
         for use in uses
@@ -547,110 +466,82 @@ def find_text_uses(source: SourceFile, kept: Mapping[Form, str]) -> list[TextUse
 
 
 def _text_uses(text: str, kind: str) -> Iterator[TextUse]:
-    settings = _find_settings(text, kind)
-    content = [Span(*line.span()) for line in _CONTENT.finditer(text)]
-    lines = {setting.start() for role, setting in settings.values() if role == "line"}
+    lines = text.split("\n")
+    low, is_quoted = 0, kind == "json"
+    for number, line in enumerate(lines):
+        is_quoted = is_quoted or _QUOTING.search(line) is not None
+        if _NAME.search(line) and not _PROSE.match(line):
+            before = lines[max(0, number - _NEAR) : number]
+            above = next(filter(_CONTENT.match, reversed(before)), "")
+            below = next(filter(_CONTENT.match, lines[number + 1 : number + _NEAR]), "")
+            is_known = not is_quoted and len(line) < _LONGEST
+            cuts = dict(_cuts(line, above, below, kind)) if is_known else {}
+            for use in _uses_in_line(line, cuts):
+                cut = use.cut and Span(use.cut.start + low, min(use.cut.end + low, len(text)))
+                yield replace(use, span=Span(use.span.start + low, use.span.end + low), cut=cut)
+        low += len(line) + 1
+
+
+def _uses_in_line(line: str, cuts: Mapping[int, tuple[int, Span | None, str]]) -> Iterator[TextUse]:
+    comment = _COMMENT.search(line)
     covered = 0
-    for mention in _NAME.finditer(text):
+    for mention in _NAME.finditer(line, 0, comment.start() if comment else len(line)):
         start, end = mention.span()
-        low = text.rfind("\n", 0, start) + 1
-        line = text[low : low + _LONGEST].partition("\n")[0]
-        before = line[: start - low]
         form: Form = "environment" if mention[0] == VARIABLE else "option"
-        if start < covered or _COMMENT.search(before):
-            continue  # a mention in the value of the last is part of it
-        if (kind in _COMMANDS and _ECHO.search(line)) or (kind in _LISTS and _PROSE.match(line)):
-            continue
-        if _READS.search(text, max(low, start - 10), end + 1):
-            reason = "uses of the value are not analyzed"
-            yield TextUse(Span(start, end), "environment-read", reason=reason)
-            continue
-        cut, reason = None, _MORE
-        if start in settings and len(line) < _LONGEST:
-            role, setting = settings[start]
-            end = covered = setting.end("setting")
-            cut, reason = Span(*setting.span("cut")), _word_reason(role, setting, kind, form)
-            if role == "line" and not reason:
-                cut, reason = _whole_line(text, kind, content, cut, lines)
-        yield TextUse(Span(start, end), form, None if reason else cut, reason)
+        if start < covered:
+            continue  # in the value of the last
+        covered, cut, reason = cuts.get(start, (end, None, _MORE))
+        yield TextUse(Span(start, covered), form, cut, reason)
 
 
-def _find_settings(text: str, kind: str) -> dict[int, tuple[str, re.Match[str]]]:
-    """Return what sets the flag and nothing else, by where its name is: lines, items, and words."""
-    patterns: list[tuple[str, str]] = []
-    if kind in _SETTINGS:
-        rest = r"[ \t]*(?:[ \t]#.*)?\r?(?:\n|\Z)"
-        patterns += [("line", rf"(?P<cut>^[ \t]*(?P<setting>{_SETTINGS[kind]}){rest})")]
-    patterns += [("item", pattern) for pattern in _ITEMS if kind in _LISTS]
-    patterns += [("word", pattern) for pattern in _WORDS if kind in _COMMANDS]
-    # What follows may be part of a here-document, or of a string over several lines.
-    marks = ("<<",) if kind in ("shell", "docker") else ('"""', "'''")
-    end = min(at if (at := text.find(mark)) >= 0 else len(text) for mark in marks)
-    found: dict[int, tuple[str, re.Match[str]]] = {}
-    for role, pattern in patterns:
-        for setting in re.compile(pattern, re.MULTILINE).finditer(text, 0, end):
-            name = _NAME.search(text, *setting.span("setting"))
-            if name is not None:
-                found.setdefault(name.start(), (role, setting))
-    return found
-
-
-def _word_reason(role: str, setting: re.Match[str], kind: str, form: Form) -> str:
-    """Return why a setting stays: it belongs to the words around it."""
-    text, (at, end) = setting.string, setting.span("setting")
-    before = text[max(0, at - _LONGEST) : at]
-    if role == "word" and kind != "yaml":
-        before = re.split(r"(?<!\\)(?<!\\\r)\n", before)[-1]
-    line = before.rpartition("\n")[2]
-    if role == "word" and (line.count('"') % 2 or line.count("'") % 2):
-        return _MORE
-    if kind in ("yaml", "docker") and role == "item" and not _BRACKET.fullmatch(line):
-        return _MORE
-    if kind == "yaml" and role == "word" and form == "option" and not _PROGRAM.search(line):
-        return _MORE
-    if form == "option":
-        has_value = "=" in setting["setting"] or not _VALUE_NEXT.match(text[end : end + 99])
-        return "" if has_value else _VALUE_AFTER
-    takes_value = (role != "line" or kind == "yaml") and _OPTION_BEFORE.search(before[-99:])
-    return _VALUE_BEFORE if takes_value else ""
-
-
-def _whole_line(
-    text: str, kind: str, content: Sequence[Span], cut: Span, lines: AbstractContainer[int]
-) -> tuple[Span, str]:
-    """Return what to remove for a line, or why it stays.
-
-    `content` are the lines with content, `lines` the starts of those that only set the flag.
+def _cuts(
+    line: str, above: str, below: str, kind: str
+) -> Iterator[tuple[int, tuple[int, Span | None, str]]]:
+    """Yield what sets the flag and does nothing else: where its name is, its end, and what to
+    remove or the reason why it stays.
     """
-    number = bisect_right(content, cut.start, key=lambda line: line.start) - 1
-    above, line, below = (
-        text[slice(*content[i])][-_LONGEST:] if 0 <= i < len(content) else ""
-        for i in (number - 1, number, number + 1)
+    if whole := _LINE.fullmatch(line):
+        settings = [(whole, Span(0, len(line) + 1), _line_reason(line, above, below, kind))]
+    else:
+        words = [m for pattern in _WORDS for m in pattern.finditer(line) if kind in _COMMANDS]
+        settings = [(word, Span(*word.span("cut")), _word_reason(word, kind)) for word in words]
+    for setting, cut, reason in settings:
+        name = _NAME.search(line, setting.start("setting"))
+        assert name is not None
+        goes_on = above.rstrip().endswith("\\") or line.lstrip().startswith("-")
+        if name[0] == VARIABLE:
+            is_bound = goes_on and _OPTION_AT_END.search(above)
+        else:
+            rest = f"{line[setting.end('setting') :]} {below}"
+            is_bound = "=" not in setting["setting"] and _VALUE_NEXT.match(rest)
+        reason = _NEIGHBOR if is_bound else reason
+        yield name.start(), (setting.end("setting"), None if reason else cut, reason)
+
+
+def _word_reason(word: re.Match[str], kind: str) -> str:
+    before = word.string[: word.start("setting")]
+    is_text = kind == "yaml" and OPTION in word["setting"] and not _PROGRAM.search(before)
+    return _MORE if is_text or before.count('"') % 2 or before.count("'") % 2 else ""
+
+
+def _line_reason(line: str, above: str, below: str, kind: str) -> str:
+    """Return why a line stays: it is part of the lines around it, or may be all of a block."""
+    is_continued = _CONTINUED.search(line) is not None
+    if (_CONTINUED.search(above) is not None) != is_continued:
+        return _MORE
+    if (kind == "make" and line.startswith("\t")) or _indent(below) > _indent(line):
+        return _MORE
+    stays = (_is_beside(above, line) and not _OPENS.search(above)) or (
+        _is_beside(below, line) and not _CLOSES.match(below)
     )
-    is_command = kind == "make" and line.startswith("\t")
-    goes_on = kind in ("ini", "yaml") and _indent(below) > _indent(line)
-    if _CONTINUED.search(above) or is_command or goes_on:
-        return cut, _MORE
-    if kind not in ("shell", "yaml"):
-        return cut, ""
-    stays = [
-        0 <= i < len(content) and content[i].start not in lines for i in (number - 1, number + 1)
-    ]
-    if stays[1] and _is_beside(below, line) and not _CLOSES.match(below):
-        return cut, ""
-    if not _OPENS.search(above) and (kind == "shell" or (stays[0] and _is_beside(above, line))):
-        return cut, ""
-    # Without variables, the environment of all jobs is absent.
-    if re.fullmatch(r"env(?:ironment)?:\s*", above) and not below[:1].isspace():
-        if content[number - 1].end + 1 == cut.start:
-            return Span(content[number - 1].start, cut.end), ""
-    return cut, "a block may be empty without it: remove it by hand"
+    return "" if stays or is_continued or kind not in ("shell", "yaml") else _EMPTY
 
 
 def _is_beside(other: str, line: str) -> bool:
-    """Return whether another line is in the same block of a script or of YAML."""
+    """Return whether another line stays, in the same block of a script or of YAML."""
     are_items = {text.lstrip().startswith("-") for text in (other, line)}
-    return _indent(other) == _indent(line) and len(are_items) == 1
+    is_near = _indent(other) == _indent(line) and len(are_items) == 1
+    return bool(other) and is_near and not (_NAME.search(other) and _LINE.fullmatch(other))
 
 
 def _indent(line: str) -> int:

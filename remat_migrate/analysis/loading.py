@@ -29,7 +29,6 @@ from .files import Files
 from .names.expected_failures import is_test
 from .names.mentions import find_mentions
 from .names.module import Module
-from .needs.need import Learned
 from .project import Project
 from .sites.find_sites import forget_sites, sites_in
 from .sites.wrappers import find_forwarding_wrappers, find_wrappers, note_passed_apis
@@ -69,7 +68,6 @@ def load_project(
     overlay: Mapping[Path, SourceFile] | None = None,
     previous: Project | None = None,
     reported: frozenset[Path] | None = None,
-    learned: frozenset[Learned] = frozenset(),
     words: Iterable[str] = (),
     refused: Mapping[Path, SourceError] | None = None,
     nearest: NearestSettings | None = None,
@@ -87,7 +85,6 @@ def load_project(
         previous: a project whose modules are reused where their text is unchanged, and whose
             files are not read again where they did not matter.
         reported: the files whose findings are reported, by default the targets and texts.
-        learned: parameters that were found by running the code to be needed at trace time.
         words: further words that make a file matter.
         refused: files that count as unreadable.
         nearest: the settings of each file; by default those of the run.
@@ -110,7 +107,6 @@ def load_project(
         nearest=nearest,
         previous=previous,
         reported=frozenset((*targets, *texts)) if reported is None else reported,
-        learned=learned,
         words=words,
     )
     _Selection(project).choose()
@@ -138,6 +134,13 @@ class _Selection:
         self.evaluator = project.evaluator
         # Files that may hold a checkpoint, by their words.
         self._candidates: list[Path] = []
+        # Those that say `concrete`, that forward all to a checkpoint, that say `jax`, that
+        # scan, and those of them that differentiate.
+        self._optional: list[Path] = []
+        self._forwarding: list[Path] = []
+        self._with_jax: list[Path] = []
+        self._scanning: list[Path] = []
+        self._differentiated: list[Path] = []
         # Words by which other files may use an Api, with the files that define them.
         self._words: dict[str, set[Path]] = {}
         # The files that were searched for a word.
@@ -148,47 +151,45 @@ class _Selection:
 
     def choose(self) -> None:
         """Fill the project's `modules` and `errors`."""
-        scanning: list[Path] = []
-        differentiated: list[Path] = []
-        optional: list[Path] = []
-        forwarding: list[Path] = []
-        with_jax: list[Path] = []
-        look = self._prefilter.first_look
         for path in self.files.all:
             try:
-                data, words = self.files.looked_at(path, look)
-                check_text(path, data)
-                if CONCRETE in words:
-                    optional.append(path)
-                if words and self._prefilter.inspect(path, data, words):
-                    self._candidates.append(path)
-                    if _FORWARDS_ALL.search(data):
-                        forwarding.append(path)
-                if not data or b"jax" in data:  # or not read again
-                    with_jax.append(path)
-                    if SCAN in words:
-                        scanning.append(path)
-                        if may_differentiate_scan(data):
-                            differentiated.append(path)
+                self._look_at(path)
             except SourceError as error:
                 self.files.used.add(path)
                 self.project.errors.append(error)
-        may_matter = frozenset((*optional, *self._candidates, *differentiated))
-        self.files.used.update(may_matter, scanning)
+        may_matter = frozenset((*self._optional, *self._candidates, *self._differentiated))
+        self.files.used.update(may_matter, self._scanning)
         near = self._near(may_matter)
         self._candidates, optional, forwarding, differentiated = (
             [path for path in paths if path in near]
-            for paths in (self._candidates, optional, forwarding, differentiated)
+            for paths in (self._candidates, self._optional, self._forwarding, self._differentiated)
         )
         self._find_wrappers(optional, forwarding)
         for path in self._candidates:
             if self._prefilter.may_hold(path):
                 self._take(path)
         self._take_importers()
-        for path in dict.fromkeys((*differentiated, *self._differentiating(scanning, with_jax))):
+        for path in dict.fromkeys((*differentiated, *self._differentiating())):
             self._take_without_sites(path)
         self._note_passed()
         self._take_option_holders(optional)
+
+    def _look_at(self, path: Path) -> None:
+        """Note what a file may hold, by its words."""
+        data, words = self.files.looked_at(path, self._prefilter.first_look)
+        check_text(path, data)
+        if CONCRETE in words:
+            self._optional.append(path)
+        if words and self._prefilter.inspect(path, data, words):
+            self._candidates.append(path)
+            if _FORWARDS_ALL.search(data):
+                self._forwarding.append(path)
+        if not data or b"jax" in data:  # or not read again
+            self._with_jax.append(path)
+            if SCAN in words:
+                self._scanning.append(path)
+                if may_differentiate_scan(data):
+                    self._differentiated.append(path)
 
     def _near(self, may_matter: frozenset[Path]) -> Collection[Path]:
         """Return those files that may matter to the ones whose findings are reported.
@@ -232,21 +233,19 @@ class _Selection:
             self.project.errors.append(error)
         return self.project.modules.get(path)
 
-    def _differentiating(
-        self, scanning: Iterable[Path], with_jax: Iterable[Path]
-    ) -> Iterator[Path]:
+    def _differentiating(self) -> Iterator[Path]:
         """Yield the files that may differentiate what files with checkpoints or scans define.
 
         The files between them are among them: a loss calls a model, which is in a third file.
         """
-        goals, known = {*self.project.modules, *scanning}, dict[Path, bool]()
+        goals, known = {*self.project.modules, *self._scanning}, dict[Path, bool]()
         imports_any = self._prefilter.imports_any
         if not goals:
             return
         search = WordSearch(word.encode() for word in DIFFERENTIATING)
         found = [
             path
-            for path in with_jax
+            for path in self._with_jax
             if self.files.searched(path, search)[1] and may_differentiate(self._data(path))
         ]
         waiting = [path for path in found if imports_any(path, goals, known)]

@@ -17,7 +17,6 @@ from ..text import SourceFile
 from ..text.source_file import may_be_notebook
 from .files import Files
 from .names.module import Module
-from .needs.need import Learned
 from .values.evaluator import Evaluator
 from .values.values import Class, External, Function, ModuleValue, Values
 
@@ -37,7 +36,6 @@ class Project:
         files: the files of the project, by path and dotted name.
         prefilter: tells which files may apply a checkpoint, and what they import.
         evaluator: evaluates expressions of any module.
-        learned: parameters that were found by running the code to be needed at trace time.
         without_sites: modules that hold no site, as far as their text shows.
     """
 
@@ -49,7 +47,6 @@ class Project:
         nearest: NearestSettings,
         previous: Project | None = None,
         reported: frozenset[Path] = frozenset(),
-        learned: frozenset[Learned] = frozenset(),
         words: Iterable[str] = (),
     ) -> None:
         """Modules of the `previous` project are reused where their text is unchanged; `words` are
@@ -58,7 +55,6 @@ class Project:
         self.settings = settings
         self._nearest = nearest
         self.reported = reported
-        self.learned = learned
         self.apis = ApiTable({w.name: w.like for w in settings.wrappers})
         self.files = files
         self.prefilter = Prefilter(

@@ -7,7 +7,6 @@ from ..analysis.names.scopes import FunctionNode, parameters
 from ..analysis.sites.references import import_of, is_used_elsewhere, reference_to
 from ..analysis.values.bind import Arguments, positional_parameters
 from ..analysis.values.callees import layers, targets_of
-from ..analysis.values.declarations import gradient_places
 from ..analysis.values.evaluator import class_chain
 from ..analysis.values.values import Applied, Class, Constant, External, Parameter, Partial
 from ..errors import SourceError

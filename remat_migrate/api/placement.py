@@ -1,11 +1,6 @@
 """What is differentiated, what runs in loops, and where checkpoints stand in it."""
 
-from ..analysis.placement.loop_bodies import (
-    checkpoint_of_scan,
-    has_heavy_body,
-    in_checkpoint,
-    wraps_scan,
-)
+from ..analysis.placement.loop_bodies import has_heavy_body, in_checkpoint
 from ..analysis.placement.nested_checkpoints import calls_within, checkpoint_within
 from ..analysis.placement.operations import is_head
 from ..analysis.placement.placement import Placement, placement_of

@@ -14,7 +14,7 @@ from ..analysis.policies.known_policies import (
     available,
 )
 from ..analysis.policies.references import PolicyName, is_added, policy_names_read
-from ..analysis.policies.typos import closest_name, intended_name, is_typo
+from ..analysis.policies.typos import intended_name, is_typo
 from ..analysis.policies.values import (
     Origin,
     PolicyPlace,

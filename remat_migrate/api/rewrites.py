@@ -4,8 +4,6 @@ from ..rewrite.arguments.calls import positional_changes
 from ..rewrite.compile_time import hoist
 from ..rewrite.concrete import Migration, drop, migrate
 from ..rewrite.factories import supply_subject
-from ..rewrite.imports import written
 from ..rewrite.making_static import make_static
-from ..rewrite.options import indices_text
 from ..rewrite.placement import move_to_stages, remove_site, set_option, wrap_body
 from ..rewrite.refusal import check_editable

@@ -5,7 +5,6 @@ from ..analysis.statics.misplaced_arguments import Misplaced, misplaced, misplac
 from ..analysis.statics.positions import lost_indices
 from ..analysis.statics.required_arguments import result_obstacle
 from ..analysis.statics.self_offset import SelfOffset, self_offset
-from ..analysis.statics.static_names import named_statics
 from ..analysis.statics.static_options import (
     Indices,
     StaticParameter,

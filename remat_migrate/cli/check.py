@@ -20,7 +20,6 @@ from .progress_bar import is_interactive, progress_bar
 from .results import Result, exit_code, report_of
 
 if TYPE_CHECKING:
-    from ..analysis.needs.need import Learned
     from ..engine.fix_rounds import FixOutcome
     from ..measure.fix_effects import FixEffects
     from ..verify.evidence import Verdict
@@ -148,13 +147,11 @@ def _fixed(
 
     def fix(
         withheld: Callable[[Finding], bool] = lambda finding: False,
-        learned: frozenset[Learned] = frozenset(),
     ) -> FixOutcome[Analysis]:
         return fix_in_memory(
             run,
             unsafe=how.unsafe,
             withheld=lambda finding: withheld(finding) or is_refused(finding),
-            learned=learned,
             previous=previous,
         )
 

@@ -217,11 +217,6 @@ class Indent(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class Require(Change):
-    """Keeps an imported name: no other fix may remove it together with this one."""
-
-
-@dataclass(frozen=True, slots=True)
 class SetComment(Change):
     """Replaces, adds, or removes a comment, in a file of any format.
 

@@ -39,7 +39,6 @@ from .changes import (
     Rename,
     Replace,
     ReplaceStatement,
-    Require,
     Rewrite,
     SetArgument,
     Spread,
@@ -151,11 +150,7 @@ class WrittenFile:
             CodemodError: two Changes contradict each other, or LibCST cannot parse the code.
         """
         _check_none_lost(self.changes, self.removed)
-        found = [
-            Edit(self.source.path, *self.source.span(change.node), self.source.segment(change.node))
-            for change in self.changes
-            if isinstance(change, Require) and isinstance(change.node, ast.alias)
-        ]
+        found: list[Edit] = []
         changes, imports = self._by_chunk()
         carried: Lines | None = None  # what the statements above leave, if they changed
         is_first = True
@@ -188,7 +183,7 @@ class WrittenFile:
         """Return the Changes, and the new imports with their offsets, by number of the chunk."""
         changes: dict[int, list[Change]] = defaultdict(list)
         for change in self.changes:
-            if not isinstance(change, AddImport | Require):
+            if not isinstance(change, AddImport):
                 changes[self._number_of(change.node)].append(change)
         for node in self.removed:
             changes[self._number_of(node)]  # an import that is unused
@@ -360,7 +355,7 @@ def _check_none_lost(changes: Sequence[Change], removed: set[ast.AST]) -> None:
     Raises:
         CodemodError: a Change discards code that another one changes.
     """
-    changed = {c.node for c in changes if not isinstance(c, AddImport | Require)} | removed
+    changed = {c.node for c in changes if not isinstance(c, AddImport)} | removed
     for change in changes:
         match change:
             case Replace(code=code):

@@ -134,7 +134,6 @@ def _analyse(
         overlay=overlay,
         previous=previous.project if previous is not None else None,
         reported=run.reported,
-        learned=run.learned,
         words=sorted({word for rule in rules for word in rule.words}),
         refused=refused,
         nearest=run.nearest,

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..analysis.needs.need import Learned
 from ..rule import Finding, Fix, Safety
 from ..text import SourceFile
 from .analyse import Analysis, Hidden, analyse
@@ -28,7 +27,6 @@ def fix_in_memory(
     *,
     unsafe: bool,
     withheld: Callable[[Finding], bool] = lambda finding: False,
-    learned: frozenset[Learned] = frozenset(),
     previous: Analysis | None = None,
 ) -> FixOutcome[Analysis]:
     """Apply fixes to the targets in memory.
@@ -37,14 +35,12 @@ def fix_in_memory(
         run: the run.
         unsafe: also apply unsafe fixes.
         withheld: whether to skip the fix of a finding.
-        learned: parameters that were found to be needed at trace time by running the code.
         previous: an earlier analysis, to reuse what it read.
     """
     from ..text.regular_files import write_obstacle
     from .fix_rounds import fix_to_fixed_point
 
     last = previous
-    run = replace(run, learned=learned)
     known = _Known(run) if run.baselines else None
 
     def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:

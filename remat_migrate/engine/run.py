@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..analysis.needs.need import Learned
 from ..discovery.discover import Exclusion, Targets, context_files, discover
 from ..discovery.file_kinds import is_python
 from ..discovery.survey import Survey, nearest_settings, survey
@@ -39,7 +38,6 @@ class Run:
         context: further Python files, which are only read. They are analysed like the targets, so
             that fixes do not depend on which files are named.
         rules: every loaded rule; the settings enable some of them.
-        learned: parameters that were found to be needed at trace time by running the code.
         shown: the targets whose findings are reported; None for all of them.
         overlay: texts that replace what is on disk: stdin, open documents.
         folders: the folders on the command line, or the current one.
@@ -53,7 +51,6 @@ class Run:
     targets: Targets
     context: tuple[Path, ...]
     rules: tuple[Rule, ...]
-    learned: frozenset[Learned] = frozenset()
     shown: frozenset[Path] | None = None
     overlay: Mapping[Path, SourceFile] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()

@@ -6,19 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from ..analysis import Module, Project
+from ..analysis.sites.references import reference_to
 from ..analysis.statics.argument_kinds import kinds_of
 from ..analysis.values.callees import body_positions
 from ..analysis.values.values import Function, Instance, Wrapped
 from ..codemod import changes as codemod
 from ..measure.worker.records import BODY, WRAPPED
-from ..rewrite.imports import written
 from ..rewrite.placement import (
     before_last,
     wrap_body,
     wrap_call,
     wrap_expression,
     wrap_group,
-    wrap_submodule,
 )
 from ..rewrite.placement.expressions import lifting
 from ..rewrite.refusal import Refused
@@ -74,7 +73,7 @@ def checkpointed(
     options: list[str] = []
     imports: tuple[codemod.Change, ...] = ()
     if stage.policy is not None:
-        policies = written(project, module, "jax.checkpoint_policies", statements[0])
+        policies = reference_to(module, project, "jax.checkpoint_policies", statements[0])
         options.append(f"policy={policies.text}.{stage.policy}")
         imports = policies.changes
     if stage.decision != WRAPPED and stage.all_but_last:
@@ -109,7 +108,7 @@ def named(project: Project, module: Module, statement: ast.stmt, name: str) -> l
     """
     match statement:
         case ast.Assign(targets=[ast.Name()], value=value):
-            function = written(project, module, "jax.ad_checkpoint.checkpoint_name", value)
+            function = reference_to(module, project, "jax.ad_checkpoint.checkpoint_name", value)
             code = codemod.Code.of(f'{function.text}({{value}}, "{name}")', value=value)
             return [codemod.Replace(module, value, code), *function.changes]
     raise Refused("a value to save by name is not assigned to a variable", module, statement)
@@ -145,14 +144,13 @@ def _on_body(
 def _on_value(
     project: Project, module: Module, value: ast.expr, options: list[str], condition: str
 ) -> list[codemod.Change]:
-    """Wrap the class of a Flax submodule, or else the callee, or else the whole expression."""
+    """Wrap the callee, or else the whole expression."""
     if not condition and isinstance(value, ast.Call):
         if not _computes_arguments(project, module, value):
-            for wrap in (wrap_submodule, wrap_call):
-                try:
-                    return wrap(project, module, value, options)
-                except Refused:
-                    pass  # it passes modules, or its instances are not found
+            try:
+                return wrap_call(project, module, value, options)
+            except Refused:
+                pass  # what it calls is unknown
     return wrap_expression(project, module, value, options, condition=condition)
 
 

@@ -6,9 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from ..analysis import Module, Project
-from ..analysis.sites.references import Reference
+from ..analysis.sites.references import Reference, reference_to
 from ..codemod.changes import Change
-from .imports import written
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,6 @@ class CheckpointCode:
         """Return the decorator without `@`, a partial if there are options, and its import."""
         if not self.options:
             return Reference(self.api, self.changes)
-        partial = written(project, module, "functools.partial", at)
+        partial = reference_to(module, project, "functools.partial", at)
         text = f"{partial.text}({', '.join([self.api, *self.options])})"
         return Reference(text, (*self.changes, *partial.changes))

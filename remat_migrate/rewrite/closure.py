@@ -29,9 +29,10 @@ from dataclasses import replace
 
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
-from ..analysis.names.scopes import Binding, FunctionNode, Scope, own_nodes, parameters
+from ..analysis.names.scopes import FunctionNode, Scope, own_nodes, parameters
+from ..analysis.sites.references import reference_to
 from ..analysis.sites.site import Option, Site
-from ..analysis.statics.mutated_state import changes_later
+from ..analysis.statics.mutated_state import changes_later, is_repeated
 from ..analysis.statics.static_options import read_indices, static_site
 from ..analysis.statics.statics import Required, Statics
 from ..analysis.values.bind import default_of, positional_parameters
@@ -39,15 +40,12 @@ from ..analysis.values.callees import underlying
 from ..analysis.values.values import Function, Partial
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
 from ..libraries.apis import TRANSPARENT
+from .arguments.calls import is_literal
 from .arguments.free_names import free_name, words_in
 from .checkpoint_code import CheckpointCode
 from .compile_time import hoist
-from .imports import written
-from .literals import is_literal
 from .options import keep, remove
 from .refusal import Refused, check_editable
-
-_LOOPS = ast.For | ast.AsyncFor | ast.While
 
 
 def closing_changes(
@@ -121,7 +119,7 @@ def code_to_write(project: Project, site: Site, statics: Statics, option: Option
     taken = words_in(module)
     name, inner = free_name("checkpointed", taken), free_name("closed_over", taken)
     decorator = kept.decorator(project, module, application)
-    wraps = written(project, module, "functools.wraps", application)
+    wraps = reference_to(module, project, "functools.wraps", application)
     imports = "".join(f"    {line}\n" for line in (*decorator.imports, *wraps.imports))
     subject = site.subject[1] if site.subject is not None else None
     used = f"@{name}"
@@ -255,12 +253,12 @@ def _second_name(
     if scope.is_class:
         raise Refused(f"a method cannot see `{subject.id}`, which its class body defines")
     bound = module.reaching(subject)
-    repeated = any(_is_repeated(module, binding) for binding in bound)
+    repeated = any(is_repeated(module, binding) for binding in bound)
     if len(bound) != 1 or repeated or _unstable(module, scope, subject):
         reason = f"`{subject.id}` may mean something else when the new function is called"
         raise Refused(reason, module, subject)
     decorator = _kept(project, site, option, statement).decorator(project, module, statement)
-    wraps = written(project, module, "functools.wraps", statement)
+    wraps = reference_to(module, project, "functools.wraps", statement)
     if shadowed := sorted({*_names(decorator.text), subject.id} & {"args", "kwargs"}):
         raise Refused(f"a parameter shadows `{shadowed[0]}`", module, subject)
     inner = free_name(f"checkpointed_{subject.id.strip('_')}", words_in(module))
@@ -275,14 +273,6 @@ def {name}(*args, **kwargs):
 """
     replaced = ReplaceStatement(module, statement, (Code(text),))
     return [replaced, *decorator.changes, *wraps.changes]
-
-
-def _is_repeated(module: Module, binding: Binding) -> bool:
-    """Return whether a loop binds a name again, where a function would see the last binding."""
-    return any(
-        isinstance(around, _LOOPS) and module.scope_at(around) is binding.scope
-        for around in [binding.node, *module.ancestors(binding.node)]
-    )
 
 
 def _names(code: str) -> set[str]:
@@ -387,5 +377,5 @@ def _kept(
     if not brings and _unstable(module, scope, site.reference) is None:
         return CheckpointCode(module.segment(site.reference), tuple(options))
     api = f"jax.{site.api.rpartition('.')[2]}" if site.definition.removed_in else site.api
-    reference = written(project, module, api, at)
+    reference = reference_to(module, project, api, at)
     return CheckpointCode(reference.text, tuple(options), reference.changes)

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 
 from ..analysis import Module, Project
 from ..analysis.needs.need import MATCH, Need
+from ..analysis.sites.references import reference_to
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
 from .arguments.free_names import free_name, words_in
-from .imports import written
 from .refusal import Refused, check_own
 
 _CONTEXT = "jax.ensure_compile_time_eval"
@@ -43,7 +43,7 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
         for module, operation in () if need.opaque else need.operations:
             check_own(module, operation, f"{_RESULT} that must be concrete")
             statement = module.statement(operation)
-            if _whole(module, statement, operation):
+            if _whole(statement, operation):
                 wrapped[statement] = module
             else:
                 place = _place(module, statement, operation, need.reason)
@@ -54,42 +54,21 @@ def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:
     for statement, places in taken.items():
         if statement in wrapped:
             continue
-        outer = [p for p in places if not any(p is not q and _inside(p, q) for q in places)]
+        outer = [p for p in places if not any(p is not q and p in ast.walk(q) for q in places)]
         module = places[outer[0]]
         used = words.setdefault(module, words_in(module))
         changes += _take_out(project, module, statement, outer, used)
     return changes
 
 
-def _inside(node: ast.AST, outer: ast.AST) -> bool:
-    return any(inner is node for inner in ast.walk(outer))
-
-
-def _whole(module: Module, statement: ast.stmt, operation: ast.expr) -> bool:
+def _whole(statement: ast.stmt, operation: ast.expr) -> bool:
     """Return whether a statement only computes the operation: `y = jnp.ceil(n)`, `assert ...`."""
     if isinstance(statement, ast.AugAssign):
         return operation is statement.target
-    if isinstance(statement, ast.Assign | ast.AnnAssign):
-        value = statement.value
-        while value is not operation and isinstance(value, ast.Call) and len(value.args) == 1:
-            # `n = int(jnp.ceil(x))`
-            value = value.args[0]
-        return value is operation or _only_combines(module, statement.value, operation)
-    if isinstance(statement, ast.Return):
-        return _only_combines(module, statement.value, operation)
-    return isinstance(statement, ast.Assert)
-
-
-def _only_combines(module: Module, value: ast.expr | None, operation: ast.expr) -> bool:
-    """Return whether a comprehension computes with nothing but an operation and its elements."""
-    if not isinstance(value, ast.ListComp | ast.SetComp | ast.DictComp):
-        return False
-    inside = set(ast.walk(operation))
-    names = [node for node in ast.walk(value) if isinstance(node, ast.Name)]
-    own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    return operation in ast.walk(value) and not any(
-        name not in inside and name.id not in own and module.reaching(name) for name in names
-    )
+    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+    while value is not operation and isinstance(value, ast.Call) and len(value.args) == 1:
+        value = value.args[0]  # `n = int(jnp.ceil(x))`
+    return value is operation or isinstance(statement, ast.Assert)
 
 
 def _place(module: Module, statement: ast.stmt, operation: ast.expr, reason: str) -> ast.expr:
@@ -147,7 +126,7 @@ def _runs_apart(around: ast.AST, child: ast.AST, inner: ast.AST, statement: ast.
 
 def _wrap(project: Project, module: Module, statement: ast.stmt) -> list[Change]:
     _own_line(module, statement)
-    context = written(project, module, _CONTEXT, statement)
+    context = reference_to(module, project, _CONTEXT, statement)
     header = Code(f"with {context.text}(): pass")
     return [Indent(module, statement, header), *context.changes]
 
@@ -167,7 +146,7 @@ def _take_out(
 ) -> list[Change]:
     """Return the changes that compute some places before a statement, by names not yet taken."""
     _own_line(module, statement)
-    context = written(project, module, _CONTEXT, statement)
+    context = reference_to(module, project, _CONTEXT, statement)
     lines: list[str] = []
     parts: dict[str, ast.expr] = {}
     changes: list[Change] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..analysis import Module, Project
@@ -24,7 +24,6 @@ from .forwarding import drop_parameter
 from .options import (
     check_only_checkpoints_get,
     drop_option,
-    given_behind,
     naming_changes,
     static_argnums_changes,
 )
@@ -64,18 +63,15 @@ def drop(project: Project, use: ConcreteUse) -> Migration:
         Refused: another function gets it, too.
     """
     check_only_checkpoints_get(project, use.option)
-    changes = [*drop_option(project, use.option), *_named_behind(use.option)]
+    changes = [*drop_option(project, use.option), *naming_changes(use.option)]
     return Migration("drop `concrete=False`, which has no effect", distinct(changes))
 
 
 _HOISTED = ", with `jax.ensure_compile_time_eval`"
-Decide = Callable[[Project, Site], Statics]
 
 
-def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -> Migration:
+def migrate(project: Project, use: ConcreteUse) -> Migration:
     """Migrate a `concrete=True`, or a parameter that is passed on as `concrete`.
-
-    `decide` tells what must be static at an application.
 
     Raises:
         Refused: no rewrite keeps the meaning.
@@ -83,7 +79,7 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
     option, sites = use.option, use.sites
     if use.value is None:
         title, dropped, breaks = drop_parameter(project, option)
-        return Migration(title, distinct([*dropped, *_named_behind(option)]), breaks=breaks)
+        return Migration(title, distinct([*dropped, *naming_changes(option)]), breaks=breaks)
     check_only_checkpoints_get(project, option)
     if not sites:
         raise Refused(
@@ -92,28 +88,26 @@ def migrate(project: Project, use: ConcreteUse, decide: Decide = find_statics) -
             option.module,
             option.value,
         )
-    plans = [plan_site(project, site, decide(project, site), option) for site in sites]
+    plans = [plan_site(project, site, find_statics(project, site), option) for site in sites]
     # One `static_argnums` in the place of the option serves all applications; what is called there
     # may be another function on some paths, which must not get it.
     shared = len({plan.indices for plan in plans}) == 1 and not _is_overridden(project, option)
     changes = [change for plan in plans for change in plan.changes]
     in_place = False
     for plan in plans:
-        named = "static_argnums" in plan.site.arguments
         is_own = option.call is plan.site.application
         if not plan.indices:
             continue
-        if named or not (is_own or shared) or isinstance(option.call, ast.Dict):
-            changes += at_application(project, plan.site, plan.indices, named)
+        is_named = "static_argnums" in plan.site.arguments
+        if is_named or not (is_own or shared) or isinstance(option.call, ast.Dict):
+            changes += at_application(project, plan.site, plan.indices)
         elif not in_place:
             changes += static_argnums_changes(plan.site, plan.indices, option)
             in_place = True
     if not any(plan.replaces for plan in plans):
         if not in_place:
-            # A plan that adds `functools.partial` needs its import.
-            needed = any(p.indices and not isinstance(p.site.application, ast.Call) for p in plans)
-            changes += drop_option(project, option, imports=not needed)
-        changes += _named_behind(option)
+            changes += drop_option(project, option)
+        changes += naming_changes(option)
     title = "; ".join(dict.fromkeys(plan.title for plan in plans))
     notes = tuple(note for plan in plans for note in plan.notes)
     return Migration(title, distinct(changes), notes)
@@ -127,13 +121,6 @@ def _is_overridden(project: Project, option: Option) -> bool:
         if option.name in site.arguments
     )
     return any(hidden is not None and hidden.value is option.value for hidden in overridden)
-
-
-def _named_behind(option: Option) -> list[Change]:
-    """Return the changes that name the options that follow one by position."""
-    if not isinstance(option.call, ast.Call):
-        return []
-    return naming_changes(option.module, given_behind(option))
 
 
 def distinct(changes: Iterable[Change]) -> tuple[Change, ...]:
@@ -342,14 +329,9 @@ def _holds(site: Site, option: Option | None) -> bool:
     return any(node is option.call for node in ast.walk(site.application))
 
 
-def at_application(
-    project: Project, site: Site, indices: tuple[int, ...], named: bool
-) -> list[Change]:
-    """Return the changes that write `static_argnums` at an application.
-
-    `named` tells whether it has some already.
-    """
-    if isinstance(site.application, ast.Call) or named:
+def at_application(project: Project, site: Site, indices: tuple[int, ...]) -> list[Change]:
+    """Return the changes that write `static_argnums` at an application."""
+    if isinstance(site.application, ast.Call) or "static_argnums" in site.arguments:
         return static_argnums_changes(site, indices, None)
     assert site.application is not None
     code = CheckpointCode("{checkpoint}", (f"static_argnums={indices!r}",))

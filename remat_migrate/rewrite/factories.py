@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from ..analysis import Project
+from ..analysis.sites.references import reference_to
 from ..analysis.sites.site import Site
 from ..codemod.changes import Change, Code, InsertArgument, Keep, Replace
-from .imports import written
 from .refusal import check_editable
 
 
@@ -29,7 +29,7 @@ def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Chan
         ):
             first = Code.of("{subject}", subject=subject)
             return [InsertArgument(module, factory, first), Keep(module, outer, factory)]
-    partial = written(project, module, "functools.partial", factory)
+    partial = reference_to(module, project, "functools.partial", factory)
     return [
         Replace(module, factory.func, Code(partial.text)),
         InsertArgument(module, factory, Code.of("{wrapper}", wrapper=factory.func)),

@@ -8,17 +8,14 @@ In a compact method, an unnamed `nn.remat(Block)()` is `CheckpointBlock_0`, and 
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ..analysis import Module, Project
 from ..analysis.names.scopes import FunctionNode
+from ..analysis.placement.stages import in_python_loop
 from ..analysis.sites.find_sites import sites_in
-from ..analysis.sites.site import Site
-from ..analysis.values.callees import underlying
-from ..analysis.values.evaluator import class_chain
-from ..analysis.values.values import Applied, Class, External, Partial, Value, Wrapped
+from ..analysis.sites.framework_modules import framework_of
+from ..analysis.values.callees import layers, underlying
+from ..analysis.values.values import Applied, Class, External, Value, Wrapped
 from ..codemod.changes import Code, SetArgument
 from .refusal import Refused, check_own
 
@@ -31,251 +28,123 @@ _OUTSIDE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A call that creates a submodule, and the name of its class for Flax."""
-
-    module: Module
-    call: ast.Call
-    name: str
-
-
 def is_flax_class(project: Project, cls: Value | None) -> bool:
     """Return whether a class is a Flax linen module."""
-    if isinstance(cls, External):
-        return cls.name.startswith("flax.linen.") and cls.name.rpartition(".")[2][:1].isupper()
-    if not isinstance(cls, Class):
-        return False
-    return any(
-        isinstance(base, External)
-        and base.name in ("flax.linen.Module", "flax.linen.module.Module")
-        for base in class_chain(project.evaluator, cls)
-    )
+    return framework_of(project.evaluator, cls) == "linen"
 
 
-def names_without_remat(project: Project, site: Site) -> list[SetArgument]:
-    """Return the `name=` that submodules need when the `nn.remat` of their class is removed.
+def kept_names(project: Project, module: Module, wrapper: ast.expr) -> list[SetArgument]:
+    """Return the `name=` that submodules need to keep their names when what wraps their class
+    changes: `nn.remat(Block)`, `nn.scan(Block)`, a decorator.
 
     Raises:
-        Refused: a name is unknown.
+        Refused: a name is unknown, or no submodule is found.
     """
-    if not site.definition.wraps_classes or site.application is None:
-        return []
-    return [
-        change
-        for owner, node in _instances(project, site.module, site.application)
-        if node.func is not site.reference
-        for change in _named(project, owner, node)
-    ]
-
-
-def names_of_instances(
-    project: Project, module: Module, transformed: ast.Call
-) -> list[SetArgument]:
-    """Return the `name=` that instances of a transformed class need to keep their names.
-
-    Raises:
-        Refused: a name is unknown, or no instance is found.
-    """
-    subject = [v.func for v in project.values(module, transformed) if isinstance(v, Wrapped)]
-    if not any(isinstance(underlying(v), Class | External) for v in subject):
-        return []  # a function of the outer module, to which its parameters belong
-    made = _instances(project, module, transformed)
-    if not made:
-        raise Refused("no instance of it is found", module, transformed)
-    return [change for owner, node in made for change in _named(project, owner, node)]
+    changes: list[SetArgument] = []
+    made = _instances(project, module, wrapper)
+    wrapped = map(underlying, project.values(module, wrapper))
+    if not made and any(is_flax_class(project, value) for value in wrapped):
+        raise Refused("no instance of it is found", module, wrapper)
+    for owner, call in made:
+        if name := _name_by_class(project, owner, call):
+            check_own(owner, call, "a submodule that needs a name")
+            changes.append(SetArgument(owner, call, "name", Code(f'"{name}"')))
+    return changes
 
 
 def _instances(
     project: Project, module: Module, wrapper: ast.expr
 ) -> list[tuple[Module, ast.Call]]:
-    """Return the calls that create instances of the class that `nn.remat` or `nn.scan` returns."""
+    """Return the calls that create instances of a wrapped class."""
     holder = module.parent(wrapper)
     names = [holder.name] if isinstance(holder, ast.ClassDef) else []
     for target in holder.targets if isinstance(holder, ast.Assign) else ():
-        stored = [n for n in ast.walk(target) if isinstance(getattr(n, "ctx", None), ast.Store)]
-        names += [getattr(n, "id", getattr(n, "attr", "")) for n in stored]
+        names.append(getattr(target, "id", getattr(target, "attr", "")))
     others = project.mentioning([name for name in names if name]) if any(names) else ()
-    modules = dict.fromkeys([module, *others])
     return [
         (owner, node)
-        for owner in modules
+        for owner in dict.fromkeys([module, *others])
         for node in owner.nodes
         if isinstance(node, ast.Call)
-        and any(_is_made_by(v, wrapper) for v in project.values(owner, node.func))
+        and any(_is_made_by(project, v, wrapper) for v in project.values(owner, node.func))
     ]
 
 
-def _is_made_by(value: Value, wrapper: ast.expr) -> bool:
-    match value:
-        case Applied(target=inner) | Wrapped(func=inner) if value.node is wrapper:
-            return isinstance(cls := underlying(inner), Class) or (
-                isinstance(cls, External) and cls.name.rpartition(".")[2][:1].isupper()
-            )
-    return False
+def _is_made_by(project: Project, value: Value, wrapper: ast.expr) -> bool:
+    is_wrapped = isinstance(value, Applied | Wrapped) and value.node is wrapper
+    return is_wrapped and is_flax_class(project, underlying(value))
 
 
-def _named(project: Project, module: Module, call: ast.Call) -> list[SetArgument]:
-    text = flax_name(project, module, call)
-    if text is None:
-        return []
-    check_own(module, call, "a submodule that needs a name")
-    return [name_change(module, call, text)]
-
-
-def name_change(module: Module, call: ast.Call, text: str) -> SetArgument:
-    """Return the change that names a submodule."""
-    return SetArgument(module, call, "name", Code(text))
-
-
-def flax_name(project: Project, module: Module, call: ast.Call) -> str | None:
-    """Return the name that Flax gives to the submodule that `call` creates, as an expression.
-
-    Returns None if it has a name already, or one that does not depend on its class.
+def _name_by_class(project: Project, module: Module, call: ast.Call) -> str:
+    """Return the name that Flax gives to the submodule that `call` creates; "" if it does not
+    depend on its class.
 
     Raises:
         Refused: its number is unknown.
     """
-    if any(k.arg == "name" for k in call.keywords):
-        return None
-    if any(k.arg is None for k in call.keywords):
-        raise Refused("its arguments are unpacked, and `name` may be among them", module, call)
     function = module.enclosing_function(call)
-    holder = module.parent(call)
-    if function is None:
-        return None
-    if not _is_in_method(project, module, function):
+    keywords = [keyword.arg for keyword in call.keywords]
+    if "name" in keywords or function is None or getattr(function, "name", "") == "setup":
+        return ""
+    if None in keywords:
+        raise Refused("its arguments are unpacked, and `name` may be among them", module, call)
+    holder, cls = module.parent(call), module.enclosing_class(function)
+    if cls is None or not is_flax_class(project, Class(module, cls)):
         if isinstance(holder, ast.Attribute) and holder.attr in _OUTSIDE:
-            return None
+            return ""
         raise Refused(
             "a function outside its module creates a Flax submodule, whose parameters would get"
             " another name: give it `name=`",
             module,
             call,
         )
-    is_setup = getattr(function, "name", "") == "setup"
-    return None if is_setup else _numbered(project, module, call, function)
-
-
-def _numbered(project: Project, module: Module, call: ast.Call, function: FunctionNode) -> str:
-    """Return the name of a submodule that a compact method creates."""
     own = _class_name(project, module, call)
-    if own is None:
-        raise Refused("the class of a submodule is unknown: give it `name=`", module, call)
-    same = [made.call for made in unnamed(project, module, function) if made.name == own]
-    loops = _around(module, call, function, _REPEATING)
-    if len(same) == 1 and len(loops) < 2:
-        return _counted(module, loops[0], own) if loops else f'"{own}_0"'
-    for other in same:
-        if _around(module, other, function, (*_REPEATING, *_BRANCHES)):
-            raise Refused(
-                f"loops or branches create several `{own}`, whose numbers are unknown: give them"
-                " `name=`",
-                module,
-                other,
-            )
-    return f'"{own}_{same.index(call)}"'
+    if own is None or in_python_loop(module, call) or _is_made_again(project, module, call, own):
+        raise Refused(
+            f"the number in the name of `{own or 'a submodule'}` is unknown: give it `name=`, such"
+            f' as `name=f"{own or "Block"}_{{i}}"`',
+            module,
+            call,
+        )
+    return f"{own}_0"
 
 
-def unnamed(project: Project, module: Module, function: FunctionNode) -> Iterator[Made]:
-    """Yield the calls in a compact method that create unnamed submodules, in order."""
-    body = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
-    body.sort(key=lambda n: (n.end_lineno or 0, n.end_col_offset or 0))
-    for node in body:
-        if any(k.arg == "name" for k in node.keywords):
-            continue
-        name = _class_name(project, module, node)
-        if name is not None:
-            yield Made(module, node, name)
+def _is_made_again(project: Project, module: Module, call: ast.Call, name: str) -> bool:
+    """Return whether a method creates another unnamed submodule whose class has a name."""
+    function = module.enclosing_function(call)
+    assert isinstance(function, FunctionNode)
+    return any(
+        isinstance(node, ast.Call)
+        and node is not call
+        and all(keyword.arg != "name" for keyword in node.keywords)
+        and _class_name(project, module, node) == name
+        for node in ast.walk(function)
+    )
 
 
 def _class_name(project: Project, module: Module, call: ast.Call) -> str | None:
-    """Return the name of the Flax class that `call` creates an instance of."""
-    found = set()
-    for value in project.values(module, call.func):
-        name = _name_of(project, value)
-        if name is None:
-            return None
-        found.add(name)
-    return found.pop() if len(found) == 1 else None
+    """Return the name of the Flax class that `call` creates an instance of, with prefixes."""
+    names = {_name_of(project, value) for value in project.values(module, call.func)}
+    return names.pop() if len(names) == 1 else None
 
 
 def _name_of(project: Project, value: Value) -> str | None:
-    match value:
-        case Class(node=node) if is_flax_class(project, value):
-            return node.name
-        case External(name) if is_flax_class(project, value):
-            return name.rpartition(".")[2]
-        case Applied(target=inner, module=module, node=node) if inner is not None:
-            below = _name_of(project, inner)
-            return None if below is None else _prefix_of(project, module, node) + below
-        case Wrapped(how=how, func=inner) if how in _TRANSFORMED:
-            below = _name_of(project, inner)
-            return None if below is None else _TRANSFORMED[how] + below
-        case Partial(func=inner, by_functools=True):
-            return _name_of(project, inner)
+    name = ""
+    for layer in layers(value):
+        match layer:
+            case Applied():
+                name += _prefix_of(project, layer)
+            case Wrapped(how=how) if how in _TRANSFORMED:
+                name += _TRANSFORMED[how]
+            case Class(node=node) if is_flax_class(project, layer):
+                return name + node.name
+            case External(name=qualified) if is_flax_class(project, layer):
+                return name + qualified.rpartition(".")[2]
     return None
 
 
-def _prefix_of(project: Project, module: Module, application: ast.expr) -> str:
+def _prefix_of(project: Project, applied: Applied) -> str:
     """Return the prefix that an application of `nn.remat` adds to the name of a class."""
-    apis = {s.api for s in sites_in(project, module) if s.application is application}
+    sites = sites_in(project, applied.module)
+    apis = {site.api for site in sites if site.application is applied.node}
     return next((_PREFIXES[api] for api in apis if api in _PREFIXES), "Checkpoint")
-
-
-def _is_in_method(project: Project, module: Module, function: FunctionNode) -> bool:
-    """Return whether a function is a method of a Flax class, or nested in one."""
-    return any(
-        (cls := module.enclosing_class(around)) is not None
-        and is_flax_class(project, Class(module, cls))
-        for around in (function, *module.ancestors(function))
-        if isinstance(around, FunctionNode)
-    )
-
-
-_REPEATING = (
-    *(ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp),
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda),
-)
-_BRANCHES = (ast.If, ast.IfExp, ast.Try, ast.Match, ast.BoolOp)
-
-
-def _around(
-    module: Module, node: ast.AST, function: ast.AST, kinds: tuple[type[ast.AST], ...]
-) -> list[ast.AST]:
-    """Return the loops or branches of a function that a node is in."""
-    inside = itertools.takewhile(lambda around: around is not function, module.ancestors(node))
-    return [around for around in inside if isinstance(around, kinds)]
-
-
-def _counted(module: Module, loop: ast.AST, own: str) -> str:
-    """Return the name with the index of a loop: `for i in range(n)`, `enumerate(...)`."""
-    target = iterable = None
-    match loop:
-        case ast.For():
-            if not any(isinstance(n, ast.Continue | ast.Break) for n in ast.walk(loop)):
-                target, iterable = loop.target, loop.iter
-        case ast.ListComp(generators=[ast.comprehension(ifs=[]) as generator]):
-            target, iterable = generator.target, generator.iter
-    match iterable, target:
-        case (ast.Call(ast.Name("range") as counter, [_], []), ast.Name(index)) | (
-            ast.Call(ast.Name("enumerate") as counter, [_], []),
-            ast.Tuple(elts=[ast.Name(index), _]),
-        ) if index != "_" and not module.reaching(counter):
-            assert target is not None
-            if not _is_assigned(loop, index, target):
-                return f'f"{own}_{{{index}}}"'
-    raise Refused(
-        f"a loop that does not count creates `{own}`: give it `name=`, such as"
-        f' `name=f"{own}_{{i}}"`',
-        module,
-        loop if isinstance(loop, ast.For) else None,
-    )
-
-
-def _is_assigned(loop: ast.AST, name: str, target: ast.AST) -> bool:
-    own = set(ast.walk(target))
-    return any(
-        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) and n not in own
-        for n in ast.walk(loop)
-    )

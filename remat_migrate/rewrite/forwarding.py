@@ -20,14 +20,33 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change],
     Raises:
         Refused: a caller passes another value than False, or the parameter has another use.
     """
-    handed = forwarded(option.module, option.value)
-    assert handed is not None
-    search = _Drop(project, option)
-    search.drop(handed)
-    changes = search.changes()
-    names = ", ".join(f"`{f.function.name}`" for f in search.done)
+    first = forwarded(option.module, option.value)
+    assert first is not None
+    dropped = [first]
+    removed: dict[Module, list[ast.AST]] = {}
+    for one in dropped:
+        _check_droppable(one)
+        for node in ast.walk(one.function):
+            if isinstance(node, ast.Name) and node.id == one.parameter.arg:
+                removed.setdefault(one.module, []).append(_reading(option, one, node))
+        passed, hiding = passed_options(project, one)
+        if hiding is not None:
+            reason = f"`{one.function.name}` is passed on as a value, so not all callers are known"
+            raise Refused(reason, *hiding)
+        for other in passed:
+            removed.setdefault(other.module, []).append(other.keyword or other.value)
+            onward = forwarded(other.module, other.value)
+            if onward is None:
+                _check_unset(one, other)
+            elif all(onward.parameter is not known.parameter for known in dropped):
+                dropped.append(onward)
+    changes: list[Change] = []
+    for module, nodes in removed.items():
+        changes += remove(project, module, list(dict.fromkeys(nodes)))
+    changes += [Remove(one.module, one.parameter) for one in dropped]
+    names = ", ".join(f"`{one.function.name}`" for one in dropped)
     title = f"drop `concrete`, which no caller sets, and the parameter of {names}"
-    public = next((f for f in search.done if _is_public(f)), None)
+    public = next((one for one in dropped if _is_public(one)), None)
     if public is None:
         return title, changes, ""
     name, function = public.parameter.arg, public.function
@@ -55,76 +74,40 @@ def _exported(module: Module) -> set[str]:
     }
 
 
-class _Drop:
-    def __init__(self, project: Project, option: Option) -> None:
-        self.project = project
-        self.option = option
-        self.done: list[Forwarded] = []
-        self.removed: dict[Module, list[ast.AST]] = {}
+def _check_droppable(handed: Forwarded) -> None:
+    """Raise Refused unless a parameter is False by default, and others cannot pass it."""
+    module, name, function = handed.module, handed.parameter.arg, handed.function
+    check_own(module, function, "the wrapper")
+    if function.name in _exported(module):
+        raise Refused(
+            f"`{name}` is a parameter of `{function.name}`, which `__all__` exports, so callers"
+            " elsewhere may pass it: remove it, or raise an error if it is set",
+            module,
+            handed.parameter,
+        )
+    default = handed.default
+    if not isinstance(default, ast.Constant) or default.value:
+        raise Refused(
+            f"`{name}` of `{function.name}` is not False by default: remove it once"
+            " `static_argnums` names the arguments that must be concrete",
+            module,
+            handed.parameter,
+        )
 
-    def drop(self, handed: Forwarded) -> None:
-        if any(f.parameter is handed.parameter for f in self.done):
-            return
-        self.done.append(handed)
-        name, function = handed.parameter.arg, handed.function
-        check_own(handed.module, function, "the wrapper")
-        if function.name in _exported(handed.module):
-            raise Refused(
-                f"`{name}` is a parameter of `{function.name}`, which `__all__` exports, so callers"
-                " elsewhere may pass it: remove it, or raise an error if it is set",
-                handed.module,
-                handed.parameter,
-            )
-        default = handed.default
-        if not isinstance(default, ast.Constant) or default.value:
-            call = self.option.call
-            keywords = call.keywords if isinstance(call, ast.Call) else []
-            named = any(keyword.arg == "static_argnums" for keyword in keywords)
-            raise Refused(
-                f"`{name}` of `{function.name}` is not False by default: remove it "
-                + (
-                    "if `static_argnums`, which is passed, too, names all arguments that must be"
-                    " concrete"
-                    if named
-                    else "once `static_argnums` names the arguments that must be concrete"
-                ),
-                handed.module,
-                handed.parameter,
-            )
-        for node in ast.walk(function):
-            if isinstance(node, ast.Name) and node.id == name:
-                self._read(handed, node)
-        passed, hiding = passed_options(self.project, handed)
-        if hiding is not None:
-            reason = f"`{function.name}` is passed on as a value, so not all callers are known"
-            raise Refused(reason, *hiding)
-        for option in passed:
-            self._passed(handed, option)
 
-    def _read(self, handed: Forwarded, node: ast.Name) -> None:
-        module = handed.module
-        holder = module.parent(node)
-        if node is self.option.value and self.option.keyword is None:
-            self.removed.setdefault(module, []).append(node)
-            return
-        if not isinstance(holder, ast.keyword) or holder.arg is None:
-            reason = f"`{node.id}` of `{handed.function.name}` is used for more than the option"
-            raise Refused(reason, module, node)
-        self.removed.setdefault(module, []).append(holder)
+def _reading(option: Option, handed: Forwarded, node: ast.Name) -> ast.AST:
+    """Return the argument that passes a parameter on."""
+    holder = handed.module.parent(node)
+    if node is option.value and option.keyword is None:
+        return node
+    if not isinstance(holder, ast.keyword) or holder.arg is None:
+        reason = f"`{node.id}` of `{handed.function.name}` is used for more than the option"
+        raise Refused(reason, handed.module, node)
+    return holder
 
-    def _passed(self, handed: Forwarded, option: Option) -> None:
-        module, value = option.module, option.value
-        onward = forwarded(module, value)
-        if onward is None and not (isinstance(value, ast.Constant) and not value.value):
-            passed = f"{handed.parameter.arg}={module.segment(value)}"
-            raise Refused(f"a caller passes `{passed}`: migrate it first", module, value)
-        self.removed.setdefault(module, []).append(option.keyword or value)
-        if onward is not None:
-            self.drop(onward)
 
-    def changes(self) -> list[Change]:
-        """Return all changes: keywords and arguments, then parameters."""
-        found: list[Change] = []
-        for module, nodes in self.removed.items():
-            found += remove(self.project, module, list(dict.fromkeys(nodes)))
-        return [*found, *(Remove(handed.module, handed.parameter) for handed in self.done)]
+def _check_unset(handed: Forwarded, option: Option) -> None:
+    """Raise Refused unless a caller passes False."""
+    if not isinstance(option.value, ast.Constant) or option.value.value:
+        passed = f"{handed.parameter.arg}={option.module.segment(option.value)}"
+        raise Refused(f"a caller passes `{passed}`: migrate it first", option.module, option.value)

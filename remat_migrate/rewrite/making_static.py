@@ -45,7 +45,7 @@ def make_static(project: Project, site: Site, names: Collection[str]) -> Migrati
     plan = plan_site(project, site, statics, None)
     changes = [*plan.changes]
     if plan.indices:
-        changes += at_application(project, site, plan.indices, named is not None)
+        changes += at_application(project, site, plan.indices)
     return Migration(plan.title, distinct(changes), plan.notes)
 
 

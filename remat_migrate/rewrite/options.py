@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from ..analysis import Module, Project
@@ -17,31 +17,11 @@ from ..codemod.changes import Change, Code, Keep, NameArgument, Remove, Replace,
 from .refusal import Refused, check_editable
 
 
-def literal_indices(option: Option) -> tuple[int, ...]:
-    """Return the value of a literal `static_argnums`; raise Refused if it is computed."""
-    try:
-        value = ast.literal_eval(option.value)
-    except ValueError:
-        value = None
-    if isinstance(value, int):
-        return (value,)
-    if isinstance(value, tuple | list) and all(isinstance(i, int) for i in value):
-        return tuple(value)
-    reason = "`static_argnums` is computed, so no argument can be added to it"
-    raise Refused(reason, option.module, option.value)
-
-
-def indices_text(indices: Sequence[int]) -> str:
-    """Return the literal of a tuple of indices."""
-    return repr(tuple(indices))
-
-
-def drop_option(project: Project, option: Option, *, imports: bool = True) -> list[Change]:
+def drop_option(project: Project, option: Option) -> list[Change]:
     """Return the changes that remove an option.
 
     `functools.partial(jax.checkpoint, concrete=True)` without other options becomes
-    `jax.checkpoint`, and with `imports`, an unused import of `partial` goes. Options that follow by
-    position must be named as well, see `naming_changes`.
+    `jax.checkpoint`. Options that follow by position must be named as well, see `naming_changes`.
     """
     call, module = option.call, option.module
     if isinstance(call, ast.Dict):
@@ -55,10 +35,7 @@ def drop_option(project: Project, option: Option, *, imports: bool = True) -> li
     is_method = held and module.scope_at(call).is_class
     if len(call.args) == 1 and len(call.keywords) == 1 and not is_method:
         if project.evaluator.is_partial(module, call):
-            if imports:
-                return keep(project, module, call, call.args[0])
-            check_editable(module, [call])
-            return [Replace(module, call, Code.of("{function}", function=call.args[0]))]
+            return keep(project, module, call, call.args[0])
     return remove(project, module, [option.keyword])
 
 
@@ -112,16 +89,13 @@ def _check_unpacked(project: Project, module: Module, node: ast.expr) -> None:
         raise Refused(reason, module, call, "also gets the options")
 
 
-def given_behind(option: Option) -> list[tuple[str, ast.expr]]:
-    """Return the options that follow one by position in the same call, with their names."""
+def naming_changes(option: Option) -> list[Change]:
+    """Return the changes that name the options that follow one by position in the same call."""
     if option.position is None or not isinstance(option.call, ast.Call):
         return []
-    return list(zip(option.behind, option.call.args[option.position + 1 :], strict=False))
-
-
-def naming_changes(module: Module, named: Iterable[tuple[str, ast.expr]]) -> list[Change]:
-    """Return the changes that pass positional arguments by keyword."""
-    return [NameArgument(module, value, name) for name, value in named]
+    values = option.call.args[option.position + 1 :]
+    named = zip(option.behind, values, strict=False)
+    return [NameArgument(option.module, value, name) for name, value in named]
 
 
 def remove(project: Project, module: Module, nodes: Sequence[ast.AST]) -> list[Change]:
@@ -154,12 +128,21 @@ def static_argnums_changes(
         check_editable(site.module, [site.application])
     named = site.arguments.get("static_argnums")
     if named is not None:
-        together = tuple(sorted({*literal_indices(named), *indices}))
-        return [Replace(named.module, named.value, Code(indices_text(together)))]
-    code = Code(indices_text(indices))
+        return [Replace(named.module, named.value, Code(repr(_with_present(named, indices))))]
+    code = Code(repr(tuple(indices)))
     if instead_of is not None:
         assert isinstance(instead_of.call, ast.Call)
         place = instead_of.keyword or instead_of.value
         return [SetArgument(instead_of.module, instead_of.call, "static_argnums", code, place)]
     assert isinstance(site.application, ast.Call)
     return [SetArgument(site.module, site.application, "static_argnums", code)]
+
+
+def _with_present(option: Option, indices: Sequence[int]) -> tuple[int, ...]:
+    """Return indices together with those of a literal `static_argnums`."""
+    try:
+        value = ast.literal_eval(option.value)
+        return tuple(sorted({*([value] if isinstance(value, int) else value), *indices}))
+    except (TypeError, ValueError):
+        reason = "`static_argnums` is computed, so no argument can be added to it"
+        raise Refused(reason, option.module, option.value) from None

@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import VerificationError
 from .copies.sides import Sides, error_line
 from .environment import needed
-from .evidence import BothExecuted, Evidence, Executed, Failure, Outcome, Unit, Verdict
+from .evidence import BothExecuted, Evidence, Executed, Outcome, Unit, Verdict
 from .executed import all_of
 from .session import Worker, WorkerEnded
 
@@ -98,7 +97,7 @@ def _fails_before(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verd
         written = _run_both(sides, unit, case, how, False, [], sides.written)
         if written.outcome is Outcome.FAILS_AFTER:
             detail = f"with its checkpoints, the old code fails, too: {written.detail}"
-            return replace(written, outcome=Outcome.FAILS_BEFORE, detail=detail, failure=None)
+            return replace(written, outcome=Outcome.FAILS_BEFORE, detail=detail, traced=())
     return None
 
 
@@ -158,7 +157,7 @@ def _run_both(
             traceback=_traceback(sides, before.error),
         )
     only_after = sides.environment.fails_only_after(unit)
-    if only_after:
+    if only_after and new_side is None:
         detail = sides.translate(only_after)
         return Verdict(unit, Outcome.FAILS_AFTER, calls=1, detail=detail)
     if after.failure:
@@ -174,7 +173,7 @@ def _run_both(
             Outcome.FAILS_AFTER,
             calls=1,
             detail=sides.translate(after.failure),
-            failure=_failure(sides, after.error),
+            traced=_traced(after.error),
             traceback=_traceback(sides, after.error),
         )
     if differs := _settings_differ(before, after):
@@ -188,7 +187,7 @@ def _run_both(
         return verdict
     if verdict.returns_nothing and before.configures:
         detail = "its settings of JAX were compared"
-        verdict = replace(verdict, returns_nothing=False, detail=detail)
+        verdict = replace(verdict, returns_nothing=False, detail=detail, evidence=None)
     # What JAX has traced in one run does not run again in the next.
     return replace(verdict, executed=all_of(ran))
 
@@ -358,7 +357,7 @@ def _comparison(
         reply["max_abs"],
         reply["max_rel"],
         detail,
-        _failure(sides, reply["failure"]) if outcome is Outcome.FAILS_AFTER else None,
+        _traced(reply["failure"]) if outcome is Outcome.FAILS_AFTER else (),
         evidence,
         traceback=_traceback(sides, reply["failure"]),
         difference=sides.translate(reply["difference"]),
@@ -372,13 +371,5 @@ def _traceback(sides: Sides, error: Mapping[str, Any] | None) -> str:
     return sides.translate(error["traceback"]) if error else ""
 
 
-def _failure(sides: Sides, error: Mapping[str, Any] | None) -> Failure | None:
-    if not error:
-        return None
-    place = error["place"]
-    return Failure(
-        error["type"],
-        sides.translate(error["message"]),
-        tuple(error["arguments"]),
-        (sides.new.original(Path(place[0])), place[1]) if place else None,
-    )
+def _traced(error: Mapping[str, Any] | None) -> tuple[str, ...]:
+    return tuple(error["arguments"]) if error else ()

@@ -159,7 +159,7 @@ class Verdict:
         max_abs: the largest absolute difference of an entry; None if nothing was compared.
         max_rel: the largest difference relative to the largest entry of its array.
         detail: one line: where it differs, which error, why nothing ran.
-        failure: the exception of the new code, if it failed.
+        traced: the arguments that must be concrete, if the new code failed and JAX names them.
         evidence: what the verdict rests on; None unless it is equal or close.
         shapes: the arrays of the first case: `x: float32[2,4,8]`.
         substituted: names that the environment lacks and what stands in for them.
@@ -182,7 +182,7 @@ class Verdict:
     max_abs: float | None = None
     max_rel: float | None = None
     detail: str = ""
-    failure: Failure | None = None
+    traced: tuple[str, ...] = ()
     evidence: Evidence | None = None
     shapes: tuple[str, ...] = ()
     substituted: tuple[str, ...] = ()
@@ -195,23 +195,6 @@ class Verdict:
     takes_others: bool = field(default=False, compare=False, repr=False)
     returned: bool = field(default=False, compare=False, repr=False)
     dropped: str = field(default="", compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An exception of the code under test.
-
-    Attributes:
-        type: the qualified name of its class.
-        message: its text, with the user's own paths.
-        arguments: the arguments that must be concrete, if JAX names them.
-        place: the file and line of the function whose arguments they are.
-    """
-
-    type: str
-    message: str
-    arguments: tuple[str, ...] = ()
-    place: tuple[Path, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from ..analysis.names.scopes import FunctionNode, parameters
-from ..analysis.needs.need import Learned
 from ..discovery.listing import list_files
 from ..engine.analyse import Analysis
 from ..engine.fix_rounds import Applied, FixOutcome
 from ..engine.progress import Progress, silent
 from ..errors import SourceError
 from ..rule import Finding
-from ..text import first_line
 from .copies.import_names import ImportNames
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
@@ -28,8 +24,8 @@ from .testing.project_tests import ProjectTests, project_tests
 from .units.module_diff import unit_at
 from .units.project_diff import all_units, caller_levels, diff_project
 
-# Makes fixes in memory: without the withheld ones, given what parameters are known to be needed.
-MakeFixes = Callable[[Callable[[Finding], bool], frozenset[Learned]], FixOutcome[Analysis]]
+# Makes fixes in memory, without the withheld ones.
+MakeFixes = Callable[[Callable[[Finding], bool]], FixOutcome[Analysis]]
 # Identifies a finding across rounds: code, path, unit, and the text of its line.
 FindingKey = tuple[str, Path, str, str]
 # A fix to revert, and why.
@@ -57,7 +53,6 @@ class Proved:
         reverted: the reverted fixes.
         unproved: the fixes that were kept although not all that they edit was exercised, each with
             the reason.
-        refined: the parameters that failures have shown to be needed at trace time.
         shown: the verdicts that the terminal shows already.
     """
 
@@ -66,7 +61,6 @@ class Proved:
     wrong: tuple[Verdict, ...] = ()
     reverted: tuple[Reverted, ...] = ()
     unproved: tuple[tuple[Applied, str], ...] = ()
-    refined: frozenset[Learned] = frozenset()
     shown: tuple[Verdict, ...] = ()
 
     @property
@@ -128,7 +122,6 @@ class _Rounds:
         self._tests = tests
         self._import_names = ImportNames(root)
         self._python: Path | None = None
-        self._learned: frozenset[Learned] = frozenset()
         self._reverted: dict[FindingKey, Reverted] = {}
         self._wrong: dict[UnitKey, Verdict] = {}
         # Equal verdicts, each with the changed files that ran.
@@ -141,9 +134,6 @@ class _Rounds:
         while True:
             fixed = self._fix(self._reverted)
             proof = self._prove(fixed)
-            if learned := self._newly_learned(fixed, proof):
-                self._learned |= learned
-                continue
             wrong = self._wrong_fixes(fixed, proof)
             unproved = () if wrong else tuple(self._unproved(fixed, proof))
             if self._options.strict:
@@ -155,14 +145,13 @@ class _Rounds:
                     tuple(self._wrong.values()),
                     tuple(self._reverted.values()),
                     unproved,
-                    self._learned,
                 )
             self._wrong |= {verdict.unit.key: verdict for verdict in proof.wrong}
             for applied, reason in wrong:
                 self._reverted[finding_key(applied.finding)] = Reverted(applied.finding, reason)
 
     def _fix(self, withheld: Mapping[FindingKey, object]) -> FixOutcome[Analysis]:
-        return self._make(lambda finding: finding_key(finding) in withheld, self._learned)
+        return self._make(lambda finding: finding_key(finding) in withheld)
 
     def _fix_without(self, fixes: Sequence[Applied]) -> FixOutcome[Analysis]:
         return self._fix({**self._reverted, **{finding_key(a.finding): None for a in fixes}})
@@ -274,22 +263,6 @@ class _Rounds:
             self._run_with[unit.path] = self._import_names.run_with(unit.path)
         return {path: data for path, data in texts.items() if path in self._run_with[unit.path]}
 
-    def _newly_learned(self, fixed: FixOutcome[Analysis], proof: Proof) -> frozenset[Learned]:
-        """Return the parameters that failures show to be needed at trace time."""
-        texts = {change.path: change.after.text for change in fixed.changes}
-        found = set()
-        for verdict in proof.wrong:
-            if verdict.failure is None or verdict.failure.place is None:
-                continue
-            path, line = verdict.failure.place
-            # A closing form is an inner function that the old code does not have. The parameter is
-            # needed by the function around it, which has one of the same name.
-            for name, function in _functions_around(ast.parse(texts.get(path, "")), line):
-                own = {parameter.arg for parameter in parameters(function)}
-                needed = own.intersection(verdict.failure.arguments)
-                found |= {Learned(path, name, argument) for argument in needed}
-        return frozenset(found) - self._learned
-
     # -- blame
 
     def _wrong_fixes(self, fixed: FixOutcome[Analysis], proof: Proof) -> Sequence[_Wrong]:
@@ -396,18 +369,3 @@ def _reason(verdict: Verdict) -> str:
     return (
         f"{verdict.unit.name} {'fails' if fails else 'returns different results'}: {verdict.detail}"
     )
-
-
-def _functions_around(
-    node: ast.AST, line: int, owner: str = ""
-) -> Iterator[tuple[str, FunctionNode]]:
-    """Yield the functions around a line with their qualified names."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if first_line(child) <= line <= (child.end_lineno or line):
-                name = f"{owner}{child.name}"
-                if not isinstance(child, ast.ClassDef):
-                    yield name, child
-                yield from _functions_around(child, line, f"{name}.")
-        elif not isinstance(child, ast.expr):
-            yield from _functions_around(child, line, owner)

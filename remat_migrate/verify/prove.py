@@ -229,7 +229,7 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         made = cases.inputs is not Inputs.DECLARED
         values = not about.startswith(RESIZED) and not (made and verdicts)
         verdict = compared(sides, unit, case, eager=number == 0, made=made, values=values)
-        if about.startswith(_VARIED) and verdict.failure and verdict.failure.arguments:
+        if about.startswith(_VARIED) and verdict.traced:
             # The number must be concrete, and real calls may never pass another value.
             continue
         if verdict.outcome.is_wrong or is_undecided(verdict):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from remat_migrate.api import Fix, Module, Project, Safety
 from remat_migrate.api.changes import Code, Keep, NameArgument, Replace, Spread
-from remat_migrate.api.code import External
+from remat_migrate.api.code import External, reference_to
 from remat_migrate.api.policies import (
     ANSWER_IS_CHECKED_SINCE,
     BOTH_SAY_YES_OR_NO_SINCE,
@@ -275,8 +275,6 @@ def _not_called(node: ast.expr, policy: Policy) -> Fault:
 def _string(
     project: Project, module: Module, place: PolicyPlace, node: ast.Constant, text: str
 ) -> Fault:
-    from remat_migrate.api.rewrites import written
-
     message = f"a string is not a policy; {_RAISES}"
     policy = POLICIES.get(text)
     version = project.jax_version(module.source.path)
@@ -285,7 +283,7 @@ def _string(
     title = f"pass `{NAMESPACE}.{text}`"
     if node is not place.node or not module.is_own:
         return Fault(node, message, Fix.manual(title), reason="the string is assigned elsewhere")
-    found = written(project, module, f"{NAMESPACE}.{text}", node)
+    found = reference_to(module, project, f"{NAMESPACE}.{text}", node)
     change = Replace(module, node, Code(found.text))
     return Fault(node, message, Fix(title, Safety.SAFE, (change, *found.changes)))
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -53,19 +52,14 @@ REMOVED = {
         ("python t.py --noopt > log\n", "python t.py > log\n"),
         ('python t.py "--opt=$X" --b\n', "python t.py --b\n"),
         ("python t.py \\\n  --opt=0 \\\n  --lr 3\n", "python t.py \\\n  --lr 3\n"),
-        ("python t.py \\\n  --lr 3 \\\n  --opt=0\nls\n", "python t.py \\\n  --lr 3\nls\n"),
-        ("V=0 \\\n  python t.py\n", "python t.py\n"),
         ("if f; then\n  ls\n  export V=0\nfi\n", "if f; then\n  ls\nfi\n"),
     ],
     "Dockerfile": [
         ("FROM x\nENV V=0\n", "FROM x\n"),
         ("ENV V 0\nARG V\nFROM x\n", "FROM x\n"),
         ("ENV A=1 V=1 B=2\n", "ENV A=1 B=2\n"),
-        ("ENV V=0 \\\n    A=1\n", "ENV A=1\n"),
         ("ENV A=1 \\\n    V=0 \\\n    B=2\n", "ENV A=1 \\\n    B=2\n"),
         ("RUN V=0 python t.py\n", "RUN python t.py\n"),
-        ('CMD ["python", "--opt=false", "x"]\n', 'CMD ["python", "x"]\n'),
-        ('CMD ["python", "--opt=false"]\n', 'CMD ["python"]\n'),
     ],
     "Makefile": [
         ("export V = 0\nA = 1\n", "A = 1\n"),
@@ -80,22 +74,11 @@ REMOVED = {
     ],
     "pyproject.toml": [
         ('[env]\nV = "0" # c\nA = 1\n', "[env]\nA = 1\n"),
-        ('x = {V = "0", A = "1"}\n', 'x = {A = "1"}\n'),
-        ('x = [\n    "A=1",\n    "V=0",\n]\n', 'x = [\n    "A=1",\n]\n'),
-        ('x = ["--opt=0"]\n', "x = []\n"),
-    ],
-    "launch.json": [
-        ('{"env": {"V": "0"}, "args": ["--opt=0", "-v"]}\n', '{"env": {}, "args": ["-v"]}\n'),
-        ('{\n  "A": "1",\n  "V": "0"\n}\n', '{\n  "A": "1"\n}\n'),
-        ('{\n  "V": "0",\n  "A": "1"\n}\n', '{\n  "A": "1"\n}\n'),
     ],
     "ci.yml": [
-        ('env:\n  V: "0"  # c\njobs:\n  a: 1\n', "jobs:\n  a: 1\n"),
         ("env:\n  A: 1\n  V: 0\n", "env:\n  A: 1\n"),
-        ("env: {V: 0, A: 1}\n", "env: {A: 1}\n"),
         ("a:\n  env:\n  - V=0\n  - A=1\n", "a:\n  env:\n  - A=1\n"),
         ("args:\n  - --a\n  - '--opt=0'\n", "args:\n  - --a\n"),
-        ("command: [python, --opt=0, -v]\n", "command: [python, -v]\n"),
         ("- run: V=0 ls\n", "- run: ls\n"),
         (
             "- run: |\n    export V=0\n    python t.py --opt=0 -v\n",
@@ -120,7 +103,6 @@ def test_results_are_valid(name):
     checks = {
         "run.sh": ["bash", "-n"],
         "pyproject.toml": tomllib.loads,
-        "launch.json": json.loads,
     }
     check = checks.get(name)
     for before, _ in REMOVED[name]:
@@ -135,12 +117,20 @@ def test_results_are_valid(name):
             assert yaml.safe_load(after) is not None
 
 
-MORE = "part of something else"
+MORE, NEIGHBOR = "part of something else", "before or after it"
 LEFT = [
     ("run.sh", "unset A V\n", MORE),
+    ("run.sh", "python t.py \\\n  --lr 3 \\\n  --opt=0\nls\n", MORE),
+    ("run.sh", "V=0 \\\n  python t.py\n", MORE),
+    ("Dockerfile", "ENV V=0 \\\n    A=1\n", MORE),
+    ("Dockerfile", 'CMD ["python", "--opt=false", "x"]\n', MORE),
+    ("pyproject.toml", 'x = [\n    "A=1",\n    "V=0",\n]\n', MORE),
+    ("launch.json", '{\n  "A": "1",\n  "V": "0"\n}\n', MORE),
+    ("ci.yml", 'env:\n  V: "0"  # c\njobs:\n  a: 1\n', "block may be empty"),
+    ("ci.yml", "env: {V: 0, A: 1}\n", MORE),
     ("run.sh", "a && V=0 ls\n", MORE),
     ("run.sh", "python t.py --lr 3 &&\n  export V=0\n", MORE),
-    ("run.sh", "docker run -e \\\n  V=0 img\n", "the option before it"),
+    ("run.sh", "docker run -e \\\n  V=0 img\n", NEIGHBOR),
     ("run.sh", "case $x in\n  a)\n    export V=0\n    ;;\nesac\n", "block may be empty"),
     ("run.sh", "if f; then\n  export V=0\nfi\n", "block may be empty"),
     ("run.sh", "f() {\n  export V=0\n}\n", "block may be empty"),
@@ -149,21 +139,21 @@ LEFT = [
     ("run.sh", 'bash -c "V=0 ls"\n', MORE),
     ("run.sh", "bash <<EOF\nexport V=0\nEOF\n", MORE),
     ("run.sh", "docker run -e V=0 img\n", MORE),
-    ("run.sh", "python t.py --opt 0 x\n", "may be its value"),
+    ("run.sh", "python t.py --opt 0 x\n", NEIGHBOR),
     ("run.sh", "srun --export=ALL,V=0 t\n", MORE),
     ("run.sh", "V=$(cat f) ls\n", MORE),
     ("run.sh", "X=$(V=0 ls)\n", MORE),
     ("run.sh", 'echo "V=0" >> $F\n', MORE),
-    ("run.sh", "export V=0\nls $V\n", "line 2 reads"),
+    ("run.sh", "ls\nexport V=0\nls $V\n", "line 3 may read"),
     ("Dockerfile", "ENV A=1 \\\n    # c\n    V=0\n", MORE),
     ("Dockerfile", 'ENV F="--opt=0 --x"\n', MORE),
-    ("Makefile", "V ?= 0\nifeq ($(V),0)\nendif\n", "line 2 reads"),
+    ("Makefile", "V ?= 0\nifeq ($(V),0)\nendif\n", "line 2 may read"),
     ("Makefile", "t:\n\texport V=0\n", MORE),
     (".env", 'C="t --opt=0"\n', MORE),
     ("tox.ini", "passenv = A V\n", MORE),
     ("pyproject.toml", 'addopts = "-v --opt=0"\n', MORE),
     ("pyproject.toml", "opt = false\n", MORE),
-    ("launch.json", '{"a": ["-e", "V=0"]}\n', "the option before it"),
+    ("launch.json", '{"a": ["-e", "V=0"]}\n', MORE),
     ("launch.json", '{"a": "t --opt=0"}\n', MORE),
     ("ci.yml", "job:\n  V: 0\n", "block may be empty"),
     ("ci.yml", "- run: |\n    export V=0\n- a: 1\n", "block may be empty"),
@@ -179,9 +169,9 @@ LEFT = [
     ("ci.yml", "inputs:\n  A: 1\n  V: \n    default: 0\n", MORE),
     ("ci.yml", "inputs:\n  A: 1\n  V: !x\n    default: 0\n", MORE),
     ("run.sh", 'python a.py\nif [[ "$*" == *" --opt=0 "* ]]; then ls; fi\n', MORE),
-    ("Makefile", "V ?= 0\nifdef V\nendif\n", "line 2 reads"),
+    ("Makefile", "V ?= 0\nifdef V\nendif\n", "line 2 may read"),
     ("pyproject.toml", 'x = """\nV = 0\n"""\n', MORE),
-    ("ci.yml", "env:\n  V: 0\nif: env.V == '0'\n", "line 3 reads"),
+    ("ci.yml", "env:\n  V: 0\n  A: 1\nif: env.V == '0'\n", "line 4 may read"),
 ]
 
 
@@ -199,8 +189,6 @@ def test_the_rest_is_left_with_a_reason(name, text, reason):
         ("run.sh", 'echo "V=0 is gone" >&2\n'),
         ("run.sh", "MY_V=0 ls --opt_too=0\n"),
         ("ci.yml", "# V: 0\na: 1\n"),
-        ("ci.yml", "name: V=0 for the old checkpoint\n"),
-        ("launch.json", '{"note": "`opt` is gone"}\n'),
         ("notes.txt", "V=0\n"),
     ],
 )

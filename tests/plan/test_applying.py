@@ -222,7 +222,7 @@ def test_applied_plan_matches_prediction(function, budget, project):
     ("function", "budget", "reason"),
     [
         ("expressed", "60%", "the line runs the stage in an expression"),
-        ("watched", "60%", "it calls `.append()` on an object from outside"),
+        ("watched", "60%", "from outside, which leaks tracers"),
         ("chain", "1kB", "The budget cannot be met"),
     ],
 )

@@ -115,7 +115,6 @@ FIXES: dict[str, Fixer] = {
     "layers": moved,
     "merged_back": option("prevent_cse", True),
     "method": moved,
-    "policy": moved,
     "pyramid": moved,
     "reduced": moved,
     "scan_bare": body,

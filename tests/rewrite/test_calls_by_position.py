@@ -99,14 +99,6 @@ def test_inserted_text(call: str) -> None:
     assert after.endswith(f"y = {LAYOUTS[call]}\n")
 
 
-def test_quotes_of_the_file() -> None:
-    files = {
-        "cells.py": HEAD.replace('"', "'"),
-        "train.py": 'from cells import cell\n\nNAME = "train"\ny = cell(w, x, True)\n',
-    }
-    assert fixed(files, select=CODE)["train.py"].endswith('y = cell(w, x, True, "relu")\n')
-
-
 WRAPPER = """\
 import jax
 

@@ -123,10 +123,10 @@ def with_block(body_text, call="block(p, x)", names="p, x"):
 @pytest.mark.parametrize(
     ("body_text", "reason"),
     [
-        ("seen.append(x)\nreturn x @ p", "calls `.append()` on an object from outside"),
+        ("seen.append(x)\nreturn x @ p", "changes `seen` from outside"),
         ("global last\nlast = x\nreturn x @ p", "assigns `last` of an outer scope"),
-        ("p.value = x\nreturn x @ p", "assigns to the attribute `value`"),
-        ("CACHE['x'] = x\nreturn x @ p", "stores values in a container from outside"),
+        ("p.value = x\nreturn x @ p", "changes `p` from outside"),
+        ("CACHE['x'] = x\nreturn x @ p", "changes `CACHE` from outside"),
         ("return x @ p + np.random.normal(size=x.shape)", "`numpy.random.normal` runs only once"),
         ("return x @ p, 'name'", "returns `'name'`"),
         ("return x @ p, lambda y: y", "returns `lambda y: y`"),
@@ -136,7 +136,7 @@ def with_block(body_text, call="block(p, x)", names="p, x"):
             "a checkpoint traces it",
         ),
         ("return x @ p if x > 0 else p", "`x` must be concrete"),
-        ("return helper(x) @ p\n\ndef helper(x):\n    seen.append(x)\n    return x", ".append()"),
+        ("return helper(x) @ p\n\ndef helper(x):\n    seen.append(x)\n    return x", "`seen`"),
         (
             "return helper(x) @ p\n\ndef helper(x):\n    tap(x)\n    return x\n\n"
             "tap = jax.debug.print",
@@ -211,10 +211,6 @@ def test_a_wrapped_call_is_not_wrapped_again(tmp_path):
             "def f(x):\n    return x\n\n\ng = jax.checkpoint(\n    f,  # all\n)(2)\n",
             None,
         ),
-        (
-            "def f(x):\n    return x\n\n\ng = jax.checkpoint(f) if f else f\n",
-            "def f(x):\n    return x\n\n\ng = f\n",
-        ),
         ("g = jax.checkpoint(lambda x: x)(2)\n", "g = (lambda x: x)(2)\n"),
         ("g = [jax.checkpoint(lambda x: x)]\n", "g = [lambda x: x]\n"),
     ],
@@ -226,6 +222,11 @@ def test_a_checkpoint_is_taken_off(tmp_path, before, after):
         assert "# all" in text
     else:
         assert text == f"import jax\n\nprint(jax)\n\n{after}"
+
+
+def test_a_condition_that_chooses_it_is_left(tmp_path):
+    text = "import jax\n\n\ndef f(x):\n    return x\n\n\ng = jax.checkpoint(f) if f else f\n"
+    assert "a condition chooses it" in refusal(tmp_path, text, off())
 
 
 def test_nothing_is_applied_by_a_name(tmp_path):
@@ -345,18 +346,12 @@ def flax(body_text):
     return FLAX.format(body=textwrap.indent(textwrap.dedent(body_text), " " * 8))
 
 
-def test_flax_names_of_a_chain_are_all_written(tmp_path):
+def test_flax_blocks_keep_their_names(tmp_path):
     text = flax("x = Block()(x)\nx = Block()(x)\nreturn Block()(x)")
     after = rewrite(tmp_path, text, moved)
-    assert 'x = nn.remat(Block)(name="Block_0")(x)' in after
-    assert 'x = nn.remat(Block)(name="Block_1")(x)' in after
-    assert 'return Block(name="Block_2")(x)' in after
+    assert after.count("x = nn.remat(lambda self: Block()(x))(self)") == 2
+    assert "return Block()(x)" in after
     assert "jax.grad(lambda v, x: Net().apply(v, x).sum())" in after
-
-
-def test_flax_names_that_cannot_be_counted(tmp_path):
-    text = flax("for width in (8, 9):\n    x = Block()(x)\nreturn x")
-    assert "give it `name=`" in refusal(tmp_path, text, moved)
 
 
 def test_flax_remat_of_a_block_is_taken_off_by_name(tmp_path):

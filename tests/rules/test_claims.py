@@ -58,7 +58,7 @@ def stack(ws, x):
 
 
 def loss(ws, x):
-    return (block({stack}(ws[:{n}], jnp.sin(x)), ws[7]) ** 2).mean()
+    return (block(stack(ws[:{n}], jnp.sin(x)), ws[7]) ** 2).mean()
 
 
 step = jax.value_and_grad(loss)
@@ -124,8 +124,8 @@ def chain(each: str = "block", last: str = "block", loss: str = "loss") -> str:
     return CHAIN.format(each, last=last, loss=loss)
 
 
-def scan(body: str = "layer", stack: str = "stack", n: int = 6) -> str:
-    return SCAN.format(body=body, stack=stack, n=n)
+def scan(body: str = "layer", n: int = 6) -> str:
+    return SCAN.format(body=body, n=n)
 
 
 CKPT = "jax.checkpoint(block)"
@@ -180,7 +180,6 @@ PROGRAMS = {
     "saves everything": chain(POLICY),
     "scan": scan(),
     "short scan": scan(n=3),
-    "whole scan": scan(stack="jax.checkpoint(stack)"),
     "body": scan("jax.checkpoint(layer)"),
     "body without barriers": scan("jax.checkpoint(layer, prevent_cse=False)"),
     "entropy": LOGITS.format("entropy"),
@@ -234,15 +233,6 @@ CLAIMS: dict[str, tuple[str, Callable[[Mapping[str, Measured]], bool]]] = {
     "if memory is short, use `{}, prevent_cse=False)`": (
         "",
         lambda m: m["body without barriers"][0] < 0.5 * m["scan"][0],
-    ),
-    "`{}` wraps a whole `{}`; its recomputation keeps the residuals of every iteration, and on the"
-    " body it saves memory at the same cost": (
-        "whole scan",
-        lambda m: (
-            same(m["whole scan"][0], m["scan"][0])
-            and m["body"][0] < 0.5 * m["whole scan"][0]
-            and m["body"][1] <= 1.01 * m["whole scan"][1]
-        ),
     ),
     "`{}` in `{}` does not need `prevent_cse=True`; its barriers save no memory": (
         "body",

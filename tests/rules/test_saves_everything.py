@@ -12,7 +12,6 @@ FOUND = [
     "g = jax.checkpoint(f, policy=p.everything_saveable)\n",
     "g = jax.checkpoint(f, policy=yes)\n",
     "g = jax.checkpoint(f, policy=lambda *_, **__: True)\n",
-    "g = jax.checkpoint(f, policy=p.save_from_both_policies(p.dots_saveable, yes))\n",
     "policy = p.everything_saveable\ng = jax.checkpoint(f, policy=policy)\n",
     "g = jax.checkpoint(f, policy=p.save_anything_except_these_names('h'))\n",
     "def all_of_it(prim, *_, **params):\n    if prim:\n        return True\n"

@@ -15,13 +15,14 @@ def fixed_code(code: str) -> str:
 
 
 FIXED = [
+    ("g = jax.checkpoint(f, static_argnames='c')\n", "g = jax.checkpoint(f)\n"),
     (
         "g = jax.checkpoint(f, static_argnames=('b', 'a'))\ny = g(1.0, b=3)\n",
         "g = jax.checkpoint(f, static_argnums=(1, 2))\ny = g(1.0, 1, 3)\n",
     ),
     (
         "N = ['a']\ng = jax.remat(f, static_argnames=N, prevent_cse=False)\ny = g(1.0, a=3)\n",
-        "N = ['a']\ng = jax.remat(f, static_argnums=(1,), prevent_cse=False)\ny = g(1.0, 3)\n",
+        "N = ['a']\ng = jax.remat(f, static_argnums=(1, 2), prevent_cse=False)\ny = g(1.0, 3, 2)\n",
     ),
     (
         "g = jax.checkpoint(f, static_argnums=(2,), static_argnames='a')\ny = g(1.0, 3, 4)\n",
@@ -36,8 +37,6 @@ def test_fixed(before: str, after: str) -> None:
 
 
 FOR_YOU = [
-    "g = jax.checkpoint(f, static_argnames=names)\n",
-    "g = jax.checkpoint(f, static_argnames='c')\n",
     "g = jax.checkpoint(unknown, static_argnames='a')\n",
 ]
 

@@ -181,7 +181,7 @@ def test_the_layers_are_checkpointed() -> None:
     [finding] = findings(code, select="RMT301")
     assert finding.fix is not None
     text = apply_edits(code, finding.fix.edits)
-    assert 'x = nn.remat(Block)(name=f"Block_{i}")(x)' in text
+    assert "x = nn.remat(lambda self: Block()(x))(self)" in text
     assert 'x = Stack(4, name="CheckpointStack_0")(x)' in text
 
 

@@ -106,10 +106,10 @@ def test_right_and_wrong_steps(tmp_path: Path) -> None:
     outcomes = {name: verdict["verdict"] for name, verdict in found.items()}
     of_right = {name: outcome for name, outcome in outcomes.items() if name[:2] in ("m0", "m1")}
     # What is returned in a loop is only known where the whole program can be traced.
-    expected = dict.fromkeys(of_right, "equal")
-    expected["m0.LoopTest.test_dropped"] = "not-exercised"
-    assert of_right == expected
-    assert "equal" not in {outcomes[name] for name in outcomes.keys() - of_right.keys()}
+    assert of_right.pop("m0.LoopTest.test_dropped") == "not-exercised"
+    assert set(of_right.values()) <= {"equal", "close"}
+    of_wrong = {name: outcome for name, outcome in outcomes.items() if name[:2] in ("m2", "m3")}
+    assert not {"equal", "close"} & set(of_wrong.values())
     for number in (2, 3):
         assert {outcomes[f"m{number}.{name}"] for name in NAMES} == {"differs"}
     detail = "the checkpoint of layer at line 22 returns other values"

@@ -48,7 +48,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.parametrize("unit", ["model.scaled", "model.decorated"])
 def test_substitutes_are_named(ran: dict[str, Any], unit: str) -> None:
-    assert ran[unit]["verdict"] == "equal"
+    assert ran[unit]["verdict"] == "close"
     assert ran[unit]["substituted"] == [
         "jax.experimental.maps.Mesh -> jax.sharding.Mesh",
         "nobody_has_this (not installed)",

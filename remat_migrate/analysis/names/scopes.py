@@ -91,14 +91,18 @@ class Scope:
 
 def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
     """Yield the nodes of a function's body, without those of nested functions and classes."""
-    stack: list[ast.AST] = (
-        [function.body] if isinstance(function, ast.Lambda) else list(function.body)
-    )
+    stack: list[ast.AST] = [function.body] if isinstance(function, ast.Lambda) else [*function.body]
     while stack:
         node = stack.pop()
         yield node
         if not isinstance(node, FunctionNode | ast.ClassDef):
             stack.extend(ast.iter_child_nodes(node))
+
+
+def body_nodes(function: FunctionNode) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's body, including those of nested functions."""
+    for part in [function.body] if isinstance(function, ast.Lambda) else function.body:
+        yield from ast.walk(part)
 
 
 def parameters(node: FunctionNode) -> list[ast.arg]:

@@ -6,10 +6,9 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ..names.module import Module
-from ..names.scopes import FunctionNode, parameters
+from ..names.scopes import FunctionNode
 
 # Reasons that are told apart.
 BRANCH = "a branch on it"
@@ -110,21 +109,6 @@ def _is_parameter(module: Module, node: ast.expr) -> bool:
     return bool(bindings) and all(b.kind == "parameter" for b in bindings)
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """A need that was found by running the code.
-
-    Attributes:
-        path: the file of the function.
-        function: its qualified name within the file.
-        parameter: the parameter whose value was needed.
-    """
-
-    path: Path
-    function: str
-    parameter: str
-
-
 _NONE: frozenset[tuple[Module, ast.expr]] = frozenset()
 
 
@@ -155,26 +139,3 @@ def passed_on(needs: Iterable[Need]) -> Iterator[Need]:
         alike[kind] += 1
         if alike[kind] <= _MOST_ALIKE:
             yield need
-
-
-def learned_needs(learned: Iterable[Learned], module: Module, node: FunctionNode) -> Iterator[Need]:
-    """Yield the needs of a function that were found by running the code, each at one place."""
-    if not learned or isinstance(node, ast.Lambda):
-        return
-    name = module.qualified_name(node).removeprefix(f"{module.name}.")
-    for lesson in sorted(learned, key=str):
-        if (lesson.path, lesson.function) == (module.source.path, name):
-            if (use := _mention(node, lesson.parameter)) is not None:
-                reason = "running the code failed without it"
-                yield Need(lesson.parameter, None, module, use, reason)
-
-
-def _mention(node: FunctionNode, name: str) -> ast.expr | None:
-    """Return the first use of a parameter, or the parameter itself (`locals()` may read it)."""
-    for use in ast.walk(node):
-        if isinstance(use, ast.Name) and use.id == name:
-            return use
-    for parameter in parameters(node):
-        if parameter.arg == name:
-            return ast.copy_location(ast.Name(name, ast.Load()), parameter)
-    return None

@@ -18,7 +18,7 @@ from ...libraries import library_arguments
 from ...libraries.library_arguments import is_array_attribute
 from ...libraries.library_needs import LibraryFunction, always_concrete, array_method, needs_of
 from ..fixed_point import FixedPoint
-from ..names.scopes import parameters
+from ..names.scopes import body_nodes, parameters
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import (
     Target,
@@ -44,9 +44,7 @@ from .need import (
     MATCH,
     NOT,
     ORDER,
-    Learned,
     Need,
-    learned_needs,
     merged_needs,
     passed_on,
 )
@@ -65,6 +63,8 @@ _UNORDERED = frozenset(
 )
 # Builtins that compare the elements of their argument.
 _ON_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
+# Statements in which formatted text is a message.
+_MESSAGES = (ast.Raise, ast.Assert, ast.Expr)
 _ARITHMETIC = "arithmetic on Python numbers"
 
 # A function and, for a method, the class of the object that it is called on.
@@ -74,11 +74,9 @@ _Method = tuple[Function, Class | None]
 class Needs:
     """Finds and caches the needs of functions."""
 
-    def __init__(self, overrides: Overrides, learned: frozenset[Learned] = frozenset()) -> None:
-        """`learned` are needs that were found by running the code."""
+    def __init__(self, overrides: Overrides) -> None:
         self.evaluator = overrides.evaluator
         self.overrides = overrides
-        self._learned = learned
         self._answers = FixedPoint[_Method, tuple[Need, ...]](self._analyse, (), frozenset)
         self._results: dict[tuple[_Method, Key | None], Dependences] = {}
 
@@ -94,8 +92,7 @@ class Needs:
 
     def _analyse(self, method: _Method) -> tuple[Need, ...]:
         function, receiver = method
-        found = merged_needs(_Analysis(self, function, receiver).needs())
-        return (*found, *learned_needs(self._learned, function.module, function.node))
+        return merged_needs(_Analysis(self, function, receiver).needs())
 
     def result(
         self, function: Function, receiver: Class | None = None, key: Key | None = None
@@ -130,10 +127,8 @@ class _Analysis(DependenceAnalysis):
 
     def needs(self) -> Iterator[Need]:
         """Yield every need in the function's body, nested functions included."""
-        body = self.node.body
-        for part in body if isinstance(body, list) else [body]:
-            for node in ast.walk(part):
-                yield from self._needs_at(node)
+        for node in body_nodes(self.node):
+            yield from self._needs_at(node)
 
     def _truth(self, node: ast.expr) -> Dependences:
         """Return what the truth of an expression depends on, not counting items of containers."""
@@ -174,7 +169,7 @@ class _Analysis(DependenceAnalysis):
                 for need in self._need(node.value, "text formatting", certain=False):
                     # A tracer has no `.2f`.
                     certain = need.is_result and node.format_spec is not None
-                    if certain or not self._in_message(node):
+                    if certain or not isinstance(self.module.statement(node), _MESSAGES):
                         yield replace(need, certain=certain)
             case ast.Call():
                 yield from self._call_needs(node)
@@ -284,14 +279,6 @@ class _Analysis(DependenceAnalysis):
         names = frozenset(d.parameter for d in self.dependences(node))
         for need in self._need(node, _ARITHMETIC, certain=False):
             yield replace(need, operands=names - {need.parameter})
-
-    def _in_message(self, node: ast.AST) -> bool:
-        for around in self.module.ancestors(node):
-            if isinstance(around, ast.Raise | ast.Assert):
-                return True
-            if isinstance(around, ast.stmt):
-                return isinstance(around, ast.Expr)
-        return False
 
     def _index_needs(self, node: ast.Subscript) -> Iterator[Need]:
         if isinstance(node.slice, ast.Slice | ast.Tuple | ast.Constant):
@@ -513,11 +500,10 @@ class _Analysis(DependenceAnalysis):
     ) -> Iterator[Need]:
         reason = f"`{name}()`"
         if name in _ON_ELEMENTS:
-            for arg in arguments:
-                compared = self._compared(node) if len(node.args) == 1 else self.dependences(arg)
+            is_container = len(node.args) == 1
+            for arg in node.args if is_container else arguments:
+                compared = self.element(arg) if is_container else self.dependences(arg)
                 yield from self._need(arg, reason, found=self.operator(node, compared))
-                if len(node.args) == 1:
-                    break
         elif name in library_arguments.CONCRETE_BUILTINS:
             yield from self._needs_of(arguments, reason)
         elif name in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
@@ -547,13 +533,6 @@ class _Analysis(DependenceAnalysis):
             bounds = [k.value for k in node.keywords if k.arg in ("lower", "upper")]
             for arg in (*node.args[:2], *bounds):
                 yield from self._need(arg, "bounds of a differentiated loop", certain=False)
-
-    def _compared(self, node: ast.Call) -> Dependences:
-        """Return the dependences of what `sorted(x)`, `max(x)` and the like compare."""
-        match node.args[0]:
-            case ast.Call(func=ast.Attribute(attr="items"), args=[]) as pairs:
-                return self.element(pairs, (0,))
-        return self.element(node.args[0])
 
     def _instance_needs(self, name: str, node: ast.Call) -> Iterator[Need]:
         last = name.rpartition(".")[2]

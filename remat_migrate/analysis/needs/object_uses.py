@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from ...libraries.library_arguments import CONCRETE_METHODS
 from ...libraries.library_needs import array_method
-from ..names.scopes import Binding
 from ..values.callees import is_pytree
-from ..values.containers import looped
+from ..values.containers import sources
 from ..values.declarations import annotation_kind
 from ..values.evaluator import Evaluator, class_chain
 from ..values.static_fields import is_declared_static
-from ..values.values import Bound, Class, External, Instance, Parameter, Value, alternatives
+from ..values.values import Bound, Class, External, Instance, Parameter, Value
 from .dependence_analysis import DependenceAnalysis
 
 _CONTAINER_METHODS = frozenset(
@@ -29,10 +28,14 @@ _MUTATING_METHODS = frozenset(
 )
 # Methods that change their object, and return what they take or find.
 _TAKING_METHODS = frozenset({"pop", "popitem", "popleft", "setdefault", "appendleft"})
-# Modules that contain functions besides arrays.
-_WITH_FUNCTIONS = frozenset(
-    f"equinox.nn.{name}" for name in ("MLP", "Lambda", "Sequential", "Pool", "StatefulLayer")
-)
+# Modules that contain functions, numbers, or flags besides arrays.
+_NOT_ARRAYS_ALONE = frozenset(
+    f"equinox.nn.{name}"
+    for name in (
+        "BatchNorm", "Dropout", "Lambda", "MLP", "MultiheadAttention", "Pool", "Sequential",
+        "SpectralNorm", "StatefulLayer",
+    )
+)  # fmt: skip
 
 
 def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | None:
@@ -81,39 +84,10 @@ def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]
 
 def is_part(analysis: DependenceAnalysis, node: ast.expr) -> bool:
     """Return whether an expression is an argument, or an item, attribute or element of one."""
-    return _is_part(analysis, node, set())
-
-
-def _is_part(analysis: DependenceAnalysis, node: ast.expr, seen: set[Binding]) -> bool:
-    match node:
-        case ast.Attribute(value=inner) | ast.Subscript(value=inner):
-            return _is_part(analysis, inner, seen)
-        case ast.Call(func=ast.Attribute(value=inner, attr="get" | "pop" | "values" | "items")):
-            return _is_part(analysis, inner, seen)
-        case ast.Name():
-            new = analysis.module.reaching(node) - seen
-            seen |= new
-            return any(_gives_part(analysis, binding, seen) for binding in new)
-    return any(_is_part(analysis, part, seen) for part in alternatives(node))
-
-
-def _gives_part(analysis: DependenceAnalysis, binding: Binding, seen: set[Binding]) -> bool:
-    if binding.kind == "parameter":
-        return analysis.contains(binding.scope.node)
-    if binding.value is None or not analysis.contains(binding.scope.node):
-        return False
-    if binding.kind == "assign":
-        return _is_part(analysis, binding.value, seen)
-    if binding.kind != "element":
-        return False
-    part = looped(analysis.module, binding.value, binding.path)
-    if part.kind == "position":
-        return False
-    match part.source:
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return any(_is_part(analysis, part, seen) for part in parts)
-        case source:
-            return _is_part(analysis, source, seen)
+    return any(
+        binding.kind == "parameter" and analysis.contains(binding.scope.node)
+        for binding in sources(analysis.module, node)
+    )
 
 
 def are_trees(evaluator: Evaluator, values: Iterable[Value]) -> bool:
@@ -125,7 +99,7 @@ def are_trees(evaluator: Evaluator, values: Iterable[Value]) -> bool:
 def _is_tree(evaluator: Evaluator, value: Value) -> bool:
     match value:
         case Instance(cls=External(name)):
-            return name.startswith(("equinox.nn.", "flax.nnx.")) and name not in _WITH_FUNCTIONS
+            return name.startswith(("equinox.nn.", "flax.nnx.")) and name not in _NOT_ARRAYS_ALONE
         case Instance(cls=Class() as cls):
             return is_pytree(evaluator, cls) and all(
                 _is_array_field(evaluator, owner, statement)

@@ -98,3 +98,11 @@ def listed_items(
             known = [part for part in parts if part is not None]
             return [item for part in known for item in part] if known == parts else None
     return None
+
+
+def gradient_places(evaluator: Evaluator, wrapped: Wrapped) -> list[int]:
+    """Return the `argnums` of `jax.grad(f, argnums=...)`; the first argument unless known."""
+    call = wrapped.node if isinstance(wrapped.node, ast.Call) else ast.Call(wrapped.node, [], [])
+    options = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "argnums")]
+    listed = listed_items(evaluator, wrapped.module, options[-1]) if options else None
+    return [item for item in listed or () if isinstance(item, int)] or [0]

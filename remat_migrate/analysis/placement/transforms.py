@@ -7,8 +7,9 @@ called through a function of the project that only passes its arguments on.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from ...libraries.transforms import RULE_METHODS, Gradient, Loop
@@ -17,6 +18,7 @@ from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode
 from ..project import Project
 from ..sites.wrappers import forwarding_callee
+from ..values.api_names import with_aliases
 from ..values.bind import with_partials
 from ..values.callees import layers
 from ..values.evaluator import Evaluator
@@ -159,7 +161,8 @@ class Transforms:
 
     def _transformed_in(self, module: Module) -> dict[ast.expr, LoopUse | Derivative]:
         if module not in self._transformed:
-            found = _find_transformed(module, self.evaluator)
+            names = with_aliases(module, self.evaluator.transforms.last_names)
+            found = _find_transformed(module, names, self.evaluator)
             self._transformed[module] = {use.subject or use.node: use for use in found}
         return self._transformed[module]
 
@@ -185,19 +188,33 @@ class Transforms:
         return any(around in rules for around in (node, *module.ancestors(node)))
 
 
-def _find_transformed(module: Module, evaluator: Evaluator) -> list[LoopUse | Derivative]:
-    """Return the transformations that a module applies, in order of place."""
-    words = evaluator.transforms.last_names
-    if not find_mentions(module).mention(words):
-        return []
+def _may_apply(module: Module, names: Iterable[str], evaluator: Evaluator) -> set[ast.expr]:
+    """Return the expressions that may denote what has one of some names, or call it."""
+    mentions = find_mentions(module)
+    found: set[ast.expr] = set()
+    for node in chain.from_iterable(map(mentions.reads, names)):
+        outer: ast.AST | None = node
+        while isinstance(outer, ast.expr) and outer not in found:
+            found.add(inner := outer)
+            outer = module.argument_holder(inner)
+            if isinstance(outer, ast.Call) and outer.func is not inner:
+                if not evaluator.is_partial(module, outer):
+                    break
+    return found
+
+
+def _find_transformed(
+    module: Module, names: Iterable[str], evaluator: Evaluator
+) -> list[LoopUse | Derivative]:
+    """Return the transformations that a module applies by some names, in order of place."""
     found: list[LoopUse | Derivative] = []
     finder = _Finder(module, evaluator)
-    for node in module.nodes:
+    for node in _may_apply(module, names, evaluator):
+        holder = module.parent(node)
+        if isinstance(holder, Definition) and node in holder.decorator_list:
+            found += finder.applied_as(node)
         if isinstance(node, ast.Call):
             found += finder.applied_by(node)
-        elif isinstance(node, Definition):
-            for decorator in node.decorator_list:
-                found += finder.applied_as(decorator)
     found.sort(key=lambda use: (use.node.lineno, use.node.col_offset))
     return found
 

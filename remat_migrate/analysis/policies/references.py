@@ -71,20 +71,19 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
             names = strings_of(project, module, asked)
             otherwise = default[0] if default else None
             for name in sorted(names.known):
-                written = _plain_literal(module, asked) if names.only else None
+                written = _written_name(module, asked, name)
                 yield PolicyName(node, name, node, written, otherwise, names.only is not None)
         case ast.ImportFrom(module=base_name, level=0, names=aliases) if base_name == NAMESPACE:
             for alias in aliases:
                 yield PolicyName(node, alias.name, alias, by_import=True)
 
 
-def _plain_literal(module: Module, node: ast.expr) -> ast.Constant | None:
-    """Return the only literal that an expression may be, if it has no prefix and no escapes."""
-    literal = sole_origin(module, node)
-    if isinstance(literal, ast.Constant) and module.is_own:
-        if module.segment(literal)[1:-1] == literal.value:
-            return literal
-    return None
+def _written_name(module: Module, asked: ast.expr, name: str) -> ast.Constant | None:
+    """Return the string that a name comes from, if it can be replaced there."""
+    literal = sole_origin(module, asked) if module.is_own else None
+    if isinstance(literal, ast.Constant) and module.segment(literal)[1:-1] == name:
+        return literal
+    return None  # it has a prefix or escapes, or comes from several places
 
 
 def _is_ready(module: Module, node: ast.AST) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 # A letter distinguishes shorter words: `q_proj` and `k_proj`.
 _SHORTEST = 5
@@ -11,8 +11,6 @@ _SHORTEST = 5
 _MOST_LETTERS = 2
 # The minimum similarity of a word to its typo.
 _ALIKE = 0.83
-# The minimum similarity of a name to the best match, and its minimum lead over the next one.
-_LIKE, _MARGIN = 0.8, 0.06
 
 
 def intended_name(name: str, known: Iterable[str]) -> str | None:
@@ -39,32 +37,15 @@ def is_typo(name: str, other: str) -> bool:
 
 
 def _is_word_typo(one: str, two: str) -> bool:
+    from difflib import SequenceMatcher  # only where there is a name to compare
+
     if one.rstrip("s") == two.rstrip("s"):
         return True
     if min(len(one), len(two)) < _SHORTEST - 1 or abs(len(one) - len(two)) > _MOST_LETTERS:
         return False
-    return one[0] == two[0] and _likeness(one, two) >= _ALIKE
+    return one[0] == two[0] and SequenceMatcher(None, one, two).ratio() >= _ALIKE
 
 
 def _words(name: str) -> list[str]:
     parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
     return [part for part in re.split(r"[^a-z0-9]+", parts.lower()) if part]
-
-
-def _likeness(one: str, two: str) -> float:
-    from difflib import SequenceMatcher  # only where there is a name to compare
-
-    return SequenceMatcher(None, one, two).ratio()
-
-
-def closest_name(name: str, known: Mapping[str, str]) -> str | None:
-    """Return the only known name similar to `name`; None if there is none, or several.
-
-    `known` maps each name to its canonical name.
-    """
-    ranked = sorted(((_likeness(name, other), other) for other in known), reverse=True)
-    if not ranked or ranked[0][0] < _LIKE:
-        return None
-    best, found = ranked[0]
-    others = [ratio for ratio, other in ranked if known[other] != known[found]]
-    return found if not others or best - others[0] >= _MARGIN else None

@@ -13,7 +13,7 @@ from ..project import Project
 from ..sites.find_sites import sites_of
 from ..sites.site import Site
 from ..values.evaluator import returned_expressions
-from ..values.values import Class, Constant, External, Function, ModuleValue
+from ..values.values import Class, Constant, External, Function, ModuleValue, alternatives
 from .known_policies import (
     NAMESPACES,
     POLICIES,
@@ -115,42 +115,29 @@ def given_to(policy: Policy, call: ast.Call) -> dict[str, ast.expr]:
 
 def sole_origin(module: Module, node: ast.expr) -> Origin | None:
     """Return the only possible origin of an expression's value; None if there are several."""
-    found, is_complete = _origins(module, node)
-    return found[0] if is_complete and len(found) == 1 else None
+    origins = _origins(module, node)
+    return origins[0] if len(origins) == 1 else None
 
 
-def _origins(module: Module, node: ast.expr) -> tuple[list[Origin], bool]:
-    """Return the origins of a value, through local names, `if`, and `or`, and whether they are all
-    known.
-    """
-    found: list[Origin] = []
-    is_complete = True
+def _origins(module: Module, node: ast.expr) -> list[Origin | None]:
+    """Return the origins of a value, through local names, `if`, and `or`; None for unknown ones."""
+    found: list[Origin | None] = []
     parts = [node]
     for part in parts:  # which grows
-        more: list[ast.expr] = []
-        match part:
-            case ast.IfExp(body=one, orelse=other):
-                more = [one, other]
-            case ast.BoolOp(values=values):
-                more = values
-            case ast.NamedExpr(value=value):
-                more = [value]
-            case ast.Name():
-                bindings = module.reaching(part)
-                is_complete &= bool(bindings)
-                for binding in bindings:
-                    if binding.kind == "assign" and binding.value is not None and not binding.path:
-                        more.append(binding.value)
-                    elif isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
-                        found.append(binding.node)
-                    elif binding.kind == "import" and len(bindings) == 1:
-                        found.append(part)
-                    else:
-                        is_complete = False
-            case _:
-                found.append(part)
+        more = [] if isinstance(part, ast.Starred) else alternatives(part)
+        bindings = module.reaching(part) if isinstance(part, ast.Name) else frozenset()
+        if not more and not bindings:
+            found.append(None if isinstance(part, ast.Name) else part)
+        for binding in bindings:
+            if binding.kind == "assign" and binding.value is not None and not binding.path:
+                more = [*more, binding.value]
+            elif isinstance(binding.node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.append(binding.node)
+            else:
+                only_import = binding.kind == "import" and len(bindings) == 1
+                found.append(part if only_import else None)
         parts += [each for each in more if each not in parts]
-    return found, is_complete
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +170,12 @@ def union(parts: Iterable[Strings]) -> Strings:
 
 def strings_of(project: Project, module: Module, node: ast.expr) -> Strings:
     """Return the strings that an expression may be, through names, attributes, `if`, and `or`."""
-    origins, is_complete = _origins(module, node)
-    each = [_constants(project, module, origin) for origin in origins]
-    return union((*each, Strings(is_open=not is_complete)))
+    return union(_constants(project, module, origin) for origin in _origins(module, node))
 
 
-def _constants(project: Project, module: Module, node: Origin) -> Strings:
+def _constants(project: Project, module: Module, node: Origin | None) -> Strings:
     """Return the strings that an expression may be by its own value."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if not isinstance(node, ast.expr):
         return OPEN
     values = project.values(module, node)
     is_fixed = True
@@ -235,20 +220,9 @@ def always_returns(function: Function, value: bool | None) -> bool:
 
 
 def saves_everything(
-    project: Project,
-    module: Module,
-    node: Origin,
-    version: Version,
-    asked: set[ast.AST] | None = None,
+    project: Project, module: Module, node: Origin, version: Version
 ) -> str | None:
-    """Return a description of a policy that saves everything; None if it may not.
-
-    `asked` are its parts that do not: one policy may be part of many.
-    """
-    asked = set() if asked is None else asked
-    if node in asked:
-        return None
-    asked.add(node)
+    """Return a description of a policy that saves everything; None if it may not."""
     function = function_of(project, module, node)
     if function is not None:
         if not always_returns(function, True):
@@ -262,13 +236,4 @@ def saves_everything(
     policy = made or named(project, module, node)
     if policy is None or policy.is_made != (made is not None):
         return None
-    if policy.answer(version) is True:
-        return f"`{policy.name}`"
-    given = given_to(policy, node) if isinstance(node, ast.Call) else {}
-    for name in policy.policies:
-        inner = sole_origin(module, given[name]) if name in given else None
-        if inner is not None:
-            how = saves_everything(project, module, inner, version, asked)
-            if how is not None:
-                return f"`{policy.name}` with {how}"
-    return None
+    return f"`{policy.name}`" if policy.answer(version) is True else None

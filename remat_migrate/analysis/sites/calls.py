@@ -17,6 +17,7 @@ from ..fixed_point import FixedPoint
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
 from ..names.scopes import Definition, FunctionNode, parameters
+from ..needs.static_layers import gradient_places
 from ..project import Project
 from ..values.application import api_of
 from ..values.bind import (
@@ -29,9 +30,7 @@ from ..values.bind import (
     with_partials,
 )
 from ..values.callees import applied_module, layers, partial_calls, targets_of, underlying
-from ..values.classes import is_decorated
 from ..values.containers import elements
-from ..values.declarations import gradient_places
 from ..values.evaluator import Evaluator, class_attribute, class_chain, returned
 from ..values.haiku_transforms import APPLY, is_transformed
 from ..values.values import (
@@ -52,7 +51,7 @@ from ..values.values import (
     Wrapped,
 )
 from .site import Site
-from .subclasses import overrides_of
+from .subclasses import classes_with_bases, overrides_of
 
 _HARMLESS_FUNCTIONS = frozenset(
     {
@@ -238,10 +237,6 @@ def _known_uses(project: Project) -> dict[tuple[Site | Function, bool], Uses]:
     return {}
 
 
-def _known_bases(_: Project) -> dict[Module, set[Module]]:
-    return {}
-
-
 def _note_subclasses(project: Project) -> None:
     """Note all subclasses: a method of a base class may call what a subclass assigns."""
     evaluator = project.evaluator
@@ -256,12 +251,10 @@ def _note_subclasses(project: Project) -> None:
 
 def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, Class]]:
     """Yield the classes of a module with each of their bases in the project."""
-    for node in module.nodes:
-        if isinstance(node, ast.ClassDef) and node.bases:
-            own = Class(module, node)
-            for base in class_chain(evaluator, own):
-                if isinstance(base, Class) and base != own:
-                    yield own, base
+    for own in classes_with_bases(module):
+        for base in class_chain(evaluator, own):
+            if isinstance(base, Class) and base != own:
+                yield own, base
 
 
 @once
@@ -303,12 +296,6 @@ def _is_any_module(node: ast.expr) -> bool:
         case ast.Subscript(value=ast.Attribute(attr="modules", value=ast.Name(id="sys"))):
             return True
     return False
-
-
-def _is_another_notebook(module: Module, own: Module) -> bool:
-    """Return whether two modules are different notebooks, which cannot import each other."""
-    notebooks = module.source.container is not None and own.source.container is not None
-    return notebooks and module is not own
 
 
 class _Target:
@@ -806,14 +793,13 @@ class _Search:
 
     def _modules_mentioning(self, words: set[str]) -> Iterator[Module]:
         """Yield the modules that mention one of some words and may see what it denotes."""
+        wanted = sorted(word for word in words if not word.startswith("__"))
         if self._loaded:
-            named = [word for word in words if not word.startswith("__")]
             every = self.project.modules.values()
-            yield from (module for module in every if find_mentions(module).mention(named))
+            yield from (module for module in every if find_mentions(module).mention(wanted))
             return
-        for path in self._files_mentioning(sorted(self._search_words(words))):
-            module = self.project.module(path)
-            if module and not _is_another_notebook(module, self.target.module):
+        for path in self._files_mentioning(wanted):
+            if (module := self.project.module(path)) is not None:
                 yield module
 
     def _files_mentioning(self, wanted: Sequence[str]) -> Iterator[Path]:
@@ -826,7 +812,8 @@ class _Search:
         files = self.project.files
         goals = {module.source.path for module in self.modules}
         reached: dict[Path, bool] = {}
-        visible = {base.source.path for module in self.modules for base in self._bases_of(module)}
+        bases = (base for m in self.modules for _, base in _inheritance(self.evaluator, m))
+        visible = {base.module.source.path for base in bases}
         if self.target.is_method and not self._loaded:
             own = [w for w, within in self.target.words() if not within and not w.startswith("__")]
             visible.update(files.mentioning(own))
@@ -834,25 +821,9 @@ class _Search:
             if path in visible or self.project.prefilter.imports_any(path, goals, reached):
                 yield path
 
-    def _bases_of(self, module: Module) -> set[Module]:
-        """Return the modules that hold base classes of a module's classes."""
-        known = self.project.once(_known_bases)
-        if module not in known:
-            known[module] = {base.module for _, base in _inheritance(self.evaluator, module)}
-        return known[module]
-
-    def _search_words(self, words: set[str]) -> set[str]:
-        """Return the words by which files are found that can see one of some names."""
-        wanted = {word for word in words if not word.startswith("__")}
-        if any(len(word) < 3 for word in wanted):
-            # Too short to search for: importers also name its module or package.
-            wanted = {word for word in wanted if len(word) >= 3}
-            wanted.add(self.target.module.name.rpartition(".")[2])
-        return wanted
-
     def _note_unreadable(self, words: set[str]) -> None:
         """Note files that may call it and cannot be parsed, such as those of newer Python."""
-        wanted = sorted(self._search_words(words))
+        wanted = sorted(word for word in words if not word.startswith("__"))
         if unreadable := self.project.unreadable(self._files_mentioning(wanted), wanted):
             reason = f"`{unreadable[0].name}` mentions it and cannot be read"
             self._escape(self.target.module, self.target.place, reason)
@@ -948,37 +919,22 @@ class _Search:
     ) -> Call:
         skip = 0
         partials: list[tuple[Module, ast.Call]] = []
-        inner: Value | None = callee
-        while inner is not None:
-            match inner:
-                case Applied(target=deeper, module=owner, node=at):
-                    if owner is self.target.module and at is self.target.application:
-                        break
-                    inner = deeper
-                case Wrapped(how=how, func=deeper):
-                    if how in DIFFERENTIATE:
-                        self._differentiated(inner)
-                    inner = deeper
-                case Partial(func=deeper, call=call, module=owner):
-                    partials.append((owner, call))
-                    inner = deeper
-                case Bound(func=deeper):
-                    skip += 1
-                    inner = deeper
-                case Instance(cls=deeper) if is_transformed(inner):
-                    inner = deeper
-                case Instance() | Class():
-                    skip += 1
+        pair = callee if isinstance(callee, Instance) and is_transformed(callee) else None
+        for layer in layers(pair.cls if pair is not None else callee):
+            match layer:
+                case Applied(node=at) if at is self.target.application:
                     break
-                case _:
-                    break
+                case Wrapped(how=how) if how in DIFFERENTIATE:
+                    self._differentiated(layer)
+                case Partial():
+                    partials.append((layer.module, layer.call))
+                case Bound() | Instance() | Class():
+                    skip += 1
         return Call(module, node, callee, first, skip, tuple(partials), own, through)
 
     def _differentiated(self, wrapped: Wrapped) -> None:
         """Note the differentiated arguments: `argnums`, by default the first."""
-        node = wrapped.node
-        places = gradient_places(node) if isinstance(node, ast.Call) else [0]
-        for place in places:
+        for place in gradient_places(self.evaluator, wrapped):
             self.uses.differentiated.setdefault(place, (wrapped.module, wrapped.node))
 
     def _classify(self, module: Module, node: ast.expr) -> None:
@@ -1164,15 +1120,6 @@ class _Search:
         function = module.enclosing_function(node)
         if function is None or isinstance(function, ast.Lambda):
             self._escape(module, node, "a lambda returns it")
-            return
-        if is_decorated(function, "property", "cached_property"):
-            reads = [
-                (other, read)
-                for other in self.modules
-                for read in find_mentions(other).attributes.get(function.name, ())
-            ]
-            if not any(self._matches(other, read) for other, read in reads):
-                self._escape(module, node, f"`{function.name}` returns it")
             return
         uses = uses_of(self.project, Function(module, function), loaded=self._loaded)
         if not uses.calls and not uses.decorated:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from ...libraries.apis import Api
 from ..names.module import Module, once
@@ -236,23 +236,26 @@ def sites_in(project: Project, module: Module) -> list[Site]:
 
 
 def sites_of(project: Project) -> list[Site]:
-    """Return the sites of all files, by path and place."""
-    known = project.once(_known_sites)
-    if known.modules != len(project.modules):
-        paths = sorted(project.modules)
-        known.sites = [s for path in paths for s in sites_in(project, project.modules[path])]
-        known.by_owner = {}
-        for site in known.sites:
-            for option in site.arguments.values():
-                known.by_owner.setdefault(option.module, []).append((option, site))
-        known.modules = len(project.modules)
-    return known.sites
+    """Return the sites of all files, by path and place; to ask once the project is loaded."""
+    return project.once(_all_sites)
+
+
+def _all_sites(project: Project) -> list[Site]:
+    modules = [project.modules[path] for path in sorted(project.modules)]
+    return [site for module in modules for site in sites_in(project, module)]
 
 
 def options_in(project: Project, module: Module) -> Sequence[tuple[Option, Site]]:
     """Return the options in a module, each with a site that uses it, by path and place of those."""
-    sites_of(project)
-    return project.once(_known_sites).by_owner.get(module, ())
+    return project.once(_options_by_module).get(module, ())
+
+
+def _options_by_module(project: Project) -> dict[Module, list[tuple[Option, Site]]]:
+    found: dict[Module, list[tuple[Option, Site]]] = {}
+    for site in sites_of(project):
+        for option in site.arguments.values():
+            found.setdefault(option.module, []).append((option, site))
+    return found
 
 
 def sites_with(project: Project, option: Option) -> list[Site]:
@@ -264,20 +267,6 @@ def sites_with(project: Project, option: Option) -> list[Site]:
 def forget_sites(project: Project) -> None:
     """Drop the sites found so far, because more Apis are known now."""
     project.once(_found_sites).clear()
-    project.once(_known_sites).modules = 0
-
-
-@dataclass(slots=True)
-class _Sites:
-    """The sites of all files, and their options by the module that has them."""
-
-    modules: int = 0
-    sites: list[Site] = field(default_factory=list)
-    by_owner: dict[Module, list[tuple[Option, Site]]] = field(default_factory=dict)
-
-
-def _known_sites(project: Project) -> _Sites:
-    return _Sites()
 
 
 def _found_sites(project: Project) -> dict[Module, list[Site]]:

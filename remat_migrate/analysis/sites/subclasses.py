@@ -49,7 +49,7 @@ class Subclasses:
             if not is_local:
                 searched |= dict.fromkeys(self._project.mentioning(sorted(words)))
             for module in searched:
-                own = [c for c in _classes(module) if self._inherits(c, cls)]
+                own = [c for c in classes_with_bases(module) if self._inherits(c, cls)]
                 found.update(own)
                 words.update(c.node.name for c in own)
                 words.update(_other_names(module, before))
@@ -63,7 +63,8 @@ class Subclasses:
 
 
 @once
-def _classes(module: Module) -> list[Class]:
+def classes_with_bases(module: Module) -> list[Class]:
+    """Return the classes of a module that inherit from others."""
     nodes = (node for node in module.nodes if isinstance(node, ast.ClassDef) and node.bases)
     return [Class(module, node) for node in nodes]
 

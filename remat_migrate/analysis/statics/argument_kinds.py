@@ -10,12 +10,14 @@ from ...libraries.library_arguments import STATIC_ATTRIBUTES, STATIC_BUILTINS
 from ...libraries.library_needs import has_static_result
 from ..names.module import Module, Place
 from ..names.scopes import FunctionNode
+from ..needs.static_layers import gradient_places
 from ..project import Project
 from ..sites.calls import passed_for
 from ..values.bind import default_of, positional_parameters
 from ..values.callees import body_positions, targets_of
 from ..values.classes import class_annotations, self_assignments
-from ..values.declarations import Kind, annotation_kind, default_kind, gradient_places, join
+from ..values.containers import looped
+from ..values.declarations import Kind, annotation_kind, default_kind, join
 from ..values.evaluator import class_chain, returned_expressions
 from ..values.values import (
     Bound,
@@ -157,21 +159,18 @@ class Kinds:
     def _element(
         self, module: Module, iterable: ast.expr, path: tuple[int, ...], depth: int
     ) -> Kind:
-        match iterable:
+        part = looped(module, iterable, path)
+        match part.source:
             case ast.Call(func=ast.Name(id="range")):
                 return "python"
-            case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-                if path[:1] == (0,):
-                    return "python"
-                return self._element(module, inner, path[1:], depth)
-            case ast.Call(func=ast.Name(id="zip"), args=parts) if path and path[0] < len(parts):
-                return self._element(module, parts[path[0]], path[1:], depth)
+        if part.kind == "position":
+            return "python"
         return join(
             [
-                self.of(value.module, _unpacked(part, path), depth - 1)
-                for value in self.evaluator.values(module, iterable)
+                self.of(value.module, _unpacked(item, part.path), depth - 1)
+                for value in self.evaluator.values(module, part.source)
                 if isinstance(value, Container) and isinstance(value.node, ast.List | ast.Tuple)
-                for part in value.node.elts
+                for item in value.node.elts
             ]
         )
 
@@ -227,7 +226,8 @@ class Kinds:
             kind = self.of(module, default, depth - 1)
         if kind != "unknown":
             return kind
-        if self._is_differentiated(module, function, node):
+        places = self._differentiated(module).get(function, ())
+        if any(node in positional_parameters(function)[p : p + 1] for p in places):
             return "array"
         if depth <= 0:
             return "unknown"
@@ -255,11 +255,6 @@ class Kinds:
             for place in passed.places:
                 yield from self.origins(*place, depth - 1)
 
-    def _is_differentiated(self, module: Module, function: FunctionNode, node: ast.arg) -> bool:
-        places = self._differentiated(module).get(function, ())
-        positional = positional_parameters(function)
-        return node in positional and positional.index(node) in places
-
     # -- what is differentiated
 
     def _differentiated(self, module: Module) -> dict[FunctionNode, set[int]]:
@@ -281,11 +276,9 @@ class Kinds:
         """Mark the arguments of `jax.grad(f)`, and of `jax.jit(f)` if none is static."""
         for value in values:
             if isinstance(value, Wrapped):
-                call = value.node if isinstance(value.node, ast.Call) else None
-                keywords = call.keywords if call is not None else []
+                keywords = value.node.keywords if isinstance(value.node, ast.Call) else []
                 if value.how in DIFFERENTIATE:
-                    places = gradient_places(call) if call is not None else [0]
-                    self._mark({value.func}, places, found)
+                    self._mark({value.func}, gradient_places(self.evaluator, value), found)
                 elif value.how in COMPILERS:
                     if not any((k.arg or "static").startswith("static") for k in keywords):
                         self._mark({value.func}, range(8), found)

@@ -30,6 +30,7 @@ from ..values.evaluator import annotated_values
 from ..values.static_fields import is_static_field
 from ..values.values import (
     NOTHING,
+    Bound,
     Class,
     Constant,
     Container,
@@ -166,8 +167,7 @@ class Argument:
         project = self.project
         if need.is_of_truth:
             return bool(origins) and all(
-                self._is_written_container(m, expr)
-                or ((values := project.values(m, expr)) and all(map(_is_container, values)))
+                (values := project.values(m, expr)) and all(map(_is_container, values))
                 for m, expr in origins
             )
         if not isinstance(need.index, str) or need.traced:
@@ -178,12 +178,6 @@ class Argument:
             values and all(_holds_static(project, value, need.index) for value in values)
             for values in instances
         )
-
-    def _is_written_container(self, module: Module, expr: ast.expr) -> bool:
-        function = module.enclosing_function(expr)
-        if function is None:
-            return isinstance(expr, ast.Tuple | ast.List | ast.Dict)
-        return contents_of(self.project.evaluator, module, function).is_container(expr)
 
     def is_left_out(self, uses: Uses) -> bool:
         """Return whether every call certainly leaves the argument to its default."""
@@ -201,17 +195,6 @@ class Argument:
     def kind(self) -> Kind:
         """The kind of what the calls pass."""
         return join([kinds_of(self.project).of(*located) for located in self.passed])
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether some calls pass a number, and others a value that may be an array.
-
-        For example, a loop over numbers and arrays.
-        """
-        passed = [(module, expr) for module, expr in self.origins if not is_none(expr)]
-        return any(
-            isinstance(v, Constant) for located in passed for v in self.project.values(*located)
-        ) and not all(is_python_value(self.project, *located) for located in passed)
 
     @property
     def is_option(self) -> bool:
@@ -316,16 +299,22 @@ class Argument:
                 return False
             if kinds_of(self.project).of(module, expr) == "array":
                 return False
-            for value in self.project.values(module, expr):
-                match value:
-                    case Instance(cls=Class() as cls):
-                        if not is_frozen(self.project.evaluator, cls):
-                            return False
-                    case Instance() | Result():
-                        return False
-                    case Container(node=node) if not isinstance(node, ast.Tuple):
-                        return False
+            if any(_may_change(self.project, v) for v in self.project.values(module, expr)):
+                return False
         return True
+
+
+def _may_change(project: Project, value: Value) -> bool:
+    """Return whether a value is an object whose state may change, or one is bound to it."""
+    match value:
+        case Instance(cls=Class() as cls):
+            return not is_frozen(project.evaluator, cls)
+        case Container(node=node):
+            return not isinstance(node, ast.Tuple)
+    # A bound method is equal whatever state its object has.
+    return isinstance(value, Instance | Result) or (
+        isinstance(value, Bound) and isinstance(value.receiver, Instance)
+    )
 
 
 def is_none(expr: ast.expr) -> bool:

@@ -14,19 +14,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import NoneType
 
 from ...libraries.apis import KNOWN_PACKAGES
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
-from ..names.scopes import FunctionNode, Scope, own_nodes
+from ..names.scopes import Binding, FunctionNode, Scope, body_nodes, own_nodes
 from ..needs.need import ORDER
 from ..needs.object_uses import changes_in_place
 from ..project import Project
 from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
-from ..values.bind import bind_call, first_parameter, positional_parameters
-from ..values.callees import Target, is_pytree, layers, order, targets_of, underlying
+from ..values.bind import bind_call, default_of, first_parameter, positional_parameters
+from ..values.callees import Target, layers, order, targets_of, underlying
+from ..values.containers import sources
 from ..values.evaluator import class_chain
 from ..values.values import (
     NOTHING,
@@ -52,7 +54,7 @@ _MODULE = External("flax.linen.Module")
 _INITIALISERS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _DEFINITIONS = ("def", "class", "import")
 _SURROUNDINGS = (
-    "os.environ", "os.getenv", "random.", "time.", "datetime.", "builtins.open",
+    "os.environ", "os.getenv", "random.", "time.", "datetime.", "builtins.open", "contextvars.",
 )  # fmt: skip
 
 
@@ -63,7 +65,7 @@ def changing_state(project: Project, target: Target, site: Site) -> Place | None
     passes it, and something other than code that runs once at import, or an initialiser, changes
     it.
     """
-    state = _state(project, target.function, target.owner if target.skip else None)
+    state = _state(project, target.function, target.owner)
     return state.changing() or state.changing_in(_bound(project, site))
 
 
@@ -73,7 +75,7 @@ def leaking(project: Project, target: Target) -> Place | None:
 
     In a checkpoint the result is a tracer, which must not outlive the trace.
     """
-    state = _state(project, target.function, target.owner if target.skip else None)
+    state = _state(project, target.function, target.owner)
     for function, owner in state.reached:
         module, node = function.module, function.node
         kept = [*state.stored_outside(function, owner)]
@@ -142,7 +144,7 @@ class _State:
     def changing(self) -> Place | None:
         """Return a name that denotes such state, and that changes between calls."""
         for function, owner in self.reached:
-            for node in _body(function.node):
+            for node in ast.walk(function.node):
                 if isinstance(node, ast.Name) and self._is_changing_name(function, node):
                     return function.module, node
                 if isinstance(node, ast.Call) and self._reads_surroundings(function, node):
@@ -155,8 +157,11 @@ class _State:
 
     def _reads_surroundings(self, function: Function, call: ast.Call) -> bool:
         """Return whether a call may return something else each time: the environment, a draw."""
-        names = self.project.qualified(function.module, call.func)
-        return any(name.startswith(_SURROUNDINGS) for name in names)
+        for value in self.project.values(function.module, call.func):
+            called = underlying(value)
+            if isinstance(called, External) and called.name.startswith(_SURROUNDINGS):
+                return True
+        return False
 
     def changing_in(self, bound: Iterable[Place]) -> Place | None:
         """Return a name in arguments that are bound already, whose object changes."""
@@ -169,11 +174,8 @@ class _State:
 
     def stored_outside(self, function: Function, owner: Class | None) -> Iterator[ast.expr]:
         """Yield what a function stores in an object that exists before the call."""
-        for node in _body(function.node):
+        for node in body_nodes(function.node):
             for holder, stored in changes_in_place(node):
-                match holder:
-                    case ast.Call(func=ast.Attribute(attr="get" | "setdefault", value=holder)):
-                        pass
                 if self._is_outside(function, owner, holder):
                     yield from stored
 
@@ -184,7 +186,7 @@ class _State:
         reached = [start]
         seen = {(start[0].node, start[1])}
         for function, owner in reached:
-            for node in _body(function.node):
+            for node in body_nodes(function.node):
                 for inner, cls in self._run(function, owner, node):
                     if inner.module.is_own and (inner.node, cls) not in seen:
                         seen.add((inner.node, cls))
@@ -212,16 +214,11 @@ class _State:
 
     def _is_outside(self, function: Function, owner: Class | None, node: ast.expr) -> bool:
         """Return whether an object, or the one whose attribute it is, exists before the call."""
-        while isinstance(node, ast.Attribute | ast.Subscript):
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return False
-        if owner is not None and _is_self(function.node, node):
-            return True
-        bindings = function.module.reaching(node)
-        return bool(bindings) and not any(
-            function.node in (b.scope.node, *function.module.ancestors(b.scope.node))
-            for b in bindings
+        module = function.module
+        return any(
+            function.node not in (binding.scope.node, *module.ancestors(binding.scope.node))
+            or (owner is not None and binding.node is first_parameter(function.node))
+            for binding in sources(module, node)
         )
 
     # -- variables
@@ -234,13 +231,17 @@ class _State:
         scope = module.scope_at(name)
         if name.id in (*scope.global_names, *scope.nonlocal_names) and not all(inside):
             return True
+        if name in _changed_in_place(module) and any(_is_mutable_default(b) for b in bindings):
+            return True
         if not bindings or any(inside) or not isinstance(name.ctx, ast.Load):
             return False
         line = function.node.lineno
         return self._holds_changing(module, name, line) or any(
-            b.scope.parent is not None and getattr(b.node, "lineno", 0) > line
+            b.scope.parent is not None
+            or len(module.visible(name.id, b.scope)) > 1
+            or is_repeated(module, b)
             for b in bindings
-            if b.kind not in _DEFINITIONS
+            if b.kind not in _DEFINITIONS and getattr(b.node, "lineno", 0) > line
         )
 
     def _holds_changing(self, module: Module, node: ast.expr, since: int) -> bool:
@@ -254,6 +255,7 @@ class _State:
         if isinstance(above, ast.Attribute):
             if isinstance(node, ast.Name) and self._holds_changing(module, above, since):
                 return True
+        if not isinstance(above, ast.Call) or above.func is not node:
             is_read = not all(map(_is_library, self.project.values(module, node)))
         for place in kinds_of(self.project).origins(module, node):
             line = since if place == (module, node) else place[1].lineno
@@ -373,10 +375,13 @@ class _State:
     # -- code that runs once
 
     def _runs_later(self, module: Module, node: ast.AST) -> bool:
-        """Return whether code may run at other times than once when modules are imported."""
+        """Return whether code may run at other times than once when modules are imported, or runs
+        after the definition in a script, which may have called the function before.
+        """
         function = _outermost_function(module, node)
         if function is None:
-            return False
+            start = self.reached[0][0]
+            return module is start.module and getattr(node, "lineno", 0) > start.node.lineno
         return function in self.nodes or not self._runs_at_import(module, function, set())
 
     def _runs_at_import(self, module: Module, function: FunctionNode, seen: set[ast.AST]) -> bool:
@@ -396,44 +401,38 @@ class _State:
             around is None or self._runs_at_import(user, around, seen) for user, around in uses
         )
 
-    # -- attributes of `self`
+    # -- attributes of objects
 
     def _is_changing_field(
         self, function: Function, owner: Class | None, node: ast.Attribute
     ) -> bool:
-        """Return whether a method reads an attribute of its object that changes later."""
-        if owner is None or not _is_self(function.node, node.value):
+        """Return whether an attribute of an outside object is read, and one of that name changes
+        later, of whatever object.
+        """
+        module = function.module
+        if not self._is_outside(function, owner, node):
             return False
-        if is_pytree(self.evaluator, owner) or _MODULE in class_chain(self.evaluator, owner):
-            return False  # Flax rejects assignments outside of `setup`
-        found = overrides_of(self.project).attribute(Instance(owner), node.attr).values
-        if any(isinstance(underlying(value), Function) for value in found):
+        values = self.project.values(module, node.value)
+        if values and all(map(_is_library, values)):
             return False
+        first = first_parameter(function.node)
+        if owner is not None and first is not None and last_name(node.value) == first.arg:
+            module = owner.module
+            if _MODULE in class_chain(self.evaluator, owner):
+                return False  # Flax rejects assignments outside of `setup`
+        above = function.module.parent(node)
+        is_called = isinstance(above, ast.Call) and above.func is node
         return any(
-            getattr(module.enclosing_function(use), "name", "") not in _INITIALISERS
-            and (not isinstance(use.ctx, ast.Load) or self._changes(module, use, set()))
-            and self._may_be_instance(module, use.value, owner)
-            and _may_get_instances(self.project, module.source.path, owner.module.source.path)
-            for module in self.project.mentioning([node.attr])
+            getattr(user.enclosing_function(use), "name", "") not in _INITIALISERS
+            and (not isinstance(use.ctx, ast.Load) or self._changes(user, use, set()))
+            and _may_get_instances(self.project, user.source.path, module.source.path)
+            and self._runs_later(user, use)
+            for user in self.project.mentioning([node.attr])
             for use in (
-                *find_mentions(module).written.get(node.attr, ()),
-                *find_mentions(module).attributes.get(node.attr, ()),
+                *find_mentions(user).written.get(node.attr, ()),
+                *(() if is_called else find_mentions(user).attributes.get(node.attr, ())),
             )
         )
-
-    def _may_be_instance(self, module: Module, node: ast.expr, cls: Class) -> bool:
-        """Return whether an expression may be an instance of a class, its bases or subclasses."""
-        values = self.project.values(module, node)
-        return not values or any(
-            not isinstance(value, Instance)
-            or not isinstance(value.cls, Class)
-            or cls.node in self._family(value.cls)
-            or value.cls.node in self._family(cls)
-            for value in values
-        )
-
-    def _family(self, cls: Class) -> set[ast.ClassDef]:
-        return {c.node for c in class_chain(self.evaluator, cls) if isinstance(c, Class)}
 
 
 def _may_get_instances(project: Project, user: Path, home: Path) -> bool:
@@ -457,16 +456,12 @@ def _changed_in_place(module: Module) -> frozenset[ast.expr]:
     return frozenset(held for node in module.nodes for held, _ in changes_in_place(node))
 
 
-def _body(function: FunctionNode) -> Iterator[ast.AST]:
-    """Yield the nodes of a function that run when it is called."""
-    for part in [function.body] if isinstance(function, ast.Lambda) else function.body:
-        yield from ast.walk(part)
-
-
-def _is_self(function: FunctionNode, node: ast.expr) -> bool:
-    """Return whether an expression is the name of a method's first parameter."""
-    first = first_parameter(function)
-    return isinstance(node, ast.Name) and first is not None and node.id == first.arg
+def _is_mutable_default(binding: Binding) -> bool:
+    """Return whether a parameter has a default that is made once, and can change."""
+    function, parameter = binding.scope.node, binding.node
+    if not isinstance(function, FunctionNode) or not isinstance(parameter, ast.arg):
+        return False
+    return not isinstance(default_of(function, parameter), ast.Constant | NoneType)
 
 
 def _exported(values: Iterable[Value], name: str) -> Iterator[_Variable]:
@@ -493,18 +488,18 @@ def changes_later(module: Module, node: ast.expr) -> ast.Name | None:
             scope = module.scope_at(name)
             if scope.is_function and len(module.visible(name.id, scope)) > 1:
                 return name
-            if any(_in_loop(module, b.node, scope.node) for b in bindings):
+            if any(is_repeated(module, binding) for binding in bindings):
                 return name
     return None
 
 
-def _in_loop(module: Module, node: ast.AST, within: ast.AST) -> bool:
-    for around in module.ancestors(node):
-        if around is within:
-            return False
-        if isinstance(around, ast.For | ast.While | ast.AsyncFor):
-            return True
-    return False
+def is_repeated(module: Module, binding: Binding) -> bool:
+    """Return whether a loop binds a name again, where a function would see the last binding."""
+    return any(
+        isinstance(around, ast.For | ast.AsyncFor | ast.While)
+        and module.scope_at(around) is binding.scope
+        for around in (binding.node, *module.ancestors(binding.node))
+    )
 
 
 def _outermost_function(module: Module, node: ast.AST) -> FunctionNode | None:

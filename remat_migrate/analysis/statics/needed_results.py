@@ -12,12 +12,6 @@ from dataclasses import dataclass, replace
 
 from ..needs.dependence import CONSTANTS, UNSEEN
 from ..needs.need import Need
-from ..project import Project
-from ..values.callees import Target, is_pytree
-from ..values.classes import class_annotations
-from ..values.declarations import annotation_kind
-from ..values.evaluator import class_chain
-from ..values.values import Class
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +31,11 @@ class NeededResult:
         """The parameters that go in."""
         return {need.parameter for need in self.sources} - {CONSTANTS, UNSEEN}
 
-    def may_be_traced(self, project: Project, target: Target, closed: Collection[str]) -> bool:
-        """Return whether something besides arguments goes in that may be traced.
-
-        Args:
-            project: the project.
-            target: the function.
-            closed: the parameters that the calls do not pass.
+    def may_be_traced(self, closed: Collection[str]) -> bool:
+        """Return whether something besides arguments goes in that may be traced; the calls do not
+        pass the parameters in `closed`.
         """
-        return any(
-            need.parameter == UNSEEN
-            or (need.parameter in closed and not _is_declared(project, target, need))
-            for need in self.sources
-        )
+        return any(n.parameter == UNSEEN or n.parameter in closed for n in self.sources)
 
 
 def needed_results(needs: Iterable[Need]) -> Iterator[NeededResult]:
@@ -61,14 +47,3 @@ def needed_results(needs: Iterable[Need]) -> Iterator[NeededResult]:
     for sources in by_place.values():
         traced = frozenset().union(*(need.traced for need in sources))
         yield NeededResult(replace(sources[0], traced=traced), tuple(sources))
-
-
-def _is_declared(project: Project, target: Target, need: Need) -> bool:
-    """Return whether what goes in is a field of `self` that is declared, and holds no array."""
-    cls = target.owner
-    if cls is None or not isinstance(need.index, str) or is_pytree(project.evaluator, cls):
-        return False
-    for owner in class_chain(project.evaluator, cls):
-        if isinstance(owner, Class) and need.index in class_annotations(owner.node):
-            return annotation_kind(class_annotations(owner.node)[need.index]) != "array"
-    return False

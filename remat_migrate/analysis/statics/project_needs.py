@@ -22,8 +22,8 @@ def needs_with_overrides(project: Project) -> Needs:
 
 
 def _needs(project: Project) -> Needs:
-    return Needs(Overrides(project.evaluator), project.learned)
+    return Needs(Overrides(project.evaluator))
 
 
 def _needs_with_overrides(project: Project) -> Needs:
-    return Needs(overrides_of(project), project.learned)
+    return Needs(overrides_of(project))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..names.scopes import parameters
 from ..needs.dependence import Key
 from ..needs.need import BRANCH, IDENTITY, Need
+from ..needs.object_uses import are_trees
 from ..project import Project
 from ..sites.calls import Uses
+from ..sites.framework_modules import framework_of
 from ..sites.site import Site
 from ..values.bind import positional_parameters
-from ..values.callees import Target, is_frozen, is_pytree
+from ..values.callees import Target, is_frozen
+from ..values.classes import class_annotations
 from ..values.declarations import Kind, default_kind
-from ..values.values import External
+from ..values.evaluator import class_chain
+from ..values.values import Class, Instance
 from .argument_kinds import kinds_of
 from .arguments import Argument, Located
 from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
@@ -26,7 +29,6 @@ from .positions import bind_use, position_of, static_indices
 from .project_needs import needs_with_overrides
 from .statics import Obstacle, Required, Statics
 from .untraceable import (
-    holds_objects,
     is_called_object,
     is_known_object,
     is_untraceable,
@@ -61,8 +63,10 @@ class _Decision:
         for need in self.all_needs:
             index = need.argument(target.function.node)
             self.needs.setdefault(need.parameter, {}).setdefault(index, []).append(need)
-        self.differentiated = {argument + target.skip for argument in uses.differentiated}
+        self.own_self = self._static_self()
         self.closed = closed_parameters(site, target) | target.given
+        if self.own_self is not None:
+            self.closed.add(self.own_self.name)
         self.required: list[Required] = []
         self.obstacle: Obstacle | None = None
 
@@ -95,9 +99,8 @@ class _Decision:
                 " `with jax.ensure_compile_time_eval():`"
             )
             self.obstacle = Obstacle(reason, module, node, "is kept for later calls")
-        own_self = _static_self(self.project, self.site, self.target)
-        if own_self is not None and self.obstacle is None:
-            self.required.insert(0, own_self)
+        if self.own_self is not None and self.obstacle is None:
+            self.required.insert(0, self.own_self)
         return Statics(
             self.target,
             tuple(self.required),
@@ -109,10 +112,32 @@ class _Decision:
             changing_state(self.project, self.target, self.site),
         )
 
+    def _static_self(self) -> Required | None:
+        """Return `self` of a method that is checkpointed as a function, unless JAX can trace it.
+
+        JAX traces all leaves of a pytree, numbers and flags as well, and rejects functions.
+        """
+        target, evaluator = self.target, self.project.evaluator
+        if self.site.definition.counting != "function" or target.owner is None or target.skip:
+            return None
+        positional = positional_parameters(target.function.node)
+        argument = Argument(self.project, target, positional[0], self.bound) if positional else None
+        if argument is None or not argument.is_self:
+            return None
+        if framework_of(evaluator, target.owner) == "nnx":
+            return None
+        own = self.needs.get(argument.name, {}).get(None, [])
+        needs = tuple(need for need in own if not argument.is_known(need))
+        chain = (c for c in class_chain(evaluator, target.owner) if isinstance(c, Class))
+        is_declared = any(class_annotations(cls.node) for cls in chain)
+        if not needs and is_declared and are_trees(evaluator, (Instance(target.owner),)):
+            return None
+        return Required(argument.name, None, 0, needs, is_frozen(evaluator, target.owner))
+
     def _results(self) -> Iterator[Need]:
         """Yield the results that must be concrete; what may be traced is an obstacle."""
         for result in needed_results(self.all_needs):
-            if result.may_be_traced(self.project, self.target, self.closed):
+            if result.may_be_traced(self.closed):
                 self.obstacle = self.obstacle or result_obstacle(result.need)
             elif not result.parameters - self.closed:
                 yield result.need
@@ -121,10 +146,6 @@ class _Decision:
         """Return whether JAX may reject an argument because it is an object that is called."""
         return (
             not argument.is_self
-            and (
-                position_of(self.target, argument.name) not in self.differentiated
-                or holds_objects(argument)
-            )
             and self.site.definition.modules != "nnx"  # whose modules need not be pytrees
             and is_called_object(argument, self.all_needs, self.uses)
         )
@@ -239,18 +260,8 @@ def _passes_type_test(argument: Argument, need: Need) -> bool:
 
     A tracer is an array of JAX, but none of NumPy, and it is another object.
     """
-    if need.reason == IDENTITY:
-        return argument.is_option
-    if argument.kind == "array" and not argument.is_mixed:
-        calls = (
-            (m, call.func)
-            for m, expr in argument.passed
-            for call in ast.walk(expr)
-            if isinstance(call, ast.Call)
-        )
-        values = (value for m, func in calls for value in argument.project.values(m, func))
-        return not any(isinstance(v, External) and v.name.startswith("numpy.") for v in values)
-    return argument.annotated_kind == "array" or argument.is_option
+    is_array = need.reason != IDENTITY and argument.annotated_kind == "array"
+    return is_array or argument.is_option
 
 
 def _obstacle(
@@ -349,16 +360,3 @@ def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
         argument.name,
         unseen=True,
     )
-
-
-def _static_self(project: Project, site: Site, target: Target) -> Required | None:
-    """Return `self` of a decorated method if JAX cannot trace it."""
-    if site.definition.counting != "function" or target.owner is None or target.skip:
-        return None
-    positional = positional_parameters(target.function.node)
-    if not positional or not Argument(project, target, positional[0]).is_self:
-        return None
-    if is_pytree(project.evaluator, target.owner):
-        return None
-    by_value = is_frozen(project.evaluator, target.owner)
-    return Required(positional[0].arg, None, 0, by_value=by_value)

@@ -201,7 +201,7 @@ def passes_keywords_on(callee: Value | None) -> bool:
 
     Equinox transformations and custom derivatives bind a call to the signature first.
     """
-    return all(layer.how in _PASSING_ON for layer in _transformations(callee))
+    return all(layer.how in _PASSING_ON for layer in transformations(callee))
 
 
 def tracing_layer(callee: Value | None) -> Wrapped | None:
@@ -209,16 +209,16 @@ def tracing_layer(callee: Value | None) -> Wrapped | None:
 
     It may trace any argument, or count them (`in_axes`).
     """
-    return next((layer for layer in _transformations(callee) if layer.how in _TRACING), None)
+    return next((layer for layer in transformations(callee) if layer.how in _TRACING), None)
 
 
-def _transformations(callee: Value | None) -> Iterator[Wrapped]:
+def transformations(callee: Value | None) -> Iterator[Wrapped]:
     """Yield the transformations around a checkpoint or its class, outermost first."""
     for layer in layers(callee):
         if isinstance(layer, Wrapped):
             yield layer
         elif isinstance(layer, Instance):
-            yield from _transformations(layer.cls)
+            yield from transformations(layer.cls)
 
 
 def deliberate(calls: Iterable[Call]) -> bool:

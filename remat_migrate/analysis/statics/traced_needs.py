@@ -263,4 +263,4 @@ def traced_results(project: Project, site: Site) -> Iterator[tuple[NeededResult,
         if any(need.passed for need in result.sources):
             continue  # to a function that may accept arrays as well
         if all(subject.is_static(name) for name in result.parameters - closed):
-            yield result, result.may_be_traced(project, subject.target, closed)
+            yield result, result.may_be_traced(closed)

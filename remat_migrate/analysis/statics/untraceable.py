@@ -11,7 +11,7 @@ from ..needs.need import Need
 from ..needs.object_uses import are_trees
 from ..project import Project
 from ..sites.calls import Uses
-from ..values.callees import is_pytree
+from ..values.callees import class_of, is_pytree
 from ..values.evaluator import class_chain, returned_expressions
 from ..values.static_fields import is_declared_static
 from ..values.values import (
@@ -29,6 +29,7 @@ from ..values.values import (
 )
 from .argument_kinds import kinds_of
 from .arguments import Argument
+from .positions import position_of
 
 _DEPTH = 6
 # Types of which JAX rejects all values.
@@ -101,13 +102,17 @@ def is_called_object(argument: Argument, needs: Iterable[Need], uses: Uses) -> b
     project = argument.project
     if not any(n.called and n.parameter == argument.name for n in needs):
         return False
-    if holds_objects(argument):
+    passed = [project.values(*origin) for origin in argument.origins]
+    own = {v for values in passed for v in values if class_of(v) and isinstance(v, Instance)}
+    if holds_objects(argument) or not all(are_trees(project.evaluator, (v,)) for v in own):
         return True
+    position = position_of(argument.target, argument.name)
+    differentiated = {index + argument.target.skip for index in uses.differentiated}
+    if argument.kind == "array" or position in differentiated:
+        return False
     if are_trees(project.evaluator, argument.annotated_instances) or argument.is_left_out(uses):
         return False
-    passed = [project.values(*origin) for origin in argument.origins]
-    are_known = bool(passed) and all(are_trees(project.evaluator, values) for values in passed)
-    return argument.kind != "array" and not are_known
+    return not passed or not all(are_trees(project.evaluator, values) for values in passed)
 
 
 def holds_objects(argument: Argument) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..names.mentions import last_name
 from ..names.module import Module, once
@@ -26,14 +26,20 @@ def interesting_names(module: Module, evaluator: Evaluator) -> frozenset[str]:
     passed = {name for _, name in evaluator.passed}
     known = evaluator.apis.last_names | evaluator.aliases | passed
     if (module, known) not in evaluator.names:
-        aliases = _find_aliases(module)
-        names, left = set(known), list(known)
-        while left:
-            new = aliases.get(left.pop(), set()) - names
-            names |= new
-            left += new
-        evaluator.names[module, known] = frozenset(names)
+        evaluator.names[module, known] = with_aliases(module, known)
     return evaluator.names[module, known]
+
+
+def with_aliases(module: Module, names: Iterable[str]) -> frozenset[str]:
+    """Return some identifiers, and those that a module may give to what they name."""
+    aliases = _find_aliases(module)
+    found = set(names)
+    left = list(found)
+    while left:
+        new = aliases.get(left.pop(), set()) - found
+        found |= new
+        left += new
+    return frozenset(found)
 
 
 @once

@@ -10,7 +10,8 @@ from typing import Literal
 
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
-from .values import Container
+from ..names.scopes import Binding
+from .values import Container, alternatives
 
 
 def elements(container: Container) -> Iterator[Place]:
@@ -22,7 +23,7 @@ def elements(container: Container) -> Iterator[Place]:
                 spread = isinstance(part, ast.Starred)
                 yield module, any_item(part.value) if spread else part  # type: ignore[attr-defined]
             if isinstance(node, ast.List):
-                yield from appended(module, node)
+                yield from _appended(module, node)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
             yield module, node.elt
         case ast.Dict():
@@ -39,7 +40,7 @@ def items(container: Container, index: object) -> Iterator[Place]:
     module, node = container.module, container.node
     match node:
         case ast.List() | ast.Tuple() if isinstance(index, int):
-            added = list(appended(module, node)) if isinstance(node, ast.List) else []
+            added = list(_appended(module, node)) if isinstance(node, ast.List) else []
             if added or any(isinstance(part, ast.Starred) for part in node.elts):
                 yield from elements(container)
             elif -len(node.elts) <= index < len(node.elts):
@@ -98,6 +99,34 @@ def looped(module: Module, iterable: ast.expr, path: tuple[int, ...]) -> Looped:
     return Looped("element", iterable, path)
 
 
+def sources(module: Module, node: ast.expr) -> Iterator[Binding]:
+    """Yield the bindings from which an object comes, or what it is an item, attribute or element
+    of.
+    """
+    seen: set[Binding] = set()
+    waiting = [node]
+    while waiting:
+        match waiting.pop():
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner):
+                waiting.append(inner)
+            case ast.Call(func=ast.Attribute(value=inner, attr=attr)) if attr in _GETTERS:
+                waiting.append(inner)
+            case ast.Name() as name:
+                new = module.reaching(name) - seen
+                seen |= new
+                for binding in new:
+                    yield binding
+                    if binding.kind == "assign" and binding.value is not None:
+                        waiting.append(binding.value)
+                    elif binding.kind == "element" and binding.value is not None:
+                        part = looped(module, binding.value, binding.path)
+                        if part.kind != "position":
+                            waiting += getattr(part.source, "elts", [part.source])
+            case other:
+                waiting += alternatives(other)
+
+
+_GETTERS = ("get", "pop", "setdefault", "values", "items")
 _SAME_ELEMENTS = frozenset({"sorted", "list", "tuple", "reversed", "set", "iter"})
 
 
@@ -228,7 +257,7 @@ def _is_read(module: Module, node: ast.AST) -> bool:
     return False
 
 
-def appended(module: Module, literal: ast.List) -> Iterator[Place]:
+def _appended(module: Module, literal: ast.List) -> Iterator[Place]:
     """Yield what is later added to the list that starts as a literal."""
     for one in _stored(module, literal):
         if one.way == "added":

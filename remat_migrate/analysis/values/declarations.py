@@ -1,4 +1,4 @@
-"""What declarations say about a parameter: annotations, defaults, `argnums`."""
+"""What declarations say about a parameter: annotations and defaults."""
 
 from __future__ import annotations
 
@@ -68,22 +68,3 @@ def default_kind(default: ast.expr | None) -> Kind:
         case ast.Tuple(elts=[_, *_] as parts):
             return join([default_kind(p) for p in parts])
     return "unknown"
-
-
-def gradient_places(call: ast.Call) -> list[int]:
-    """Return the `argnums` of `jax.grad(f, argnums=...)`; the first argument unless they are
-    literal.
-    """
-    option = call.args[1] if len(call.args) > 1 else None
-    for keyword in call.keywords:
-        if keyword.arg == "argnums":
-            option = keyword.value
-    if option is None:
-        return [0]
-    try:
-        given = ast.literal_eval(option)
-    except ValueError:
-        return [0]
-    places = given if isinstance(given, tuple | list) else [given]
-    # Tests pass rejected values: `argnums=1.5`.
-    return list(places) if all(isinstance(place, int) for place in places) else [0]

@@ -82,7 +82,7 @@ class Evaluator:
         apis: the checkpoint family.
         transforms: the functions that differentiate and that loop.
         find_module: returns the project's module for a dotted name in an importing module.
-        find_installed: returns an installed module by its dotted name, see `installed_definition`.
+        find_installed: returns an installed module by its dotted name.
         subclasses: the subclasses of each class.
         passed: the Apis that are passed for parameters of the project's functions.
         aliases: other names that files of the project give to Apis, for others to import.
@@ -174,18 +174,14 @@ class Evaluator:
             return frozenset(found)
         return frozenset((External(name),))
 
-    def installed_definition(self, outside: External) -> Values:
+    def _installed(self, outside: External) -> Values:
         """Return the function or class behind an external name, if its package's source is found.
 
         JAX, Flax, and the like stay names: tables say what matters about them.
         """
-        name = outside.name
-        if name.partition(".")[0] in (*KNOWN_PACKAGES, "builtins") or "." not in name:
-            return NOTHING
-        return frozenset(self.ask(outside))
-
-    def _installed(self, outside: External) -> Values:
         package, _, last = outside.name.rpartition(".")
+        if not package or package.partition(".")[0] in (*KNOWN_PACKAGES, "builtins"):
+            return NOTHING
         module = self.find_installed(package)
         if module is None:
             return NOTHING
@@ -559,7 +555,7 @@ def _bases(ev: Evaluator, cls: Class) -> list[Value]:
             if isinstance(value, Class):
                 found[replace(value, exact=True)] = None
             elif isinstance(value, External):
-                found.update(dict.fromkeys(ev.installed_definition(value) or (value,)))
+                found.update(dict.fromkeys(ev.ask(value) or (value,)))
     return list(found)
 
 

@@ -30,7 +30,7 @@ _MOST_SHAPES = 3
 
 
 def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
-    """Yield a report's verdicts, the reverted fixes, and what verification learned."""
+    """Yield a report's verdicts, and the reverted fixes."""
     if report.proved is None:
         return
     proved = report.proved
@@ -45,11 +45,6 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
         place = f"{screen.path(finding.path)}:{finding.source.line_place(finding.span.start)}"
         label = screen.paint("not proved", "yellow")
         yield f"{label} {place} {finding.code}: {printable(_one_line(reason))}"
-    for learned in sorted(proved.refined, key=str):
-        yield (
-            f"found by running: {learned.parameter} of {learned.function} must be concrete"
-            f" ({screen.path(learned.path)})"
-        )
 
 
 def proof_lines(

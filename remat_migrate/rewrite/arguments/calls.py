@@ -7,24 +7,20 @@ to its default, is an error or makes another argument static.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ...analysis import Project
 from ...analysis.names.mentions import has_side_effects
 from ...analysis.sites.calls import Call
-from ...analysis.statics.static_options import StaticSite
+from ...analysis.statics.static_options import StaticSite, transformations
 from ...analysis.values.bind import Arguments, default_of, positional_parameters
+from ...analysis.values.callees import layers
 from ...analysis.values.values import (
-    Applied,
-    Bound,
     Function,
     Instance,
-    Partial,
-    Value,
     Wrapped,
 )
 from ...codemod.changes import ArrangeArguments, Change, Code
-from ..literals import is_literal, literal_text
 from ..refusal import Refused, check_editable
 
 _GRADIENTS = frozenset(
@@ -79,7 +75,9 @@ def _check_way(project: Project, call: Call) -> None:
         raise Refused(reason, call.module, call.node)
     if call.through:
         raise Refused(f"`{call.through}` traces all its arguments", call.module, call.node)
-    for wrapped in _transformations(project, call.callee):
+    instances = (layer for layer in layers(call.callee) if isinstance(layer, Instance))
+    methods = [m for made in instances for m in project.evaluator.attribute(made, "__call__")]
+    for wrapped in (each for value in (call.callee, *methods) for each in transformations(value)):
         if wrapped.how not in _TRANSPARENT and not _is_plain_gradient(project, wrapped):
             what = f"`{wrapped.how}`" if wrapped.how != "?" else "this decorator"
             raise Refused(
@@ -88,20 +86,6 @@ def _check_way(project: Project, call: Call) -> None:
                 wrapped.node,
                 "the call goes through this",
             )
-
-
-def _transformations(project: Project, value: Value | None) -> Iterator[Wrapped]:
-    """Yield each transformation that a called value goes through."""
-    match value:
-        case Wrapped(func=inner):
-            yield value
-            yield from _transformations(project, inner)
-        case Applied(target=inner) | Bound(func=inner) | Partial(func=inner):
-            yield from _transformations(project, inner)
-        case Instance(cls=cls):
-            yield from _transformations(project, cls)
-            for method in project.evaluator.attribute(value, "__call__"):
-                yield from _transformations(project, method)
 
 
 def _is_plain_gradient(project: Project, wrapped: Wrapped) -> bool:
@@ -174,7 +158,18 @@ def _default(call: Call, function: Function, parameter: ast.arg) -> Code:
     if not is_literal(default):
         reason = f"the default of `{parameter.arg}` is not a literal that the call can repeat"
         raise Refused(reason, call.module, call.node)
-    return Code(literal_text(function.module, default, call.module))
+    text = function.module.segment(default)
+    return Code(text if "\n" not in text else ast.unparse(default))
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Return whether an expression is a literal, which means the same anywhere."""
+    match node:
+        case ast.Constant() | ast.UnaryOp(operand=ast.Constant()):
+            return True
+        case ast.Tuple(elts=parts):
+            return all(is_literal(p) for p in parts)
+    return False
 
 
 def _arranged(call: Call, moved: list[ast.keyword | Code]) -> Change:

@@ -7,7 +7,7 @@ from .expressions import wrap_expression
 from .groups import wrap_group
 from .iterations import before_last
 from .loop_bodies import wrap_body
-from .stages import move_to_stages, wrap_submodule
+from .stages import move_to_stages
 from .unwrapping import remove_site, set_option
 from .wrapping import wrap_call
 
@@ -20,5 +20,4 @@ __all__ = [
     "wrap_call",
     "wrap_expression",
     "wrap_group",
-    "wrap_submodule",
 ]

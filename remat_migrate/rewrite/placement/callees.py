@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
+from ...analysis.sites.framework_modules import framework_of
 from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.callees import Target, layers, targets_of, underlying
 from ...analysis.values.evaluator import class_chain
@@ -16,14 +17,7 @@ from ..refusal import Refused
 
 JAX, LINEN, NNX = "jax.checkpoint", "flax.linen.remat", "flax.nnx.remat"
 EQUINOX = "equinox.filter_checkpoint"
-# The Apis for modules of libraries, by how the names of their base classes start.
-_APIS = {
-    "flax.nnx.": NNX,
-    "equinox.Module": EQUINOX,
-    "equinox._module.Module": EQUINOX,
-    "equinox.nn.": EQUINOX,
-    "haiku.": "haiku.remat",
-}
+_APIS = {"linen": LINEN, "nnx": NNX, "equinox": EQUINOX, "haiku": "haiku.remat"}
 _SEEN = ("jax.", "optax.")
 
 
@@ -94,13 +88,8 @@ def receiver_of(value: Value) -> Value | None:
 
 def api_of_class(project: Project, cls: Value | None) -> set[str]:
     """Return the Api for modules of a library's class; none for the project's own classes."""
-    if is_flax_class(project, cls):
-        return {LINEN}
-    names = [cls.name] if isinstance(cls, External) else []
-    if isinstance(cls, Class):
-        chain = class_chain(project.evaluator, cls)
-        names += [base.name for base in chain if isinstance(base, External)]
-    return {api for prefix, api in _APIS.items() for name in names if name.startswith(prefix)}
+    framework = framework_of(project.evaluator, cls)
+    return {_APIS[framework]} if framework is not None else set()
 
 
 def uses_haiku(project: Project, function: Function, seen: set[FunctionNode]) -> bool:

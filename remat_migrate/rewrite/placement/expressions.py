@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, parameters
+from ...analysis.sites.references import reference_to
 from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import Class, External, Value
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
-from ..imports import written
 from ..refusal import Refused, check_own
 from .callees import (
     JAX,
@@ -59,7 +59,7 @@ def wrap_expression(
     """
     check_own(module, value, "the expression")
     api, modules = lifting(project, module, [value])
-    reference = written(project, module, checkpoint if api == JAX else api, value)
+    reference = reference_to(module, project, checkpoint if api == JAX else api, value)
     given = ", ".join(modules)
     body = "({value})" if isinstance(value, ast.Tuple) else "{value}"
     function = f"lambda {given}: {body}" if given else f"lambda: {body}"
@@ -79,14 +79,17 @@ def lifting(
     """
     apis: set[str] = set()
     modules: dict[str, None] = {}
-    calls = [n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Call)]
+    inside = list(dict.fromkeys(inner for node in nodes for inner in ast.walk(node)))
+    looping = {inner for inner in inside if isinstance(inner, _COMPREHENSIONS)}
+    calls = [inner for inner in inside if isinstance(inner, ast.Call)]
     for call in calls:
-        if any(isinstance(around, _COMPREHENSIONS) for around in _between(module, call, nodes)):
+        if not looping.isdisjoint(module.ancestors(call)):
             raise Refused("a comprehension runs the stage: write it as a loop", module, call)
         values = project.values(module, call.func)
         own = library_apis(project, module, call, values)
-        if not values and _is_unknown_callee(module, call):
-            own |= _api_of_context(project, module, call)
+        root = _root(call.func)
+        if not values and root is not None and is_local(module, root):
+            own |= _api_of_context(project, module, call, root)
         apis |= own
         if not own.isdisjoint((LINEN, NNX)):
             modules[_module_name(module, call, values, nodes)] = None
@@ -102,25 +105,9 @@ def lifting(
     return api, tuple(modules)
 
 
-def _between(module: Module, node: ast.AST, nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Yield the nodes around a node within some code."""
-    for around in module.ancestors(node):
-        yield around
-        if around in nodes:
-            return
-
-
-def _is_unknown_callee(module: Module, call: ast.Call) -> bool:
-    """Return whether a call may be of a module that a local variable or `self` holds."""
-    root = _root(call.func)
-    return root is not None and is_local(module, root)
-
-
-def _api_of_context(project: Project, module: Module, call: ast.Call) -> set[str]:
+def _api_of_context(project: Project, module: Module, call: ast.Call, root: ast.Name) -> set[str]:
     """Return the Api of the library whose module's method makes a call of an unknown callee."""
     method = _method_around(module, call)
-    root = _root(call.func)
-    assert root is not None
     if method is None or not (call.func is root or root.id == parameters(method[0])[0].arg):
         return set()  # methods of arrays, such as `x.reshape`, are not calls of modules
     return api_of_class(project, Class(module, method[1]))

@@ -15,13 +15,13 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...analysis import Module, Project
+from ...analysis.sites.references import reference_to
 from ...codemod.changes import Change, Group
 from ..arguments.free_names import free_name, words_in
 from ..checkpoint_code import CheckpointCode
-from ..imports import written
 from ..refusal import Refused, check_own
 from .expressions import free_names, is_local, lifting
-from .iterations import counter, loop_around
+from .iterations import length, loop_around
 
 _LEAVING = ast.Return | ast.Break | ast.Continue | ast.Yield | ast.YieldFrom | ast.Await
 
@@ -47,16 +47,14 @@ def wrap_group(
     check_own(module, statements[0], "the group")
     distinct = list(dict.fromkeys(statements))
     times = len(statements) // len(distinct)
-    if list(statements) != distinct * times:
-        raise Refused("the group ends within an iteration of a loop", module, statements[0])
     above = module.parent(statements[0])
-    suite = getattr(above, "body", ())
-    if not isinstance(above, ast.stmt) or not all(each in suite for each in distinct):
-        raise Refused("the stages of the group are not in one block", module, statements[0])
-    first, last = suite.index(distinct[0]), suite.index(distinct[-1])
-    if first > last:
+    suite = getattr(above, "body", [])
+    places = [suite.index(each) for each in distinct if each in suite]
+    if list(statements) != distinct * times or sorted(places)[:1] != places[:1]:
         raise Refused("the group ends within an iteration of a loop", module, statements[0])
-    body, loop, items = list(suite[first : last + 1]), "", ""
+    if not isinstance(above, ast.stmt) or len(places) < len(distinct):
+        raise Refused("the stages of the group are not in one block", module, statements[0])
+    body, loop, items = list(suite[places[0] : places[-1] + 1]), "", ""
     if times > 1:
         if loop_around(module, statements[0]) is not above:
             raise Refused("the stages of the group are not in one block", module, statements[0])
@@ -80,7 +78,12 @@ def _nested(
     if leaving:
         raise Refused("the group leaves its block early", module, leaving[0])
     api, modules = lifting(project, module, body)
-    made = {n.id: None for n in _in_order(body) if isinstance(n.ctx, ast.Store)}
+    made = {
+        n.id: None
+        for statement in body
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
     # Names that it assigns are local: their values are passed. It closes over all others.
     read = [n.id for n in _read(module, body) if n.id in made and is_local(module, n)]
     given = list(dict.fromkeys([*modules, *read]))
@@ -90,7 +93,7 @@ def _nested(
     if not results and not returns:
         raise Refused("nothing that the group computes is used", module, body[0])
     name = free_name("group", words_in(module))
-    reference = written(project, module, api, body[0])
+    reference = reference_to(module, project, api, body[0])
     decorator = CheckpointCode(reference.text, tuple(options)).decorator(project, module, body[0])
     call = f"{name}({', '.join(given)})"
     group = Group(
@@ -111,22 +114,12 @@ def _in_chunks(module: Module, loop: ast.stmt, times: int) -> tuple[str, str]:
     assert isinstance(loop, ast.For)
     if loop.orelse:
         raise Refused("the loop has an `else`", module, loop)
-    size, _ = counter(loop)
     start = free_name("start", words_in(module))
-    stop = f"{start} + {times}"
     items = ast.unparse(loop.iter)
-    match loop.iter:
-        case ast.Call(ast.Name("range"), [_], []):
-            own = f"range({start}, min({stop}, {size}))"
-        case ast.Name() | ast.Attribute():
-            own = f"{items}[{start} : {stop}]"
-        case _:
-            own = f"list({items})[{start} : {stop}]"
-    return f"for {start} in range(0, {size}, {times}):\n    pass", own
-
-
-def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
-    return (n for statement in body for n in ast.walk(statement) if isinstance(n, ast.Name))
+    if isinstance(loop.iter, ast.Call):
+        items = f"list({items})"
+    own = f"{items}[{start} : {start} + {times}]"
+    return f"for {start} in range(0, {length(loop)}, {times}):\n    pass", own
 
 
 def _read(module: Module, body: Sequence[ast.stmt]) -> Iterator[ast.Name]:

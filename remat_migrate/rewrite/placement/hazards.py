@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from ...analysis import Module, Project
-from ...analysis.names.scopes import FunctionNode, parameters
+from ...analysis.names.scopes import FunctionNode, body_nodes, parameters
+from ...analysis.needs.object_uses import changes_in_place
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.values.callees import targets_of
 from ...analysis.values.evaluator import returned_expressions
@@ -18,13 +19,8 @@ from ...analysis.values.values import External, Function
 from ...libraries.callbacks import CALLBACKS
 from ..refusal import Refused
 
-# Methods that change their receiver if the caller ignores their result.
-_CHANGING = frozenset(
-    {
-        "append", "extend", "insert", "add", "update", "setdefault", "pop", "popitem", "remove",
-        "discard", "clear", "appendleft", "sort", "reverse", "write", "log", "put", "send",
-    }
-)  # fmt: skip
+# Methods of writers and loggers, as statements.
+_SENDING = frozenset({"write", "log", "put", "send"})
 _DRAWN = ("numpy.random.", "random.", "time.", "secrets.", "uuid.", "datetime.")
 _READING = frozenset({"builtins.input", "builtins.open", "builtins.next"})
 # How far a name is followed to determine its kind: not to all callers.
@@ -56,7 +52,7 @@ def _check(
     seen.add(node)
     if isinstance(node, ast.AsyncFunctionDef):
         raise Refused("an asynchronous function cannot be checkpointed", module, node)
-    for inner in _nodes_in_body(node):
+    for inner in body_nodes(node):
         reason = _hazard(project, function, inner, own_arguments)
         if reason is not None:
             raise Refused(reason, module, inner)
@@ -66,31 +62,18 @@ def _check(
                     _check(project, target.function, seen)
 
 
-def _nodes_in_body(node: FunctionNode) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, including those of nested functions."""
-    for part in [node.body] if isinstance(node, ast.Lambda) else node.body:
-        yield from ast.walk(part)
-
-
 def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: bool) -> str | None:
     module = function.module
+    for owner in _changed_by(node):
+        if not _is_fresh(function, owner, own_arguments):
+            return f"it changes `{module.segment(owner)}` from outside, which leaks tracers"
     match node:
         case ast.Yield() | ast.YieldFrom() | ast.Await():
             return "it is a generator, which cannot be checkpointed"
         case ast.Global(names=names) | ast.Nonlocal(names=names):
             return f"it assigns `{names[0]}` of an outer scope, which leaks a tracer"
-        case ast.Attribute(ctx=ast.Store() | ast.Del(), attr=attr) if not _is_fresh(
-            function, node.value, own_arguments
-        ):
-            return f"it assigns to the attribute `{attr}`, which leaks a tracer"
-        case ast.Subscript(ctx=ast.Store() | ast.Del()) if not _is_fresh(
-            function, node.value, own_arguments
-        ):
-            return "it stores values in a container from outside, which leaks tracers"
-        case ast.Call(func=ast.Attribute(attr=attr, value=receiver)) if (
-            attr in _CHANGING
-            and isinstance(module.parent(node), ast.Expr)
-            and not _is_fresh(function, receiver, own_arguments)
+        case ast.Expr(ast.Call(func=ast.Attribute(attr=attr, value=receiver))) if (
+            attr in _SENDING and not _is_fresh(function, receiver, own_arguments)
         ):
             return f"it calls `.{attr}()` on an object from outside, which may leak tracers"
         case ast.Call():
@@ -100,6 +83,13 @@ def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: 
                 if isinstance(value, External) and value.name in CALLBACKS:
                     return f"`{value.name}` would run once more, when the checkpoint recomputes"
     return None
+
+
+def _changed_by(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield the objects that a node changes in place."""
+    yield from (owner for owner, _ in changes_in_place(node))
+    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        yield node.value
 
 
 def _library_hazard(project: Project, module: Module, node: ast.Call) -> str | None:
@@ -132,27 +122,20 @@ def _is_fresh(function: Function, node: ast.expr, own_arguments: bool) -> bool:
     if not isinstance(node, ast.Name):
         return isinstance(node, ast.Call)
     module = function.module
-    bindings = [
-        binding
-        for binding in module.reaching(node)
-        if not (own_arguments and _is_argument(function, binding.node))
-    ]
-    if not bindings:
-        return bool(own_arguments and module.reaching(node))
-    return all(
-        function.node in (binding.scope.node, *module.ancestors(binding.scope.node))
-        and binding.kind in ("assign", "augment")
-        and not binding.path
-        and isinstance(binding.value, _NEW_OBJECTS)
+    own = parameters(function.node) if own_arguments else []
+    if module.enclosing_class(function.node) is not None:
+        own = own[1:]
+    bindings = module.reaching(node)
+    return bool(bindings) and all(
+        binding.node in own
+        or (
+            function.node in (binding.scope.node, *module.ancestors(binding.scope.node))
+            and binding.kind in ("assign", "augment")
+            and not binding.path
+            and isinstance(binding.value, _NEW_OBJECTS)
+        )
         for binding in bindings
     )
-
-
-def _is_argument(function: Function, node: ast.AST) -> bool:
-    own = parameters(function.node)
-    if function.module.enclosing_class(function.node) is not None:
-        own = own[1:]
-    return any(node is parameter for parameter in own)
 
 
 def _check_returned(project: Project, function: Function, expr: ast.expr) -> None:

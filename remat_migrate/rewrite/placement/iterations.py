@@ -1,6 +1,6 @@
 """The iterations of a Python loop: which of them come before the last.
 
-for p in params:  ->  for i, p in enumerate(params):   # i < len(params) - 1
+for p in params:  ->  for index, p in enumerate(params):   # index < len(params) - 1
 """
 
 from __future__ import annotations
@@ -26,64 +26,50 @@ def before_last(module: Module, statement: ast.stmt, left: int) -> tuple[str, li
         Refused: no loop that has a length repeats the statement.
     """
     loop = loop_around(module, statement)
-    count, counted = counter(loop)
-    changes: list[Change] = []
-    if isinstance(counted, ast.Name) and counted.id != "_":
-        index = counted.id
-    else:
-        index = free_name("index", words_in(module))
-        if counted is not None:
-            changes = [Replace(module, counted, Code(index))]
-        else:
-            target = ast.unparse(loop.target)
-            changes = [
-                Replace(module, loop.target, Code(f"{index}, {target}")),
-                Replace(module, loop.iter, Code.of("enumerate({items})", items=loop.iter)),
-            ]
-    return f"{index} < {count} - {left}", changes
+    count = length(loop)
+    match loop.iter, loop.target:
+        case (ast.Call(func=ast.Name("range")), ast.Name(index)) | (
+            ast.Call(func=ast.Name("enumerate")),
+            ast.Tuple(elts=[ast.Name(index), _]),
+        ) if index != "_":
+            return f"{index} < {count} - {left}", []
+    index = free_name("index", words_in(module))
+    counting: list[Change] = [
+        Replace(module, loop.target, Code(f"{index}, {ast.unparse(loop.target)}")),
+        Replace(module, loop.iter, Code.of("enumerate({items})", items=loop.iter)),
+    ]
+    return f"{index} < {count} - {left}", counting
 
 
 def loop_around(module: Module, statement: ast.stmt) -> ast.For:
     """Return the only loop that repeats a statement.
 
     Raises:
-        Refused: there is none, or more than one.
+        Refused: it is not in exactly one `for` loop.
     """
-    found: list[ast.For] = []
+    loops: list[ast.AST] = []
     for around in module.ancestors(statement):
         if isinstance(around, FunctionNode):
             break
-        if isinstance(around, ast.While | ast.AsyncFor):
-            raise Refused("a `while` loop runs the stage", module, around)
-        if isinstance(around, ast.For):
-            found.append(around)
-    if len(found) != 1:
-        reason = (
-            "the line does not run in one `for` loop, so that no iteration is known as the last"
-        )
-        raise Refused(reason, module, statement)
-    return found[0]
+        if isinstance(around, ast.For | ast.While | ast.AsyncFor):
+            loops.append(around)
+    match loops:
+        case [ast.For() as loop]:
+            return loop
+    reason = "the line does not run in one `for` loop, so that no iteration is known as the last"
+    raise Refused(reason, module, statement)
 
 
-def counter(loop: ast.For) -> tuple[str, ast.expr | None]:
-    """Return the number of iterations as code, and the target that counts them from 0, if any."""
-    match loop.iter, loop.target:
-        case ast.Call(ast.Name("range"), [stop], []), target:
-            return ast.unparse(stop), target
-        case ast.Call(ast.Name("enumerate"), [items], []), ast.Tuple(elts=[target, _]):
-            return f"len({ast.unparse(_sized(items))})", target
-    return f"len({ast.unparse(_sized(loop.iter))})", None
+def length(loop: ast.For) -> str:
+    """Return the number of iterations as code.
 
-
-def _sized(items: ast.expr) -> ast.expr:
-    """Return an expression with as many elements, which can be evaluated again."""
-    match items:
-        case ast.Name() | ast.Attribute():
-            return items
-        case ast.Subscript(value=inner) if _sized(inner):
-            return items
-        case ast.Call(ast.Name("zip" | "reversed" | "list" | "tuple"), [first, *_], _):
-            return _sized(first)
-        case ast.Call(ast.Attribute(value=inner, attr="items" | "values" | "keys"), [], []):
-            return _sized(inner)
+    Raises:
+        Refused: it is unknown, or computing it again may have another result.
+    """
+    match loop.iter:
+        case ast.Call(ast.Name("range"), [stop], []):
+            return ast.unparse(stop)
+        case ast.Call(ast.Name("enumerate" | "zip"), [items, *_], []) | items:
+            if isinstance(items, ast.Name | ast.Attribute):
+                return f"len({ast.unparse(items)})"
     raise Refused("the length of the loop is unknown")

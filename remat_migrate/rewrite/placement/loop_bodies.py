@@ -9,16 +9,16 @@ import ast
 from collections.abc import Sequence
 
 from ...analysis import Module, Project
+from ...analysis.sites.references import reference_to
 from ...analysis.statics.project_needs import project_needs
 from ...analysis.values.bind import positional_parameters
 from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import External, Function
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
-from ..flax_names import names_of_instances
-from ..imports import written
+from ..flax_names import kept_names
 from ..refusal import Refused, check_own
-from .callees import JAX, LINEN, NNX, check_not_checkpointed, library_apis, may_lack_hash, sole_api
+from .callees import JAX, LINEN, NNX, library_apis, may_lack_hash, sole_api
 from .hazards import check_hazards
 
 _FLAX_SCAN = External("flax.linen.scan")
@@ -50,51 +50,31 @@ def wrap_body(
     """
     check_own(module, call, "the loop")
     values = project.values(module, body)
-    if any(underlying(v) == _FLAX_SCAN for v in project.values(module, call.func)):
-        return _flax_body(project, module, call, body, options)
-    api = sole_api(library_apis(project, module, body, values, "the body"), module, body)
-    if api in (LINEN, NNX):
-        reason = "the body is a method of a Flax module: wrap it in `nn.remat` in `nn.scan`"
-        raise Refused(reason, module, body)
-    for value in values:
-        for target in targets_of(project.evaluator, value):
-            check_hazards(project, target.function, own_arguments=True)
-    if not values and not isinstance(body, ast.Lambda):
+    apis = library_apis(project, module, body, values, "the body")
+    targets = [t for value in values for t in targets_of(project.evaluator, value)]
+    for target in targets:
+        check_hazards(project, target.function, own_arguments=True)
+    is_lifted = any(underlying(v) == _FLAX_SCAN for v in project.values(module, call.func))
+    if not (targets if is_lifted else values or isinstance(body, ast.Lambda)):
         raise Refused("the body is unknown", module, body)
-    own = ["prevent_cse=False"] if is_real_loop(call) else []
-    if may_lack_hash(project, values):
-        raise Refused("the body is an object that may lack a hash", module, body)
-    reference = written(project, module, checkpoint if api == JAX else api, body)
-    code = CheckpointCode(reference.text, (*options, *own)).around("{body}")
-    return [Replace(module, body, Code.of(code, body=body)), *reference.changes]
-
-
-def _flax_body(
-    project: Project, module: Module, call: ast.Call, body: ast.expr, given: Sequence[str]
-) -> list[Change]:
-    """Return the changes to `nn.scan(nn.remat(Block, prevent_cse=False))`, with the same names."""
-    static: set[int] = set()
-    values = project.values(module, body)
-    for value in values:
-        check_not_checkpointed(value, module, body, "the body")
-        functions = [target.function for target in targets_of(project.evaluator, value)]
-        if not functions:
-            raise Refused("the body is unknown", module, body)
-        for function in functions:
-            check_hazards(project, function, own_arguments=True)
-            static |= _flags(project, function)
-    if not values:
-        raise Refused("the body is unknown", module, body)
-    options = [*given, *([f"static_argnums={tuple(sorted(static))!r}"] if static else [])]
+    written, named = list(options), list[Change]()
+    if is_lifted:  # `nn.scan(nn.remat(Block, prevent_cse=False))`, with the same names
+        api = LINEN
+        if static := sorted({i for t in targets for i in _flags(project, t.function)}):
+            written.append(f"static_argnums={tuple(static)!r}")
+        named += kept_names(project, module, call)
+    else:
+        api = sole_api(apis, module, body)
+        if api in (LINEN, NNX):
+            reason = "the body is a method of a Flax module: wrap it in `nn.remat` in `nn.scan`"
+            raise Refused(reason, module, body)
+        if may_lack_hash(project, values):
+            raise Refused("the body is an object that may lack a hash", module, body)
     if is_real_loop(call):
-        options.append("prevent_cse=False")
-    reference = written(project, module, "flax.linen.remat", body)
-    code = CheckpointCode(reference.text, tuple(options)).around("{body}")
-    return [
-        Replace(module, body, Code.of(code, body=body)),
-        *reference.changes,
-        *names_of_instances(project, module, call),
-    ]
+        written.append("prevent_cse=False")
+    reference = reference_to(module, project, checkpoint if api == JAX else api, body)
+    code = CheckpointCode(reference.text, tuple(written)).around("{body}")
+    return [Replace(module, body, Code.of(code, body=body)), *reference.changes, *named]
 
 
 def _flags(project: Project, function: Function) -> set[int]:

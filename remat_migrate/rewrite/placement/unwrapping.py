@@ -13,14 +13,13 @@ import ast
 from collections.abc import Collection
 
 from ...analysis import Module, Project
-from ...analysis.names.mentions import has_side_effects
 from ...analysis.sites.find_sites import sites_with
 from ...analysis.sites.forms import decorates
 from ...analysis.sites.references import is_used_elsewhere
 from ...analysis.sites.site import Option, Site
 from ...codemod.changes import Change, Code, Keep, Remove, Replace, SetArgument
 from ..checkpoint_code import CheckpointCode
-from ..flax_names import names_without_remat
+from ..flax_names import kept_names
 from ..refusal import Refused, check_editable
 
 
@@ -45,8 +44,8 @@ def remove_site(project: Project, site: Site, *, kept: Collection[str] = ()) -> 
         reason = f"`{site.api}` repeats one layer many times: write out the layers first"
         raise Refused(reason, module, site.reference)
     check_editable(module, [site.application])
-    names = names_without_remat(project, site)
-    return [_removal(project, site, kept), *names]
+    named = kept_names(project, module, site.application) if site.definition.wraps_classes else []
+    return [_removal(project, site, kept), *named]
 
 
 def _removal(project: Project, site: Site, kept: Collection[str]) -> Change:
@@ -64,23 +63,12 @@ def _removal(project: Project, site: Site, kept: Collection[str]) -> Change:
     assert isinstance(application, ast.Call)
     if not isinstance(subject, ast.expr) or all(n is not subject for n in ast.walk(application)):
         raise Refused("the wrapped function is passed elsewhere", module, site.reference)
-    whole, part = _one_of_two(module, application, subject)
-    statement = _restating(module, whole, part)
+    if isinstance(module.parent(application), ast.IfExp):
+        raise Refused("a condition chooses it: remove both", module, site.reference)
+    statement = _restating(module, application, subject)
     if statement is not None:
         return Remove(module, statement, is_used)
-    return Keep(module, whole, part, is_used)
-
-
-def _one_of_two(
-    module: Module, application: ast.expr, subject: ast.expr
-) -> tuple[ast.expr, ast.expr]:
-    """Return what is replaced, and by which part: `jax.checkpoint(f) if remat else f`, by `f`."""
-    holder = module.parent(application)
-    if isinstance(holder, ast.IfExp) and not has_side_effects(holder.test):
-        other = holder.orelse if application is holder.body else holder.body
-        if application is not holder.test and ast.dump(other) == ast.dump(subject):
-            return holder, other
-    return application, subject
+    return Keep(module, application, subject, is_used)
 
 
 def _restating(module: Module, whole: ast.expr, part: ast.expr) -> ast.Assign | None:
@@ -116,12 +104,9 @@ def set_option(project: Project, site: Site, name: str, value: object) -> list[C
             raise Refused(reason, module, site.reference)
     code = Code(repr(value))
     option = site.arguments.get(name)
-    if option is not None:
-        if option.module is module and _is_own(project, site, option):
-            return [Replace(module, option.value, code)]
-        if option.call is application:
-            raise Refused("the option is unpacked into the call", module, application)
-    elif site.spread:
+    if option is not None and option.module is module and _is_own(project, site, option):
+        return [Replace(module, option.value, code)]
+    if option is None and site.spread:
         reason = f"options are unpacked with `**`, and `{name}` may be among them"
         raise Refused(reason, module, site.reference)
     if isinstance(application, ast.Call):

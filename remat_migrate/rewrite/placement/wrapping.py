@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
+from ...analysis.sites.references import reference_to
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.statics.arguments import Argument
 from ...analysis.statics.data_arguments import is_computed_with
@@ -22,7 +23,6 @@ from ...analysis.values.bind import bind_call
 from ...analysis.values.callees import Target, targets_of
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
-from ..imports import written
 from ..refusal import Refused, check_own
 from .callees import (
     EQUINOX,
@@ -63,7 +63,7 @@ def wrap_call(
     values = project.values(module, call.func)
     api = sole_api(library_apis(project, module, call, values), module, call)
     if api in (LINEN, NNX):
-        raise Refused("this calls a Flax module: wrap its class in `nn.remat`", module, call)
+        return wrap_expression(project, module, call, options, checkpoint=checkpoint)
     if not values or not all(is_visible(project, value) for value in values):
         reason = f"`{ast.unparse(call.func)}` is an unknown function, and may have side effects"
         raise Refused(reason, module, call)
@@ -71,22 +71,19 @@ def wrap_call(
     for target in targets:
         check_hazards(project, target.function)
         check_compile_time(project, target)
-    traced = [is_array(project, module, call, expr, targets) for expr in _arguments(call)]
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    traced = [_is_array(project, module, call, expr, targets) for expr in given]
     if not any(traced):
         raise Refused("no argument is known to be an array", module, call)
     # `eqx.filter_checkpoint` selects the arrays itself.
     if may_lack_hash(project, values) or not (all(traced) or api == EQUINOX):
         return wrap_expression(project, module, call, options, checkpoint=checkpoint)
-    reference = written(project, module, checkpoint if api == JAX else api, call)
+    reference = reference_to(module, project, checkpoint if api == JAX else api, call)
     code = CheckpointCode(reference.text, tuple(options)).around("{f}")
     return [Replace(module, call.func, Code.of(code, f=call.func)), *reference.changes]
 
 
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def is_array(
+def _is_array(
     project: Project,
     module: Module,
     call: ast.Call,

@@ -60,7 +60,10 @@ def _parts(
             continue  # opening it would run it
         if nnx_modules.is_module_class(type(value)):
             continue  # see `nnx_modules.states`
-        pairs = jax.tree_util.tree_flatten_with_path(opened(value))[0]
+        try:
+            pairs = jax.tree_util.tree_flatten_with_path(opened(value))[0]
+        except (TypeError, ValueError):
+            continue  # such as a dict with keys that have no order
         for path, leaf in pairs:
             if not callable(leaf):
                 leaf = of_array(leaf) if type(leaf) is np.ndarray else leaf

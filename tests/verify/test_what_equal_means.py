@@ -1,0 +1,301 @@
+"""Kinds of wrong changes that a proof once took for equal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from support import cli, write_files
+
+pytestmark = pytest.mark.slow
+
+HEAD = """\
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A module, a wrong change of it, and the verdict on one of its units."""
+
+    unit: str
+    verdict: str
+    old: str
+    new: str
+    text: str
+
+
+CHANGES = {
+    "attribute": Change(
+        "Net.step",
+        "differs",
+        "- 0.1 * g",
+        "+ 0.1 * g",
+        """
+class Net:
+    def __init__(self, w):
+        self.w = w
+    def step(self, x: "jax.Array"):
+        f = jax.checkpoint(lambda w: jnp.sum(jnp.sin(x * w)))
+        loss, g = jax.value_and_grad(f)(self.w)
+        self.w = self.w - 0.1 * g
+        return loss
+def use(x: jax.Array):
+    n = Net(jnp.ones(3))
+    return n.step(x)
+""",
+    ),
+    "dictionary": Change(
+        "step",
+        "differs",
+        "loss * 2.0",
+        "loss * 3.0",
+        """
+def step(params: dict, x: jax.Array, metrics: dict):
+    f = jax.checkpoint(lambda w: jnp.sum(jnp.sin(x * w)))
+    loss, g = jax.value_and_grad(f)(params["w"])
+    metrics["loss"] = loss * 2.0
+    return g
+""",
+    ),
+    "options": Change(
+        "block",
+        "differs",
+        "scale=2.0",
+        "scale=3.0",
+        """
+OPTIONS = {}
+OPTIONS.update(scale=2.0)
+@jax.checkpoint
+def block(x):
+    return jnp.sin(x) * OPTIONS["scale"]
+""",
+    ),
+    "read_by_nobody": Change(
+        "",
+        "not-exercised",
+        "scale=2.0",
+        "scale=3.0",
+        """
+import shared
+shared.OPTIONS.update(scale=2.0)
+@jax.checkpoint
+def block(x):
+    return jnp.sin(x)
+""",
+    ),
+    "default": Change(
+        "block",
+        "differs",
+        "axes=(0,)",
+        "axes=(1,)",
+        """
+@jax.checkpoint
+def block(x, axes=(0,)):
+    return jnp.cumsum(x, axes[0]) if x.ndim > 1 else x
+def use(x: jax.Array):
+    return jnp.sin(block(x[:, :4] @ jnp.ones((4, 3))))
+""",
+    ),
+    "traced_size": Change(
+        "use",
+        "fails-after",
+        "def block(x)",
+        "@jax.checkpoint\ndef block(x)",
+        """
+def block(x):
+    return jnp.sin(x), x.shape[0]
+def use(x: jax.Array):
+    y, n = block(x)
+    for i in range(n):
+        y = y + i
+    return y
+""",
+    ),
+    "cache": Change(
+        "use",
+        "fails-after",
+        "def block(x)",
+        "@jax.checkpoint\ndef block(x)",
+        """
+@functools.lru_cache(None)
+def table(n):
+    return jnp.arange(4.0) * n
+def block(x):
+    return x + table(2).sum()
+def use(x: jax.Array):
+    return block(x) + block(x[:1]).sum()
+""",
+    ),
+    "donated": Change(
+        "use",
+        "fails-after",
+        "@jax.jit",
+        "@functools.partial(jax.jit, donate_argnums=0)",
+        """
+@jax.jit
+def block(x):
+    return jnp.sin(x) * 2.0
+def use(x: jax.Array):
+    y = block(x)
+    return y + x
+""",
+    ),
+    "callback": Change(
+        "block",
+        "close",
+        "every=1.0",
+        "every=2.0",
+        """
+def report(loss, *, every=1.0):
+    print("loss", loss * every)
+@jax.checkpoint
+def block(x, training=True):
+    y = jnp.sin(x)
+    if training:
+        jax.debug.callback(report, y.sum())
+    return y
+""",
+    ),
+    "rate": Change(
+        "use",
+        "differs",
+        "return block(cfg, x, key, deterministic)",
+        "return block(cfg, x, key, True)",
+        """
+@dataclasses.dataclass
+class Config:
+    dropout: float = 0.0
+    width: int = 8
+@jax.checkpoint
+def _inner(x):
+    return jnp.sin(x)
+def block(cfg: Config, x, key, deterministic):
+    y = _inner(x)
+    if cfg.dropout > 0.0 and not deterministic:
+        keep = jax.random.bernoulli(key, 1 - cfg.dropout, x.shape)
+        y = jnp.where(keep, y, 0.0)
+    return y
+def use(x: jax.Array, key, deterministic: bool = False, cfg: Config = Config()):
+    return block(cfg, x, key, deterministic)
+""",
+    ),
+    "zero_norm": Change(
+        "normalize",
+        "close",
+        "jnp.maximum(n, 1e-6)",
+        "n",
+        """
+@jax.checkpoint
+def normalize(x):
+    n = jnp.sqrt(jnp.sum(x * x, -1, keepdims=True))
+    return x / jnp.maximum(n, 1e-6)
+""",
+    ),
+    "empty_row": Change(
+        "attend",
+        "close",
+        "return jnp.where(mask.any(-1, keepdims=True), p, 0.0)",
+        "return p",
+        """
+@jax.checkpoint
+def attend(scores, mask):
+    s = jnp.where(mask, scores, -1e9)
+    p = jax.nn.softmax(s, -1)
+    return jnp.where(mask.any(-1, keepdims=True), p, 0.0)
+""",
+    ),
+    "token": Change(
+        "weights",
+        "close",
+        "tokens != 50256",
+        "tokens != 50257",
+        """
+@jax.checkpoint
+def weights(tokens):
+    return (tokens != 50256).astype(jnp.float32)
+""",
+    ),
+    "long": Change(
+        "place",
+        "close",
+        "positions % table.shape[0]",
+        "positions",
+        """
+@jax.checkpoint
+def place(table, positions):
+    return table[positions % table.shape[0]]
+""",
+    ),
+    "layers": Change(
+        "stack",
+        "differs",
+        "i == len(params) - 1",
+        "i == 1",
+        """
+def stack(params: list, x):
+    for i, p in enumerate(params):
+        x = jax.checkpoint(lambda p, x: jnp.sin(x * p))(p, x)
+        if i == len(params) - 1:
+            x = x * 2.0
+    return x
+""",
+    ),
+    "odd": Change(
+        "halves",
+        "differs",
+        "jnp.concatenate([x, x[-1:]])",
+        "jnp.concatenate([x, x[:1]])",
+        """
+def pad(x):
+    if x.shape[0] % 2:
+        return jnp.concatenate([x, x[-1:]])
+    return x
+@jax.checkpoint
+def halves(x):
+    y = pad(x)
+    return y[::2] + y[1::2]
+def use(x: jax.Array):
+    return halves(x)
+""",
+    ),
+    "gone_import": Change(
+        "block",
+        "differs",
+        "* 2.0",
+        "* 3.0",
+        """
+from jax.experimental import host_callback
+@jax.checkpoint
+def block(x):
+    return jnp.sin(x) * 2.0
+""",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    root = tmp_path_factory.mktemp("claims")
+    shared = {"pyproject.toml": "", "shared.py": "OPTIONS = {}\n"}
+    old = {f"{name}.py": HEAD + change.text for name, change in CHANGES.items()}
+    new = {}
+    for name, change in CHANGES.items():
+        assert change.text.count(change.old) == 1, name
+        new[f"{name}.py"] = HEAD + change.text.replace(change.old, change.new)
+    write_files(root / "old", {**shared, **old})
+    write_files(root / "new", {**shared, **new})
+    ran = cli(root / "new", "verify", "--base", "../old", "--output-format", "json")
+    return {found["unit"]: found["verdict"] for found in json.loads(ran.out)["verdicts"]}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_verdict(verdicts: dict[str, str], name: str) -> None:
+    change = CHANGES[name]
+    unit = f"{name}.{change.unit}" if change.unit else name
+    assert verdicts[unit] == change.verdict
