@@ -6,34 +6,20 @@ products of activations and weights fit without a search.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import zlib
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 from .node import DICT, KEY, OBJECT, Choice, Node, Plan, Shape, array, value
 
 BATCH, LENGTH, WIDTH = 2, 4, 8
 
+# A string that no code knows, for the branch of all others.
+OTHER = "other"
+
 # The sizes of the module that is being run, if they are known: "width", "heads", "head_dim", and
 # "vocabulary" if it reads that.
 sizes: Dict[str, int] = {}
-# Those of its parts, if it has a list of them: element n of a list argument is for part n.
-sizes_of_parts: List[Dict[str, int]] = []
-
-
-@contextlib.contextmanager
-def sizes_of_element(index: str) -> Iterator[None]:
-    """Use the sizes of a part of the module meanwhile, for an element of a list."""
-    before = dict(sizes)
-    at = int(index) if index.isdigit() else len(sizes_of_parts)
-    sizes.update(sizes_of_parts[at] if at < len(sizes_of_parts) else {})
-    try:
-        yield
-    finally:
-        sizes.clear()
-        sizes.update(before)
-
 
 _X = [(2, 4, 8), (4, 8), (2, 8), (8,), (), (8, 8), (2, 4), (2, 8, 8, 3), (2, 4, 2, 8), (2,)]
 _WEIGHT = [(8, 8), (8,), (2, 4, 8), (), (2, 8, 8), (8, 2, 8), (3, 3, 8, 8), (4, 8), (2, 8)]
@@ -246,7 +232,7 @@ def strings(name: str) -> List[Choice]:
     elif re.search("reduc|pool|mode|agg", lower):
         first = ["mean", "sum", "constant", "other"]
     else:
-        first = ["other"]
+        first = [OTHER]
     return [value(text) for text in [*first, "mean", "tanh", "float32", "constant"]]
 
 

@@ -95,6 +95,8 @@ def choices(node: Node, blamed: Blame) -> List[Choice]:
     if candidates.is_text(node.name) and not node.inside and node.choice is not None:
         if node.choice.kind == ARRAY:
             first = candidates.strings(node.name) + first
+    if node.choice is not None and type(node.choice.value) is str:
+        first = first + node.alternatives  # with which the code has compared it
     rank = len(shapes.axes_of(node.annotation))
     if rank:  # checked when the function is called, as a rule
         first.sort(key=lambda choice: choice.kind == ARRAY and len(choice.value[0]) != rank)
