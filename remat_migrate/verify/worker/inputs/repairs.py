@@ -96,7 +96,9 @@ def choices(node: Node, blamed: Blame) -> List[Choice]:
         if node.choice.kind == ARRAY:
             first = candidates.strings(node.name) + first
     if node.choice is not None and type(node.choice.value) is str:
-        first = first + node.alternatives  # with which the code has compared it
+        # What the code has compared it with, and what the message may allow.
+        quoted = [value(text) for text in re.findall(r"['\"](\w+)['\"]", str(blamed.error))]
+        first = first + node.alternatives + quoted
     rank = len(shapes.axes_of(node.annotation))
     if rank:  # checked when the function is called, as a rule
         first.sort(key=lambda choice: choice.kind == ARRAY and len(choice.value[0]) != rank)
