@@ -26,13 +26,11 @@ _WEIGHT = [(8, 8), (8,), (2, 4, 8), (), (2, 8, 8), (8, 2, 8), (3, 3, 8, 8), (4, 
 _VECTOR = [(8,), (), (8, 8), (4, 8), (1, 8), (2, 8), (2, 4, 8)]
 _HEADS = [(2, 4, 2, 8), (2, 4, 8), (2, 2, 4, 8), (4, 8), (8,)]
 _IMAGE = [(2, 8, 8, 3), (8, 8, 3), (2, 3, 8, 8), (8, 8), (2, 8)]
-_VIDEO = [(2, 2, 8, 8, 3), (2, 8, 8, 3), (2, 4, 8)]
 _INDEX = [(2, 4), (2,), (4,), (), (8,), (2, 1)]
 _LABEL = [(2,), (2, 4), (4,), (2, 8), ()]
 _MASK = [(2, 4), (2, 4, 8), (4, 4), (2, 1, 4, 4), (2, 4, 4), (2, 4, 1), (4,), (8,), (1, 1, 4, 4)]
 _TIME = [(), (2,), (2, 4), (2, 1), (4,)]
 _IN_SPACE = [(3,), (2, 3), (4, 3), (2, 4, 3), (4,)]
-_ROTATION = [(4,), (2, 4), (4, 4), (2, 4, 4)]
 _LAST = [
     (4, 4),
     (2, 2, 4, 4),
@@ -88,10 +86,8 @@ _ACTIVATIONS = re.compile(
 )
 _TIMES = re.compile(r"t|(\w+_)?(time|timestep)s?")
 _POINTS = re.compile(r"(\w+_)?(vec|vector|velocity|direction|normal|xyz|point|points|coords)\d?")
-_QUATERNIONS = re.compile(r"(\w+_)?(quat|quaternion|quats)\d?")
 _MASKS = re.compile(r"(\w+_)?(mask|masks|padding|valid|keep)")
 _IMAGES = re.compile(r"(\w+_)?(images?|img|pixels)")
-_VIDEOS = re.compile(r"(\w+_)?(videos?|clips?)")
 _WEIGHTS = re.compile(
     r"(\w+_)?(w|ws|kernel|weight|matrix|embedding|table|proj|projection|wi|wo|filter|lookup|u|a)\d*"
 )
@@ -257,10 +253,8 @@ def shapes(name: str, inside: bool) -> List[Choice]:
         first = _TIME
     elif matches(_IMAGES, name):
         first = _IMAGE
-    elif matches(_VIDEOS, name):
-        first = _VIDEO
-    elif matches(_POINTS, name) or matches(_QUATERNIONS, name):
-        first = _IN_SPACE if matches(_POINTS, name) else _ROTATION
+    elif matches(_POINTS, name):
+        first = _IN_SPACE
     elif matches(_ATTENTION, name) and not inside:
         first = _HEADS
     elif matches(_WEIGHTS, name):
@@ -272,7 +266,7 @@ def shapes(name: str, inside: bool) -> List[Choice]:
     elif name.lower() == "logits":
         first = [(2, 8), (2, 4, 8), (8,)]
     every = first + [shape for shape in _X + _WEIGHT + _LAST if shape not in first]
-    sized = every if first in (_IMAGE, _VIDEO) else [_with_sizes(shape) for shape in every]
+    sized = every if first is _IMAGE else [_with_sizes(shape) for shape in every]
     return [array(shape, dtype) for shape in sized]
 
 
