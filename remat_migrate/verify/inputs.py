@@ -129,7 +129,6 @@ def _made(sides: Sides, unit: Unit) -> Cases:
     none = Cases(Inputs.MADE)
     folder, root = sides.folder("made"), str(sides.old.folder)
     seconds = _MAKING_SHARE * sides.task.options.timeout
-    migrated = str(sides.new.folder)
     try:
         reply = sides.ask(
             sides.before,
@@ -138,7 +137,6 @@ def _made(sides: Sides, unit: Unit) -> Cases:
             folder=folder,
             root=root,
             seconds=seconds,
-            migrated=migrated,
         )
     except WorkerEnded as error:
         none.detail = f"making inputs {error}"

@@ -122,7 +122,6 @@ def _limit_memory(allowed: int) -> None:
 @effects.refused()
 def _make(request: Reply) -> Reply:
     from . import unit_cases
-    from .instances.constructions import of_project
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
@@ -136,7 +135,6 @@ def _make(request: Reply) -> Reply:
             "cases": [],
             "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
         }
-    of_project(request["root"]).migrated = request["migrated"]
     given = (_dataclasses(request["root"]), request["root"], request["seconds"])
     cases: List[Tuple[str, Any]] = []
     for values in _flags_to_try(unit):
@@ -232,7 +230,6 @@ def _flip(request: Reply) -> Reply:
 def _evaluate(request: Reply) -> Reply:
     from . import unit_cases
     from .comparison import described, evaluate, results
-    from .producers import overrides
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
@@ -240,7 +237,7 @@ def _evaluate(request: Reply) -> Reply:
     case = unit_cases.with_own_defaults(unit.function, case)
     case = unit_cases.FORMS[request["form"]](unit.function, case)
     shapes = described.arrays_of(unit.function, case)
-    with effects.refused(unless=case.get("asked_for")), overrides.active(case):
+    with effects.refused(unless=case.get("asked_for")):
         failure = evaluate.evaluate(
             unit.function,
             case,

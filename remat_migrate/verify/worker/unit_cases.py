@@ -13,11 +13,9 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 from . import shim
 from .comparison import results
 from .frameworks import pure_functions
-from .inputs import code_usage, construct, make, number_variants, variants
-from .instances import option_strings
+from .inputs import construct, make, number_variants, variants
 from .load import Unit
 from .lookup import unwrapped
-from .producers import overrides
 from .transfer import pickling
 
 Case = Dict[str, Any]
@@ -66,9 +64,6 @@ def _further(
     found = list(number_variants.vary_numbers(unit.function, lambda: pickling.load(path)))
     if _is_left_by_functions(case["context"]):
         found += _of_result(unit, lambda: pickling.load(path), classes, deadline)
-    reached = code_usage.reached(unit.function, unit.owner)
-    read, texts = code_usage.names_read(reached), option_strings.options_read(reached)
-    found += overrides.overridden(unit.function, lambda: pickling.load(path), reached, read, texts)
     return found
 
 

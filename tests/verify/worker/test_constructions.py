@@ -52,10 +52,9 @@ class BartConfig(PretrainedConfig):
 
 LAYERS = """
 from __future__ import annotations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 import flax.linen as nn, jax.numpy as jnp
-if TYPE_CHECKING:
-    from .config import BartConfig
+from .config import BartConfig
 
 class Attention(nn.Module):
     config: BartConfig
@@ -77,112 +76,33 @@ class Layer(nn.Module):
         y = Attention(self.config, embed_dim=config.d_model, num_heads=config.heads)(x)
         y = y.reshape(x.shape) if config.norm == "rms" else y
         return x + nn.Dense(config.d_model)(nn.Dense(config.ffn_dim)(y))
-
-class Stack(nn.Module):
-    cfg: Any
-
-    def setup(self):
-        cfg = self.cfg
-        self.embed = nn.Embed(cfg.vocab_size, cfg.d_model)
-        self.positions = nn.Embed(cfg.max_length, cfg.d_model)
-        self.layers = [Layer(cfg) for _ in range(cfg.layers)]
-
-    def __call__(self, input_ids):
-        x = self.embed(input_ids) + self.positions(jnp.arange(input_ids.shape[1]))
-        for layer in self.layers:
-            x = layer(x)
-        return self.embed.attend(x)
 """
 
 
-def test_class_is_found_by_an_annotation_for_type_checkers(project):
-    module = project(layers=LAYERS, config=CONFIG)
-    instance, x = cases_of(module, "Layer.__call__")[0]["args"]
-    config = instance.config
-    assert type(config).__name__ == "BartConfig"
-    # The width is 64, four for each of 16 heads, and the inner one four times as much.
-    assert (config.d_model, config.heads, config.ffn_dim) == (64, 16, 256)
-    assert (config.vocab_size, config.layers, config.max_length) == (96, 2, 16)
-    assert x.shape[-1] == 64
-
-
 def test_arguments_are_those_of_the_call_in_the_project(project):
-    module = project(layers=LAYERS, config=CONFIG)
-    instance, _ = cases_of(module, "Attention.__call__")[0]["args"]
-    assert (instance.embed_dim, instance.num_heads) == (64, 16)
-
-
-def test_class_is_found_by_the_attributes_that_are_read(project):
-    module = project(layers=LAYERS, config=CONFIG)
-    instance, ids = cases_of(module, "Stack.__call__")[0]["args"]
-    assert type(instance.cfg).__name__ == "BartConfig"
-    assert ids.dtype == "int32"
-
-
-def test_presets_are_found_through_the_functions_that_select_them(project):
     module = project(
-        experts="""
-        import dataclasses
-        from typing import Any
+        heads="""
         import flax.linen as nn
 
-        @dataclasses.dataclass
-        class Expert:
+        class Attention(nn.Module):
             width: int
             heads: int
-            head_dim: int
-
-        def get_config(variant):
-            if variant == "large":
-                return Expert(width=2048, heads=8, head_dim=256)
-            return Expert(width=1024, heads=8, head_dim=256)
-
-        class Mixture(nn.Module):
-            configs: Any
-            dtype: str
 
             @nn.compact
             def __call__(self, x):
-                assert len({config.head_dim for config in self.configs}) == 1
-                first, second = self.configs
-                y = nn.DenseGeneral((first.heads, first.head_dim))(x.astype(self.dtype))
-                return nn.Dense(second.width)(y.reshape(*x.shape[:-1], -1))
+                assert self.width % self.heads == 0 and self.heads == 6
+                return nn.DenseGeneral((self.heads, self.width // self.heads))(x)
         """,
-        factory="""
-        import not_installed
-        from . import experts as e
+        model="""
+        from .heads import Attention
 
-        class Model:
-            def __init__(self, variant: str = "large", dtype: str = "bfloat16"):
-                first = e.get_config(variant)
-                self.llm = e.Mixture(configs=[first, e.get_config("small")], dtype=dtype)
+        def model():
+            width = 60
+            return Attention(width, heads=6)
         """,
     )
-    instance, _ = cases_of(module, "Mixture.__call__")[0]["args"]
-    assert [vars(config) for config in instance.configs] == [
-        {"width": 64, "heads": 8, "head_dim": 8},
-        {"width": 32, "heads": 8, "head_dim": 8},
-    ]
-
-
-def test_dictionaries_of_presets_serve_classes_that_read_attributes(project):
-    module = project(
-        presets="""
-        import jax.numpy as jnp
-
-        CONFIGS = {"small": {"n_embd": 768, "n_head": 12, "eps": 1e-5}}
-
-        class Head:
-            def __init__(self, config):
-                self.scale = config.n_embd // config.n_head
-                self.eps = config.eps
-
-            def __call__(self, x):
-                return x * self.scale + self.eps
-        """
-    )
-    instance = cases_of(module, "Head.__call__")[0]["args"][0]
-    assert (instance.scale, instance.eps) == (4, 1e-5)
+    instance, _ = cases_of(module, "Attention.__call__")[0]["args"]
+    assert instance.heads == 6
 
 
 def test_abstract_classes_are_replaced_by_concrete_ones(project):
@@ -334,54 +254,33 @@ def test_required_strings_are_those_that_the_code_knows(project):
     assert {case["args"][0].norm_type for case in cases} == {"pre", "post"}
 
 
-def test_options_and_types_of_settings_within_settings_vary(project):
+def test_types_of_settings_within_settings_vary(project):
     module = project(
         options="""
         import dataclasses
         from typing import Any
         import flax.linen as nn
-        import jax
         import jax.numpy as jnp
-
-        ACTIVATIONS = {"relu": nn.relu, "gelu": nn.gelu}
 
         @dataclasses.dataclass(frozen=True)
         class Layer:
             width: int
-            activation: str = "relu"
-            pool: str = "first"
-            policy: str = "dots"
             dtype: Any = jnp.float32
 
         @dataclasses.dataclass(frozen=True)
         class Config:
             layer: Layer = Layer(width=8)
 
-        def policy_of(name):
-            if name == "dots":
-                return jax.checkpoint_policies.checkpoint_dots
-            if name in ("all", "everything"):
-                return jax.checkpoint_policies.everything_saveable
-            raise ValueError(name)
-
         class Model(nn.Module):
             config: Config
 
-            def setup(self):
-                layer = self.config.layer
-                self.policy = policy_of(layer.policy)
-                self.dense = nn.Dense(layer.width, dtype=layer.dtype)
-
+            @nn.compact
             def __call__(self, x):
                 layer = self.config.layer
-                x = jax.checkpoint(ACTIVATIONS[layer.activation])(self.dense(x))
-                return x[:, 0] if layer.pool == "first" else x.mean(axis=1)
+                return nn.Dense(layer.width, dtype=layer.dtype)(x)
         """
     )
     layers = [case["args"][0].config.layer for case in cases_of(module, "Model.__call__")]
-    assert {layer.activation for layer in layers} == {"relu", "gelu"}
-    assert {layer.pool for layer in layers} == {"first", "other"}
-    assert {layer.policy for layer in layers} == {"dots", "all", "everything"}
     assert {layer.dtype.__name__ for layer in layers} == {"float32", "bfloat16"}
 
 
@@ -422,41 +321,6 @@ def test_a_module_that_reads_a_vocabulary_gets_tokens(project):
     assert str(inputs.dtype) == str(targets.dtype) == "int32"
 
 
-def test_settings_that_a_class_makes_itself_are_filled_in(project):
-    module = project(
-        layer="""
-        class RequiredValue:
-            pass
-
-        REQUIRED = RequiredValue()
-
-        class Config:
-            def __init__(self, **fields):
-                self.__dict__.update({"name": REQUIRED, "num_stages": REQUIRED, **fields})
-
-        class Passing(type):
-            def __call__(cls, *args, **kwargs):
-                return super().__call__(*args, **kwargs)
-
-        class Layer(metaclass=Passing):
-            def __init__(self, cfg, *, parent):
-                assert parent is None
-                assert isinstance(cfg.name, str)
-                self.config = cfg
-
-            @classmethod
-            def default_config(cls):
-                return Config(owner=cls)
-
-            def __call__(self, x):
-                return x * self.config.num_stages
-        """
-    )
-    instance = cases_of(module, "Layer.__call__")[0]["args"][0]
-    assert instance.config.num_stages == 2
-    assert instance.config.owner is module.Layer
-
-
 def test_stand_ins_for_settings_are_read_both_ways(project):
     module = project(
         forward="""
@@ -484,45 +348,6 @@ def test_defaults_of_an_annotated_configuration_shrink(project):
     )
     x, config = cases_of(module, "forward")[0]["args"]
     assert config.d_model == x.shape[-1] == 64
-
-
-EXPERTS = """
-import dataclasses
-from typing import Optional, Sequence
-import flax.linen as nn, jax, jax.numpy as jnp
-
-@dataclasses.dataclass
-class Config:
-    width: int
-    depth: int
-
-def get_config(variant):
-    return Config(width=2048, depth=18) if variant == "large" else Config(width=1024, depth=18)
-
-class Experts(nn.Module):
-    configs: Sequence[Config]
-
-    @nn.compact
-    def __call__(self, xs: Sequence[Optional[jax.Array]]):
-        kernels = [
-            self.param(f"kernel{i}", nn.initializers.ones, (config.width, 4))
-            for i, config in enumerate(self.configs)
-        ]
-        return [x @ kernel for x, kernel in zip(xs, kernels)]
-
-    def create(self):
-        self([jnp.ones((1, config.width)) for config in self.configs])
-
-def model():
-    return Experts(configs=[get_config("large"), get_config("small")])
-"""
-
-
-def test_elements_of_a_list_have_the_sizes_of_the_settings_beside_them(project):
-    (case, *_) = cases_of(project(experts=EXPERTS), "Experts.__call__")
-    module, xs = case["args"]
-    assert [x.shape[-1] for x in xs] == [config.width for config in module.configs]
-    assert len({x.shape[-1] for x in xs}) == 2
 
 
 def test_protocols_of_functions_are_functions(project):

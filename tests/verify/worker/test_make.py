@@ -389,32 +389,6 @@ def test_jaxtyping():
     ]
 
 
-def test_jaxtyping_in_lists_and_with_shared_axes():
-    jaxtyping = pytest.importorskip("jaxtyping")
-    array = jaxtyping.Float[jax.Array, "b _t d"]
-
-    def experts(parts, positions, mask, cache=None, flip=False, train=True):
-        whole = jnp.concatenate([part for part in parts if part is not None], axis=1)
-
-        def body(carry, _):
-            # In a loop that JAX traces by itself, tracers do not tell what they depend on.
-            cos = jnp.cos(positions)[..., None]
-            first, second = jnp.split(-carry if flip and train else carry, 2, axis=-1)
-            turned = jnp.concatenate([first * cos, second * cos], axis=-1)
-            return jnp.where(mask[..., None], turned[:, :, None], 0.0).sum(2), None
-
-        return jax.lax.scan(body, whole, None, length=2)[0]
-
-    experts.__annotations__ = {
-        "parts": list[array | None],
-        "positions": jaxtyping.Int[jax.Array, "b t"],
-        "mask": jaxtyping.Bool[jax.Array, "b t s"],
-        "cache": jaxtyping.Float[jax.Array, "b s"] | None,
-    }
-    case = next(iter(cases_of(experts).values()))
-    assert shapes(case["args"][:3]) == ([(2, 4, 8)] * 2, (2, 8), (2, 8, 4))
-
-
 def chunked(x, chunk_size=2048):
     parts = x.reshape(x.shape[0], x.shape[1] // chunk_size, chunk_size, -1)
     return jnp.cumsum(parts, axis=2).reshape(x.shape)

@@ -1,4 +1,4 @@
-"""Inputs that the project makes: parameters of its initialisers, settings, documented shapes."""
+"""Inputs that the project makes: parameters of its initialisers, settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from worker_package import load_worker
 
 make = load_worker("inputs.make")
-documented = load_worker("producers.documented")
 initialisers = load_worker("producers.initialisers")
 constructions = load_worker("instances.constructions")
 
@@ -188,32 +187,6 @@ def test_initialisers_are_found_by_data_flow(project):
     assert ("make_params", (1,)) in texts
 
 
-def exercised(x, spans, mask, image, n):
-    """Uses everything.
-
-    Args:
-        x: float array of shape [batch, time, dim].
-        spans: integers (batch, 2).
-        mask (bool, optional): padding.
-        image: `n` of them.
-    """
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("x", ((2, 4, 8), "float32")),
-        ("spans", ((2, 2), "int32")),
-        ("mask", None),
-        ("image", None),
-        ("n", None),
-    ],
-)
-def test_documented_shapes(name, said):
-    found = documented.array_of(exercised, name)
-    assert (found and found.value) == said
-
-
 def test_unpacked_arrays_that_are_computed_with():
     def pendulum(state, dt):
         angle, speed = state
@@ -248,150 +221,6 @@ def test_indices_into_known_arrays():
     assert jax.tree_util.tree_leaves(rows(*made.cases[0][1]["args"]))
 
 
-def test_strings_in_settings_of_a_function_vary(project):
-    module = project(
-        norms="""
-        import jax.numpy as jnp
-
-        def get_config():
-            return dict(norm="batch", eps=1e-5)
-
-        def normalize(x, kind):
-            return x - x.mean() if kind == "layer" else jnp.tanh(x)
-
-        def apply(x, cfg):
-            return normalize(x, cfg["norm"]) + cfg["eps"]
-        """
-    )
-    found = {case["args"][1]["norm"] for case in cases_of(module, "apply").values()}
-    assert found == {"batch", "layer", "other"}
-
-
-PARSER = """
-import argparse
-import jax.numpy as jnp
-
-def make_parser():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--clip-eps", type=float, default=0.2)
-    parser.add_argument("-n", "--hidden", type=int, required=True)
-    parser.add_argument("--clip-value", action="store_true")
-    return parser
-
-def loss(x, args):
-    clipped = jnp.clip(x, -args.clip_eps, args.clip_eps) if args.clip_value else x
-    return clipped.sum() * args.hidden
-"""
-
-
-def test_settings_of_a_command_line(project):
-    module = project(train=PARSER)
-    found = [case["args"][1] for case in cases_of(module, "loss").values()]
-    assert {args.clip_value for args in found} == {True, False}
-    assert 0.2 in {args.clip_eps for args in found}
-
-
-FACTORY = """
-import jax.numpy as jnp
-
-def make(cfg):
-    width = cfg.width
-{bound}
-
-    def loss(x):
-        return {loss} * width
-
-    return loss
-"""
-
-
-def test_attributes_that_only_migrated_or_returned_code_reads(project, tmp_path):
-    module = project(m=FACTORY.format(bound="", loss="x * cfg.value_scale"))
-    new = tmp_path / "migrated" / f"project_{tmp_path.name}"
-    new.mkdir(parents=True)
-    text = FACTORY.format(bound="    rate = cfg.new_rate", loss="x * cfg.value_scale * rate")
-    (new / "m.py").write_text(text)
-    constructions.of_project(root_of(module)).migrated = str(tmp_path / "migrated")
-    cases = [case["args"][0] for case in cases_of(module, "make").values()]
-    assert all(hasattr(cfg, "value_scale") and hasattr(cfg, "new_rate") for cfg in cases)
-    # Each is varied, so that one in place of the other shows.
-    assert len({(cfg.value_scale, cfg.new_rate) for cfg in cases}) > 1
-
-
-OPTIONS = """
-import jax, jax.numpy as jnp
-
-METHODS = {"euler": jnp.sin, "rk4": jnp.cos}
-
-def rollout(x, steps=2, method="rk4", activation="relu", flip=False):
-    x = getattr(jax.nn, activation)(METHODS[method](x))
-    return -x if flip else x
-
-def loss(x, **options):
-    return rollout(x, steps=3, **options).sum()
-"""
-
-
-def test_options_that_are_passed_on(project):
-    found = [case["kwargs"] for case in cases_of(project(m=OPTIONS), "loss").values()]
-    assert {} in found
-    assert "euler" in {each.get("method") for each in found}
-    assert any(each.get("activation") == "gelu" for each in found)
-    assert any(each.get("flip") for each in found)
-
-
-NETWORK = """
-import dataclasses
-import jax.numpy as jnp
-
-@dataclasses.dataclass(frozen=True)
-class NetConfig:
-    width: int = 6
-    mixing: str = "all"
-    loss: str = "noise"
-    weight: float = 0.0
-
-class Mixer:
-    def __call__(self, x, mixing):
-        return x - x.mean(0) if mixing == "batch" else x
-
-class Block:
-    def __init__(self):
-        self.mixer = Mixer()
-
-    def __call__(self, x, mixing):
-        return jnp.tanh(self.mixer(x, mixing))
-
-class Net:
-    def __init__(self, cfg):
-        self.cfg = cfg
-        self.blocks = [Block() for _ in range(2)]
-
-    def __call__(self, x, t, train=False):
-        for i, block in enumerate(self.blocks):
-            x = block(x, self.cfg.mixing if i else "all")
-        return x.reshape(-1, self.cfg.width) * t[:, None]
-"""
-TRAINING = """
-def loss(model, x, t, train=True):
-    out = model(x, t, train)
-    penalty = model.cfg.weight * (2.0 if model.cfg.loss == "noise" else out.sum())
-    return (out ** 2).mean() + penalty
-"""
-
-
-def test_an_argument_that_is_called_is_an_instance_of_a_class_of_the_project(project):
-    module = project(network=NETWORK, training=TRAINING)
-    classes = [sys.modules[module.__name__.replace("training", "network")].NetConfig]
-    cases = cases_of(module, "loss", classes)
-    models = [case["args"][0] for case in cases.values()]
-    assert {type(model).__name__ for model in models} == {"Net"}
-    # The block passes it on to a layer whose class is not known there.
-    assert "batch" in {model.cfg.mixing for model in models}
-    # It has no effect while the weight is zero.
-    assert any(model.cfg.loss == "other" and model.cfg.weight for model in models)
-
-
 STUDENT = """
 from typing import Any, NamedTuple
 import flax.linen as nn
@@ -424,45 +253,3 @@ def test_parameters_are_part_of_the_state_that_the_project_initialises(project):
     # Neither the whole state nor variables with the width of any input.
     assert params["Dense_0"]["kernel"].shape == (5, 3)
     assert x.shape[-1] == 5
-
-
-ACTIVE = """
-import contextlib
-import dataclasses
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    rule: str = "sum"
-    double: bool = False
-    unread: bool = False
-
-_ACTIVE = [Settings()]
-
-@contextlib.contextmanager
-def override(**changes):
-    _ACTIVE.append(dataclasses.replace(_ACTIVE[-1], **changes))
-    try:
-        yield _ACTIVE[-1]
-    finally:
-        _ACTIVE.pop()
-"""
-READER = """
-from . import active
-
-def reduce(x):
-    cfg = active._ACTIVE[-1]
-    found = x.sum() if cfg.rule == "sum" else x.max()
-    return 2 * found if cfg.double else found
-"""
-
-
-def test_settings_are_overridden_by_the_project_s_own_context_manager(project):
-    module = project(active=ACTIVE, reader=READER)
-    unit = load_worker("load").Unit(module.reduce, None, module)
-    cases = load_worker("unit_cases").all_cases(unit, [], root_of(module)).cases
-    [(about, case)] = [(about, case) for about, case in cases if "within" in case]
-    assert about == "override(double=True and rule='other')"
-    before = module.reduce(*case["args"])
-    with load_worker("producers.overrides").active(case):
-        assert module.reduce(*case["args"]) == 2 * case["args"][0].max()
-    assert module.reduce(*case["args"]) == before

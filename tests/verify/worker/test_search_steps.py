@@ -145,21 +145,7 @@ class Attributes(dict):
 
 def test_settings_whose_keys_are_attributes_are_varied():
     settings = Attributes(outer=Attributes(first=False), width=3)
-    found = variations.variations(settings, ["first"], {})
+    found = variations.variations(settings, ["first"])
     assert [one.outer.first for one in found] == [False, True]
     assert type(found[1]) is type(found[1].outer) is Attributes
     assert variations.difference(found[1], found[0]) == "outer.first=True"
-
-
-def rematerialized(x, policy=""):
-    if policy:
-        return jax.checkpoint(jnp.tanh, policy=getattr(jax.checkpoint_policies, policy))(x)
-    return jnp.tanh(x)
-
-
-def test_a_policy_that_is_looked_up_by_its_name():
-    made = make.make_cases(rematerialized, "tests:rematerialized", {"class": None})
-    policies = [case["args"][1] for _, case in made.cases]
-    assert policies[0] == ""
-    assert "nothing_saveable" in policies
-    assert "other" not in policies

@@ -1,20 +1,19 @@
 """Find the inputs that an error is about.
 
 If a shape does not fit or a value must be concrete, JAX's message names arguments only sometimes.
-Otherwise the arrays in the failing statement are asked which inputs they depend on.
+Otherwise the values that the failing expression mentions are asked which inputs they depend on.
 """
 
 from __future__ import annotations
 
-import ast
-import linecache
+import dis
+import functools
 import re
-from types import FrameType
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from types import CodeType, FrameType, TracebackType
+from typing import Any, List, NamedTuple, Optional, Set, Tuple
 
 import jax
 
-from ..lookup import attribute
 from .containers import LIBRARIES, ProbeDict, ProbeObject, WatchedStr
 from .node import ARRAY, KEY, LIST, TUPLE, VALUE, Node
 from .probe import Probe
@@ -23,20 +22,29 @@ INPUT = re.compile(r"input_(\d+)_")
 _LIBRARIES = LIBRARIES | frozenset(
     ["functools", "contextlib", "dataclasses", "inspect", "typing", "enum", "copy", "collections"]
 )
+_CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
+# Conditions around a `raise` that tell what is wrong.
+_MOST_TESTS = 2
 _OWN_PACKAGE = __name__.partition(".")[0]
-_MISSING = object()
-_trees: Dict[str, Optional[ast.Module]] = {}
 
 
 class Blame(NamedTuple):
-    """An error, the inputs it may be about, and the literals in the statement that raised it."""
+    """An error, the inputs it may be about, and the literals in the expression that raised it."""
 
     error: BaseException
     nodes: List[Node]  # the last decided comes first
-    depend: bool  # something in the statement depends on a traced input
-    numbers: List[Any]  # constants in the statement
+    depend: bool  # something in the expression depends on a traced input
+    numbers: List[Any]  # constants in the expression
     place: Tuple[Tuple[str, str, int], ...]  # file, function, and instruction, outermost first
-    keys: List[Any]  # keys of the dictionaries in the statement
+    keys: List[Any]  # keys of the dictionaries in the expression, and its strings
+
+
+class _Mentioned(NamedTuple):
+    """What an expression mentions: variables with their values, attributes and keys, constants."""
+
+    values: List[Tuple[str, Any]]
+    words: Set[str]
+    constants: List[Any]
 
 
 def find_blame(error: BaseException, search: Any) -> Blame:
@@ -44,30 +52,21 @@ def find_blame(error: BaseException, search: Any) -> Blame:
     message = str(error)
     named = _by_number(message, search)
     frames, callee = _frames(error)
-    numbers: List[Any] = []
-    keys: List[Any] = []
-    nodes: List[Node] = []
+    first = _Mentioned([], set(), [])
     if frames:
-        statement = statement_of(*frames[-1])
-        found = list(_named_values(statement, frames[-1][0])) if statement is not None else []
-        numbers = _numbers(statement)
-        keys = [key for _, thing in found if type(thing) is dict for key in thing]
-        keys += _written_keys(statement)
-        nodes += _inputs_among(found, search)
+        first = _mentioned(frames[-1].tb_frame, frames[-1].tb_lasti)
+    nodes = _inputs_among(first, search)
     if callee is not None:
         code = callee.f_code
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]:
             nodes += _nodes(callee.f_locals.get(name), search, 1)
-    pending = getattr(error, "obj", None)
-    nodes += _nodes(pending, search, 0)
+    nodes += _nodes(getattr(error, "obj", None), search, 0)
     for argument in getattr(error, "args", ()):
         nodes += [argument._ticket.node] if isinstance(argument, Probe) else []
-    for frame, line in reversed(frames[:-1]):
+    for at in reversed(frames[:-1]):
         # In a loop that JAX traces by itself, nothing depends on the inputs: ask the callers.
-        if not named and not any(_is_traced(node) for node in nodes):
-            statement = statement_of(frame, line)
-            found = list(_named_values(statement, frame)) if statement is not None else []
-            nodes += _inputs_among(found, search)
+        if not named and not any(map(_is_traced, nodes)):
+            nodes += _inputs_among(_mentioned(at.tb_frame, at.tb_lasti), search)
     nodes = named or nodes
     if re.search("unsupported operand.*'(list|tuple)'", message):
         # Transformations rebuild lists, so that the one in the statement is none that was passed.
@@ -75,8 +74,11 @@ def find_blame(error: BaseException, search: Any) -> Blame:
         lists = [n for n in search.in_use() if n.choice is not None and n.choice.kind in kinds]
         nodes = lists or nodes
     # A wrong part may mean that the whole is wrong.
-    nodes = _distinct(nodes + [node.parent for node in nodes if node.parent and node.parent.order])
-    nodes.sort(key=lambda node: -node.order)
+    nodes = nodes + [node.parent for node in nodes if node.parent and node.parent.order]
+    nodes = sorted(dict.fromkeys(nodes), key=lambda node: -node.order)
+    numbers = [each for each in first.constants if type(each) in (int, float)]
+    keys = [key for _, thing in first.values if type(thing) is dict for key in thing]
+    keys += [each for each in first.constants if type(each) is str]
     depend = any(map(_is_traced, nodes))
     return Blame(error, nodes, depend, numbers, _place(error, search.is_called), keys)
 
@@ -86,45 +88,74 @@ def _by_number(message: str, search: Any) -> List[Node]:
     return [search.nodes[number] for number in sorted(numbers)]
 
 
+def keys_at(frame: FrameType, known: Any) -> List[Any]:
+    """Return the keys of the dictionaries in a frame's expression that have the key `known`."""
+    found = _mentioned(frame, frame.f_lasti)
+    tables = [thing for _, thing in found.values if type(thing) is dict]
+    held = [[key for key in table if type(key) is str] for table in tables]
+    held.append([each for each in found.constants if type(each) is str])
+    return [key for keys in held if any(key == known for key in keys) for key in keys]
+
+
+def _mentioned(frame: FrameType, last: int) -> _Mentioned:
+    """Return what the expression of an instruction mentions; for a `raise`, what led to it."""
+    found = _Mentioned([], set(), [])
+    steps = _instructions(frame.f_code)
+    known = {**frame.f_globals, **frame.f_locals}
+    places = [at for at, step in enumerate(steps) if step.offset == last]
+    if any(steps[at].opname == "RAISE_VARARGS" for at in places):
+        tests = [at for at, s in enumerate(steps) if s.offset < last and "POP_JUMP" in s.opname]
+        places += tests[-_MOST_TESTS:]
+    # A jump has the position of its whole statement, and what it tests comes before it.
+    spans = [steps[at - ("POP_JUMP" in steps[at].opname)].positions for at in places]
+    lines = [line for span in spans if span for line in (span.lineno, span.end_lineno) if line]
+    for step in steps:
+        line = step.positions.lineno if step.positions else None
+        if not lines or line is None or not min(lines) <= line <= max(lines):
+            continue
+        operands = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if step.opname in _CONSTANTS:
+            found.constants.extend(operands)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            found.words.add(step.argval)
+        elif step.opname.startswith("LOAD"):
+            names = [name for name in operands if type(name) is str]
+            found.values.extend((name, known[name]) for name in names if name in known)
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _instructions(code: CodeType) -> List[dis.Instruction]:
+    return list(dis.get_instructions(code))
+
+
 def _is_traced(node: Node) -> bool:
     return node.choice is None or node.choice.kind in (ARRAY, KEY)
 
 
-def _inputs_among(found: List[Tuple[str, Any]], search: Any) -> List[Node]:
-    """Return the inputs that named values are, hold, or were computed from."""
+def _inputs_among(found: _Mentioned, search: Any) -> List[Node]:
+    """Return the inputs that mentioned values are, hold, or were computed from."""
     nodes: List[Node] = []
-    for name, thing in found:
+    for name, thing in found.values:
         nodes += _nodes(thing, search, 2)
         nodes += _by_name(name, thing, search)
-    return nodes
-
-
-def _distinct(nodes: List[Node]) -> List[Node]:
-    return list(dict.fromkeys(nodes))
-
-
-def _numbers(statement: Optional[ast.AST]) -> List[Any]:
-    """Return the numbers that a statement mentions."""
-    found = []
-    for part in ast.walk(statement) if statement is not None else ():
-        number = part.value if hasattr(part, "value") else getattr(part, "n", None)
-        if isinstance(part, ast.Constant) and type(number) in (int, float):
-            found.append(number)
-    return found
+    words = found.words.union(each for each in found.constants if type(each) is str)
+    return nodes + [
+        node for node in search.in_use() if node.parent is not None and node.name in words
+    ]
 
 
 def _frames(
     error: BaseException,
-) -> Tuple[List[Tuple[FrameType, int]], Optional[FrameType]]:
-    """Return the frames of the user's code with their lines, and the library frame below."""
-    own: List[Tuple[FrameType, int]] = []
+) -> Tuple[List[TracebackType], Optional[FrameType]]:
+    """Return the tracebacks in the user's code, and the library frame below."""
+    own: List[TracebackType] = []
     callee = None
     trace = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
         if module not in _LIBRARIES and module != _OWN_PACKAGE:
-            # A frame continues after the error (in `finally`); use the line of the traceback.
-            own.append((trace.tb_frame, trace.tb_lineno))
+            own.append(trace)
             callee = None
         elif own and callee is None and module != _OWN_PACKAGE:
             callee = trace.tb_frame
@@ -146,114 +177,6 @@ def _place(error: BaseException, is_called: bool) -> Tuple[Tuple[str, str, int],
             place.append((code.co_filename, code.co_name, trace.tb_lasti))
         trace = trace.tb_next
     return tuple(place)
-
-
-def statement_of(frame: FrameType, line: int) -> Optional[ast.AST]:
-    """Return the innermost statement at a line; for one with a body, its head."""
-    filename = frame.f_code.co_filename
-    if filename not in _trees:
-        linecache.checkcache(filename)
-        try:
-            _trees[filename] = ast.parse("".join(linecache.getlines(filename)))
-        except (SyntaxError, ValueError):
-            _trees[filename] = None
-    tree = _trees[filename]
-    best: Optional[ast.AST] = None
-    for part in ast.walk(tree) if tree is not None else ():
-        if isinstance(part, (ast.stmt, ast.Lambda)):
-            if part.lineno <= line <= (getattr(part, "end_lineno", None) or part.lineno):
-                if best is None or part.lineno >= best.lineno:  # type: ignore[attr-defined]
-                    best = part
-    if isinstance(best, ast.Raise) and tree is not None:
-        # The conditions around a `raise` tell what is wrong.
-        around = [
-            part.test
-            for part in ast.walk(tree)
-            if isinstance(part, ast.If) and any(inner is best for inner in ast.walk(part))
-        ]
-        raised = [best.exc] if best.exc is not None else []
-        return ast.Tuple([*around[-2:], *raised], ast.Load())
-    return _head(best) if best is not None else None
-
-
-def _head(statement: ast.AST) -> ast.AST:
-    if isinstance(statement, (ast.If, ast.While)):
-        return statement.test
-    if isinstance(statement, ast.For):
-        return statement.iter
-    if isinstance(statement, ast.With):
-        return ast.Tuple([item.context_expr for item in statement.items], ast.Load())
-    if isinstance(statement, ast.Lambda):
-        return statement.body
-    return statement
-
-
-def keys_at(frame: FrameType, known: Any) -> List[Any]:
-    """Return the keys of the dictionaries in a frame's statement that have the key `known`."""
-    place = (frame.f_code.co_filename, frame.f_lineno)
-    if place not in _keys:
-        _keys[place] = []
-        statement = statement_of(frame, frame.f_lineno)
-        for _, thing in _named_values(statement, frame) if statement is not None else ():
-            if type(thing) is dict and any(key == known for key in thing if type(key) is str):
-                _keys[place] += [key for key in thing if type(key) is str]
-        written = _written_keys(statement)
-        _keys[place] += written if known in written else []
-    return _keys[place]
-
-
-def _written_keys(statement: Optional[ast.AST]) -> List[Any]:
-    """Return the string keys of dictionary displays in a statement."""
-    tables = [part for part in ast.walk(statement or ast.Pass()) if isinstance(part, ast.Dict)]
-    keys = [getattr(key, "value", None) for table in tables for key in table.keys]
-    return [key for key in keys if type(key) is str]
-
-
-_keys: Dict[Tuple[str, int], List[Any]] = {}
-
-
-def _named_values(expression: ast.AST, frame: FrameType) -> Iterator[Tuple[str, Any]]:
-    """Yield the names in an expression with their values; `params["w"]` counts as one."""
-    if isinstance(expression, (ast.Attribute, ast.Subscript)):
-        thing = _resolve(expression, frame)
-        if thing is not _MISSING:
-            yield getattr(expression, "attr", ""), thing
-            return
-    if isinstance(expression, ast.Name):
-        thing = _resolve(expression, frame)
-        if thing is not _MISSING:
-            yield expression.id, thing
-        return
-    for part in ast.iter_child_nodes(expression):
-        yield from _named_values(part, frame)
-
-
-def _resolve(expression: ast.AST, frame: FrameType) -> Any:
-    """Return the value of a name, attribute, or constant entry, without running code."""
-    if isinstance(expression, ast.Name):
-        return frame.f_locals.get(expression.id, frame.f_globals.get(expression.id, _MISSING))
-    if isinstance(expression, ast.Attribute):
-        owner = _resolve(expression.value, frame)
-        if owner is _MISSING or isinstance(owner, (Probe, type(ast))):
-            return _MISSING
-        if expression.attr in getattr(type(owner), "_fields", ()):
-            return getattr(owner, expression.attr)
-        held = attribute(owner, "__dict__")
-        return held.get(expression.attr, _MISSING) if isinstance(held, dict) else _MISSING
-    if isinstance(expression, ast.Subscript):
-        owner = _resolve(expression.value, frame)
-        try:
-            key = ast.literal_eval(getattr(expression.slice, "value", expression.slice))
-        except (ValueError, TypeError, SyntaxError):
-            try:
-                key = ast.literal_eval(expression.slice)
-            except (ValueError, TypeError, SyntaxError):
-                return _MISSING
-        if isinstance(owner, dict):
-            return dict.get(owner, key, _MISSING)
-        if isinstance(owner, (list, tuple)) and isinstance(key, int) and key < len(owner):
-            return owner[key]
-    return _MISSING
 
 
 def _nodes(thing: Any, search: Any, depth: int) -> List[Node]:

@@ -6,47 +6,31 @@ products of activations and weights fit without a search.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import zlib
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 from .node import DICT, KEY, OBJECT, Choice, Node, Plan, Shape, array, value
 
 BATCH, LENGTH, WIDTH = 2, 4, 8
 
+# A string that no code knows, for the branch of all others.
+OTHER = "other"
+
 # The sizes of the module that is being run, if they are known: "width", "heads", "head_dim", and
 # "vocabulary" if it reads that.
 sizes: Dict[str, int] = {}
-# Those of its parts, if it has a list of them: element n of a list argument is for part n.
-sizes_of_parts: List[Dict[str, int]] = []
-
-
-@contextlib.contextmanager
-def sizes_of_element(index: str) -> Iterator[None]:
-    """Use the sizes of a part of the module meanwhile, for an element of a list."""
-    before = dict(sizes)
-    at = int(index) if index.isdigit() else len(sizes_of_parts)
-    sizes.update(sizes_of_parts[at] if at < len(sizes_of_parts) else {})
-    try:
-        yield
-    finally:
-        sizes.clear()
-        sizes.update(before)
-
 
 _X = [(2, 4, 8), (4, 8), (2, 8), (8,), (), (8, 8), (2, 4), (2, 8, 8, 3), (2, 4, 2, 8), (2,)]
 _WEIGHT = [(8, 8), (8,), (2, 4, 8), (), (2, 8, 8), (8, 2, 8), (3, 3, 8, 8), (4, 8), (2, 8)]
 _VECTOR = [(8,), (), (8, 8), (4, 8), (1, 8), (2, 8), (2, 4, 8)]
 _HEADS = [(2, 4, 2, 8), (2, 4, 8), (2, 2, 4, 8), (4, 8), (8,)]
 _IMAGE = [(2, 8, 8, 3), (8, 8, 3), (2, 3, 8, 8), (8, 8), (2, 8)]
-_VIDEO = [(2, 2, 8, 8, 3), (2, 8, 8, 3), (2, 4, 8)]
 _INDEX = [(2, 4), (2,), (4,), (), (8,), (2, 1)]
 _LABEL = [(2,), (2, 4), (4,), (2, 8), ()]
 _MASK = [(2, 4), (2, 4, 8), (4, 4), (2, 1, 4, 4), (2, 4, 4), (2, 4, 1), (4,), (8,), (1, 1, 4, 4)]
 _TIME = [(), (2,), (2, 4), (2, 1), (4,)]
 _IN_SPACE = [(3,), (2, 3), (4, 3), (2, 4, 3), (4,)]
-_ROTATION = [(4,), (2, 4), (4, 4), (2, 4, 4)]
 _LAST = [
     (4, 4),
     (2, 2, 4, 4),
@@ -102,10 +86,8 @@ _ACTIVATIONS = re.compile(
 )
 _TIMES = re.compile(r"t|(\w+_)?(time|timestep)s?")
 _POINTS = re.compile(r"(\w+_)?(vec|vector|velocity|direction|normal|xyz|point|points|coords)\d?")
-_QUATERNIONS = re.compile(r"(\w+_)?(quat|quaternion|quats)\d?")
 _MASKS = re.compile(r"(\w+_)?(mask|masks|padding|valid|keep)")
 _IMAGES = re.compile(r"(\w+_)?(images?|img|pixels)")
-_VIDEOS = re.compile(r"(\w+_)?(videos?|clips?)")
 _WEIGHTS = re.compile(
     r"(\w+_)?(w|ws|kernel|weight|matrix|embedding|table|proj|projection|wi|wo|filter|lookup|u|a)\d*"
 )
@@ -246,7 +228,7 @@ def strings(name: str) -> List[Choice]:
     elif re.search("reduc|pool|mode|agg", lower):
         first = ["mean", "sum", "constant", "other"]
     else:
-        first = ["other"]
+        first = [OTHER]
     return [value(text) for text in [*first, "mean", "tanh", "float32", "constant"]]
 
 
@@ -271,10 +253,8 @@ def shapes(name: str, inside: bool) -> List[Choice]:
         first = _TIME
     elif matches(_IMAGES, name):
         first = _IMAGE
-    elif matches(_VIDEOS, name):
-        first = _VIDEO
-    elif matches(_POINTS, name) or matches(_QUATERNIONS, name):
-        first = _IN_SPACE if matches(_POINTS, name) else _ROTATION
+    elif matches(_POINTS, name):
+        first = _IN_SPACE
     elif matches(_ATTENTION, name) and not inside:
         first = _HEADS
     elif matches(_WEIGHTS, name):
@@ -286,7 +266,7 @@ def shapes(name: str, inside: bool) -> List[Choice]:
     elif name.lower() == "logits":
         first = [(2, 8), (2, 4, 8), (8,)]
     every = first + [shape for shape in _X + _WEIGHT + _LAST if shape not in first]
-    sized = every if first in (_IMAGE, _VIDEO) else [_with_sizes(shape) for shape in every]
+    sized = every if first is _IMAGE else [_with_sizes(shape) for shape in every]
     return [array(shape, dtype) for shape in sized]
 
 

@@ -16,6 +16,9 @@ _LARGEST = 256
 # How many calls deep code is read.
 _DEPTH = 4
 
+_NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
+_NOT_FIELDS |= {"_replace", "_asdict"}
+
 _CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")
 
 
@@ -130,14 +133,29 @@ def _code_constants(code: CodeType) -> List[Any]:
     return found
 
 
+def fields_read(function: Callable[..., Any], name: str) -> Set[str]:
+    """Return what a function reads of an argument: attributes, and keys that are strings."""
+    found: Set[str] = set()
+    for part in ast.walk(_tree(function)):
+        if isinstance(part, ast.Attribute) and _named(part.value, name):
+            found.add(part.attr)
+        elif isinstance(part, ast.Subscript) and _named(part.value, name):
+            key = getattr(part.slice, "value", None)
+            found |= {key} if isinstance(key, str) else set()
+    return found - _NOT_FIELDS
+
+
+def _tree(function: Callable[..., Any]) -> ast.AST:
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
+    except (OSError, TypeError, SyntaxError):
+        return ast.Pass()
+
+
 def asked_keys(unit: Callable[..., Any], name: str) -> List[str]:
     """Return the keys that a function reads from its `**name`, as in `name["k"]`."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(unit))))
-    except (OSError, TypeError, SyntaxError):
-        return []
     found: List[str] = []
-    for part in ast.walk(tree):
+    for part in ast.walk(_tree(unit)):
         asked: Any = None
         if isinstance(part, ast.Subscript) and _named(part.value, name):
             asked = getattr(part.slice, "value", part.slice)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
-from ..instances import option_strings, sizes, variations
+from ..instances import sizes, variations
 from ..lookup import attribute
+from .candidates import OTHER
 from .node import ABSENT, ARRAY, LIST, PROBE, VALUE, Choice, Node
 from .search import Snapshot
 
@@ -135,7 +136,7 @@ def are_made_up(pins: Pins) -> bool:
     """Return whether a value is a string that no code knows."""
     values = [choice.value for _, choice in pins if choice.kind == VALUE]
     held = [value for settings in values for _, value in variations.fields(settings)]
-    return any(type(value) is str and value == option_strings.OTHER for value in [*values, *held])
+    return any(type(value) is str and value == OTHER for value in [*values, *held])
 
 
 def described(node: Node, choice: Choice) -> str:

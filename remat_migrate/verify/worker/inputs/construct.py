@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import zlib
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ import numpy as np
 from ..frameworks import flax_modules, nnx_modules, pure_functions
 from ..instances import constructions, variations
 from ..made_numbers import made_numbers
-from ..producers import documented, produced
+from ..producers import produced
 from ..transfer import constructed
 from . import candidates, stand_in, type_hints
 from .node import (
@@ -27,7 +27,6 @@ from .node import (
     LIKE,
     LIST,
     OBJECT,
-    PROBE,
     TREE,
     TUPLE,
     VALUE,
@@ -74,9 +73,6 @@ def add_parameters(search: Any, node: Node) -> None:
         plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
         if name == "rngs" and nnx_modules.is_module_class(cls):
             plan = Plan([Choice(INSTANCE, nnx_modules.nnx().Rngs)])
-        told = documented.array_of(cls, name) if parameter.default is empty else None
-        if told is not None and plan is not None and plan.choices[0].kind == PROBE:
-            plan = Plan([told, *plan.choices], plan.alternatives)
         if parameter.default is not empty and type(parameter.default) is not str:
             if name not in search.names_read:
                 continue
@@ -84,31 +80,14 @@ def add_parameters(search: Any, node: Node) -> None:
                 plan = _plan_of_default(name, parameter.default, search)
                 if plan is None:
                     continue
-        plan = with_options(plan, search.options.get(name, ()), parameter.default)
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
-
-
-def with_options(plan: Optional[Plan], texts: Sequence[str], default: Any) -> Optional[Plan]:
-    """Return the plan of a string with what the code compares it with: before guesses, if any."""
-    if plan is None or plan.closed or not texts:
-        return plan
-    known = [value(text) for text in texts]
-    if default is None or type(default) is str:
-        others = [one for one in known if one != value(default)]
-        return plan._replace(alternatives=[value(default), *others])
-    if default is not inspect.Parameter.empty or type(plan.choices[0].value) is not str:
-        return plan
-    return plan._replace(choices=[*known, *plan.choices], alternatives=known)
 
 
 def _plan_found(name: str, thing: Any, search: Any) -> Plan:
     """Plan an argument that is known, and other values of what is read from it."""
-    found = variations.variations(thing, search.names_read, search.options)
+    found = variations.variations(thing, search.names_read)
     if len(found) > 1:
         return Plan([value(found[0]), value(thing)], [value(one) for one in found])
-    if type(thing) is str and search.options.get(name):
-        texts = [thing, *search.options[name]]
-        return Plan([value(thing)], [value(text) for text in dict.fromkeys(texts)])
     choices = _others_of(name, thing)
     return Plan(choices, choices) if choices else type_hints.plan_by_default(name, thing, None)
 
@@ -117,7 +96,7 @@ def _plan_of_default(name: str, default: Any, search: Any) -> Optional[Plan]:
     """Plan an argument with a default that can be varied; None for others."""
     others = _others_of(name, default)
     if not others and dataclasses.is_dataclass(default) and not flax_modules.is_module(default):
-        found = variations.variations(default, search.names_read, search.options)
+        found = variations.variations(default, search.names_read)
         others = [value(one) for one in found] if len(found) > 1 else []
     return Plan(others, others) if others else None
 

@@ -164,7 +164,7 @@ class WatchedStr(str):
 
     def __eq__(self, other: Any) -> bool:
         if self._ticket is not None and type(other) is str:
-            self._ticket.node.offer([value(other), value("other")])
+            self._ticket.node.offer([value(other), value(candidates.OTHER)])
         return str.__eq__(self, other) is True
 
     def __ne__(self, other: Any) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..frameworks import flax_modules, pure_functions
 from ..frameworks.abstraction import evaluated
-from ..instances import constructions, option_strings, sizes
+from ..instances import constructions, sizes
 from ..instances.constructions import concrete, of_project
 from ..lookup import unwrapped
 from ..producers.produced import Producers
@@ -87,13 +87,8 @@ def make_cases(
         maker.reasons.append(stopped)
     finally:
         config.update("jax_traceback_filtering", filtering)
-        _forget_sizes()
+        candidates.sizes.clear()
     return Made(maker.cases, "; ".join(dict.fromkeys(maker.reasons)), stopped)
-
-
-def _forget_sizes() -> None:
-    candidates.sizes.clear()
-    candidates.sizes_of_parts.clear()
 
 
 @contextlib.contextmanager
@@ -153,9 +148,8 @@ class _Maker:
         self.classes = hints.get("classes") or []
         self.constructions = of_project(hints.get("root") or "")
         self.producers = Producers(self.constructions, self.classes)
-        reached = code_usage.reached(unit, self.cls) + self.producers.methods_called(unit)
+        reached = code_usage.reached(unit, self.cls)
         self.read = code_usage.names_read(reached)
-        self.options = option_strings.options_read(reached)
         self._start(0)
         self.cases: List[Tuple[str, Case]] = []
         # Which numbers the cases have.
@@ -185,7 +179,6 @@ class _Maker:
             self.constructions,
             way,
             self.producers,
-            self.options,
         )
         self.context: Optional[Dict[str, Any]] = None
         if self.cls is not None and flax_modules.is_module_class(self.cls):
@@ -225,11 +218,10 @@ class _Maker:
 
     def _use_sizes(self) -> None:
         """Let arrays have the sizes of the instances."""
-        _forget_sizes()
+        candidates.sizes.clear()
         for cls in self._instances():
             known = self.search.arguments_of(cls)
             candidates.sizes.update(sizes.main_sizes(known))
-            candidates.sizes_of_parts += sizes.sizes_of_parts(known)
             for name, number in sizes.numbers(known):
                 if sizes.kind(name) == "vocabulary" and name in self.read:
                     candidates.sizes["vocabulary"] = number
@@ -250,25 +242,21 @@ class _Maker:
             if name in bound:
                 continue  # bound arguments are not passed again
             annotation = known.get(name, parameter.annotation)
-            keys: Dict[str, List[Any]] = {}
+            keys: List[str] = []
             if at == 0 and self.cls is not None:
                 plan: Optional[Plan] = Plan([Choice(INSTANCE, self.cls)])
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 counts = [Choice(LIST, count) for count in (0, 2, 1, 3)]
                 plan, annotation = Plan(counts, counts[:2]), None
             elif parameter.kind is parameter.VAR_KEYWORD:
-                keys = {key: [] for key in code_usage.asked_keys(self.unit, name)}
-                keys.update(option_strings.passed_on(self.unit, name, self.options))
+                keys = code_usage.asked_keys(self.unit, name)
                 plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
             else:
                 plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
-                known_texts = self.options.get(name, ())
-                plan = construct.with_options(plan, known_texts, parameter.default)
                 plan = self.producers.plan(self.unit, name, plan, parameter.default)
             node = self.search.new((name,), None, annotation, plan)
-            node.expected = self.producers.settings.fields_read(self.unit, name)
-            for key, values in keys.items():
-                self.search.want(node, key, values)
+            for key in keys:
+                self.search.want(node, key)
             self.search.roots.append((parameter, node))
 
     def _solve(self, budget: Budget, known: bool = False) -> Optional[str]:

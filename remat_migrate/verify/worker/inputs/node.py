@@ -86,8 +86,6 @@ class Node:
         self.alternatives: List[Choice] = list(plan.alternatives) if plan else []
         self.children: Dict[str, Node] = {}
         self.attributes: Set[str] = set()
-        # What code reads of it, perhaps only after the migration or in a function that is returned.
-        self.expected: Set[str] = set()
         self.pinned = False
         # Decided only by its name, because nothing uses it.
         self.unused = False

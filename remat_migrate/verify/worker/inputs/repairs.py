@@ -95,9 +95,10 @@ def choices(node: Node, blamed: Blame) -> List[Choice]:
     if candidates.is_text(node.name) and not node.inside and node.choice is not None:
         if node.choice.kind == ARRAY:
             first = candidates.strings(node.name) + first
-    rank = len(shapes.axes_of(node.annotation))
-    if rank:  # checked when the function is called, as a rule
-        first.sort(key=lambda choice: choice.kind == ARRAY and len(choice.value[0]) != rank)
+    if node.choice is not None and type(node.choice.value) is str:
+        # What the code has compared it with, and what the message may allow.
+        quoted = [value(text) for text in re.findall(r"['\"](\w+)['\"]", str(blamed.error))]
+        first = first + node.alternatives + quoted
     kept, seen = [], {node.choice.key() if node.choice is not None else None}
     for choice in [*first, *node.queue]:
         if choice.key() not in seen:

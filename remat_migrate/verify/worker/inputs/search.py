@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from ..instances.constructions import Constructions
 from ..lookup import unwrapped
-from ..producers import produced, settings
+from ..producers import produced
 from ..work import TooManyOperations, operations
 from . import blame, candidates, construct, networks, type_hints
 from .blame import Blame
@@ -97,7 +97,6 @@ class Search:
         constructions: Optional[Constructions] = None,
         way: int = 0,
         producers: Optional[produced.Producers] = None,
-        options: Optional[Dict[str, List[str]]] = None,
     ) -> None:
         self.classes = list(classes)
         self.constructions = constructions or Constructions()
@@ -105,8 +104,6 @@ class Search:
         # Which of the ways to construct classes is tried.
         self.way = way
         self.names_read = list(names_read)
-        # The strings that the code compares an option with.
-        self.options = options or {}
         self.nodes: Dict[int, Node] = {}
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
         self.decisions = 0
@@ -154,8 +151,7 @@ class Search:
         text = str(name)
         if text not in node.children:
             annotation = type_hints.of_part(node, text)
-            with candidates.sizes_of_element(text):
-                plan = type_hints.plan_by_annotation(text, annotation, True) if annotation else None
+            plan = type_hints.plan_by_annotation(text, annotation, True) if annotation else None
             if plan is None and candidates.is_keys(node.name) and not text.isdigit():
                 plan = Plan(list(candidates.PRNG))
             node.children[text] = self.new((*node.path, text), node, annotation, plan)
@@ -166,14 +162,10 @@ class Search:
             child.forget()
         return child
 
-    def want(self, node: Node, name: str, values: Sequence[Any] = ()) -> None:
-        """Note a key that a dictionary is asked for and may lack: worth a separate case.
-
-        With `values`, each of them is.
-        """
+    def want(self, node: Node, name: str) -> None:
+        """Note a key that a dictionary is asked for and may lack: worth a separate case."""
         if name not in node.children:
-            given = [value(one) for one in values] or [Choice("probe")]
-            plan = Plan([Choice(ABSENT)], [Choice(ABSENT), *given])
+            plan = Plan([Choice(ABSENT)], [Choice(ABSENT), Choice("probe")])
             node.children[name] = self.new((*node.path, name), node, None, plan)
 
     def decide(self, node: Node, choices: Sequence[Choice]) -> None:
@@ -188,8 +180,8 @@ class Search:
     def objects(self, node: Node, attribute: str) -> List[Choice]:
         """Return the project's classes that have the attributes that were read, or any object."""
         node.attributes.add(attribute)
-        fitting = [cls for cls in self.classes if settings.has(cls, node.attributes)]
-        for cls in self.constructions.classes(node.attributes, ""):
+        fitting = [cls for cls in self.classes if produced.has(cls, node.attributes)]
+        for cls in self.constructions.classes():
             if cls not in fitting and all(callable(vars(cls).get(n)) for n in node.attributes):
                 fitting.append(cls)
         return [Choice(INSTANCE, cls) for cls in _outermost_first(fitting)] + [Choice(OBJECT)]
@@ -255,8 +247,6 @@ class Search:
         if choice.kind == TREE:
             leaves = [self.passed_value(node.children[str(at)]) for at in range(node.count())]
             return jax.tree_util.tree_unflatten(choice.value.structure, leaves)
-        if choice.kind == OBJECT:
-            produced.add_expected(self, node)
         names = list(node.children) if choice.value is None else choice.value
         children = {name: self.child_present(node, name) for name in names}
         held = {

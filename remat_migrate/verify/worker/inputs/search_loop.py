@@ -262,7 +262,7 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
         for move in _interleave(group, lists):
             if count < most:
                 count += 1
-                yield _with_named_axes(search, move)
+                yield move
     for move in _interleave(rest, [node.queue[:MOST_OF_OTHERS] for node in rest]):
         if count < most:
             count += 1
@@ -284,25 +284,6 @@ def _is_mentioned(node: Node, blamed: Blame) -> bool:
     if choice is None or choice.kind not in (ARRAY, CONSTANT):
         return False
     return choice.value[0] in shapes.shapes_in(str(blamed.error))
-
-
-def _with_named_axes(search: Search, move: Move) -> Move:
-    """Add the other arrays with a named axis, which has the same size everywhere, to a move."""
-    ((node, choice, others),) = move
-    axes = shapes.axes_of(node.annotation)
-    before = node.choice
-    if before is None or before.kind != ARRAY or choice.kind != ARRAY:
-        return move
-    if not len(axes) == len(before.value[0]) == len(choice.value[0]):
-        return move
-    moved = {node: (choice, others)}
-    for axis, old, new in zip(axes, before.value[0], choice.value[0]):
-        if old != new and axis.isidentifier() and not axis.startswith("_"):
-            for other in search.in_use():
-                also = shapes.resized(other, axis, new) if other is not node else None
-                if also is not None:
-                    moved[other] = (also, ())
-    return [(each, made, rest) for each, (made, rest) in moved.items()]
 
 
 def _is_given(node: Node) -> bool:

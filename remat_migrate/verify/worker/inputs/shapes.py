@@ -169,26 +169,6 @@ def named_axes(text: str) -> Optional[Tuple[int, ...]]:
     return tuple(sizes)
 
 
-def axes_of(annotation: Any) -> List[str]:
-    """Return the axes that a jaxtyping annotation tells; empty if it leaves their number open."""
-    for one in (annotation, *(getattr(annotation, "__args__", None) or ())):
-        if isinstance(getattr(one, "dim_str", None), str):
-            axes: List[str] = [axis.lstrip("#?") for axis in one.dim_str.split()]
-            return [] if any(axis == "..." or axis.startswith("*") for axis in axes) else axes
-    return []
-
-
-def resized(node: Any, axis: str, size: int) -> Optional[Choice]:
-    """Return the array of a node with another size of a named axis; None without that axis."""
-    axes = axes_of(node.annotation)
-    if axis not in axes or node.choice is None or node.choice.kind != "array":
-        return None
-    shape, dtype = node.choice.value
-    if len(shape) != len(axes) or node.pinned:
-        return None
-    return array([size if a == axis else n for a, n in zip(axes, shape)], dtype)
-
-
 def axis_size(name: str) -> int:
     """Return the size of a named axis, which is the same everywhere."""
     lower = name.lower().strip("_")

@@ -25,6 +25,10 @@ _OPTIONS = {"concrete", "policy", "prevent_cse", "static_argnums", "static_argna
 class _Readable(types.SimpleNamespace):
     """An object that can also be read as a mapping of its attributes."""
 
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what the old code did not read; the parent recognises the name of this module."""
+        raise AttributeError("{!r} has no attribute {!r}".format(type(self), name))
+
     def __getitem__(self, name: str) -> Any:
         return vars(self)[name]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from ..lookup import has
-from .sources import Function
 
 # One element of a list, one row of an array, or one entry of a dictionary.
 ELEMENT = object()
@@ -42,11 +41,6 @@ def first_of(value: Any, path: Tuple[Any, ...]) -> Any:
 def binding(owner: Any, name: str, before: float) -> Optional[Bound]:
     """Return what a name is in a function: an expression, and where in its value it is."""
     return _last(_assignments(owner, name, before) + _loops(owner, name, before))
-
-
-def looped(owner: Any, name: str, before: float) -> Optional[Bound]:
-    """Return what a name is that a loop or a comprehension of a function binds."""
-    return _last(_loops(owner, name, before))
 
 
 _Found = List[Tuple[int, Bound]]
@@ -109,34 +103,3 @@ def _position(target: ast.AST, name: str) -> Optional[Tuple[int, ...]]:
             if steps is not None:
                 return (at, *steps)
     return None
-
-
-def assigned(function: Any, name: str, before: float, of_self: bool = False) -> Iterator[ast.expr]:
-    """Yield what a function assigns to a name before a line, or to a field: the last one first."""
-    body = function.body if isinstance(function.body, list) else []
-    found: List[Tuple[int, ast.expr]] = []
-    for statement in statements(body):
-        if isinstance(statement, ast.Assign):
-            targets, value = statement.targets, statement.value
-        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            targets, value = [statement.target], statement.value
-        else:
-            continue
-        for target in targets:
-            field = isinstance(target, ast.Attribute) and getattr(target.value, "id", "") == "self"
-            written = target.attr if field else getattr(target, "id", None)  # type: ignore
-            if written == name and field is of_self and statement.lineno < before:
-                found.append((statement.lineno, value))
-    for _, value in sorted(found, key=lambda pair: -pair[0]):
-        yield value
-
-
-def statements(body: List[Any]) -> Iterator[Any]:
-    """Yield the statements of a body and of the blocks in it, without nested functions."""
-    for statement in body:
-        yield statement
-        if not isinstance(statement, (*Function, ast.ClassDef)):
-            for block in ("body", "orelse", "finalbody"):
-                yield from statements(getattr(statement, block, None) or [])
-            for handler in getattr(statement, "handlers", ()):
-                yield from statements(handler.body)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
+import itertools
 import os
 import re
 import sys
 import typing
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..frameworks import flax_modules
-from ..inputs import candidates, stand_in, type_hints
+from ..inputs import candidates, type_hints
 from ..inputs.node import VALUE
 from ..lookup import has
 from ..transfer import constructed
-from . import parsers, sizes
-from .attributes import attributes_read
+from . import sizes
 from .expressions import Evaluator, Unknown, is_settings
 from .sources import Scope, Sources
 
@@ -27,14 +28,10 @@ _MOST_KEPT = 3
 _LARGE_DEFAULT = 128
 _DEEP_DEFAULT = 8
 _NOT_ARGUMENTS = ("parent", "name", "self")
-_MISSING = inspect.Parameter.empty
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-# Methods of a class that make its settings.
-_OWN_SETTINGS = r"(get_|make_)?(default_)?(config|hparams|settings)"
 # Functions that make settings.
 _MAKES_SETTINGS = "config|cfg|hparams|settings|options|hyper"
-# Values of fields that have to be set.
-_TO_BE_SET = re.compile(r"\?\?\?|Required\w*|_?Missing\w*")
+_MISSING = inspect.Parameter.empty
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 Arguments = Dict[str, Any]
 
@@ -50,16 +47,11 @@ class Constructions:
 
     Args:
         root: the project's folder; empty if there is none to look into.
-
-    Attributes:
-        migrated: the folder of the project after the migration; empty if it is not known.
     """
-
-    migrated = ""
 
     def __init__(self, root: str = "") -> None:
         self.sources = Sources(root)
-        self.evaluator = Evaluator(self.sources, self.instance_of)
+        self.evaluator = Evaluator(self.sources)
         self._instances: Dict[type, List[Any]] = {}
         self._found: Dict[type, List[Arguments]] = {}
 
@@ -74,23 +66,13 @@ class Constructions:
             self._found[cls] = self._all(cls)
         return self._found[cls]
 
-    def instance_of(self, cls: type) -> Any:
-        """Return an instance of a class of settings.
-
-        Raises:
-            Unknown: it is another kind of class, or none can be made.
-        """
-        for made in self.instances(cls):
-            return made
-        raise Unknown
-
     def instances(self, cls: type) -> List[Any]:
         """Return instances of a class of settings: with defaults, or as the project makes them."""
         if not is_settings(cls):
             return []
         if cls not in self._instances:
             self._instances[cls] = []
-            found = [made for made in [_filled(_made(cls, {}))] if made is not None]
+            found = [made for made in [_made(cls, {})] if made is not None]
             known = parameters(cls)
             required = [name for name, p in known.items() if p.default is _MISSING]
             if required or not found:
@@ -108,11 +90,7 @@ class Constructions:
         known = parameters(cls)
         hints = type_hints.of_callable(cls)
         required = [name for name, p in known.items() if p.default is _MISSING]
-        told = {name: self._own(cls, name) for name in required}
-        told = {
-            name: self._by_annotation(cls, hints.get(name)) if value is None else value
-            for name, value in told.items()
-        }
+        told = {name: self._by_annotation(hints.get(name)) for name in required}
         demanding = [name for name in required if self._demands(name, hints.get(name), told[name])]
         annotated = {name: value for name, value in told.items() if value is not None}
         if "parent" in required:  # the outermost one has none
@@ -133,10 +111,6 @@ class Constructions:
         found.sort(key=lambda given: -len(set(given) & set(required)))
         if set(demanding) <= set(annotated):
             found.append(annotated)
-        else:
-            for name in demanding:
-                for value in self._by_use(cls, name):
-                    found.append({**annotated, name: value})
         if is_settings(cls) or flax_modules.is_module_class(cls):
             defaults = {name: p.default for name, p in known.items() if type(p.default) is int}
             if any(_is_large(name, number) for name, number in defaults.items()):
@@ -195,42 +169,12 @@ class Constructions:
             n: v for n, v in found.items() if n in known and n not in _NOT_ARGUMENTS and _plain(v)
         }
 
-    def _own(self, cls: type, name: str) -> Any:
-        """Return the settings that a class itself makes, or whose class it holds; or None."""
-        if not candidates.is_settings(name):
-            return None
-        for attribute in sorted(dir(cls), key=lambda attribute: (attribute != "Config", attribute)):
-            held = inspect.getattr_static(cls, attribute)
-            if isinstance(held, classmethod) and re.fullmatch(_OWN_SETTINGS, attribute):
-                maker = getattr(cls, attribute)
-                made = None if _required(maker) else _filled(_made(maker, {}))
-            elif isinstance(held, type) and re.fullmatch(r"\w*(Config|HParams)", attribute):
-                made = next(iter(self.instances(held)), None)
-            else:
-                continue
-            if made is not None:
-                return made
-        return None
-
-    def _by_annotation(self, cls: type, annotation: Any) -> Any:
+    def _by_annotation(self, annotation: Any) -> Any:
         """Return an instance of the class of settings that an annotation names; or None."""
-        if isinstance(annotation, str):
-            annotation = self._named(cls, annotation)
         for part, several in _classes_in(annotation):
             for made in self.instances(concrete(part)):
                 return several([made, made]) if several else made
         return None
-
-    def _named(self, cls: type, text: str) -> Any:
-        """Return the class that an annotation names which exists only for type checkers."""
-        source = self.sources.parsed(_file_of(cls))
-        if source is None:
-            return None
-        try:
-            node = ast.parse(text, mode="eval").body
-            return self.evaluator.annotation(node, Scope(source, (), 0))
-        except (Unknown, SyntaxError):
-            return None
 
     def _by_names(self, cls: type) -> Arguments:
         hints = type_hints.of_callable(cls)
@@ -239,7 +183,7 @@ class Constructions:
             if parameter.default is not _MISSING:
                 continue
             annotation = hints.get(name, parameter.annotation)
-            nested = self._by_annotation(cls, annotation)
+            nested = self._by_annotation(annotation)
             plan = type_hints.plan_for(name, annotation, _MISSING)
             if nested is not None:
                 found[name] = nested
@@ -249,70 +193,47 @@ class Constructions:
                 found[name] = candidates.numbers(name)[0].value
         return found
 
-    # Settings by the attributes that are read
-
-    def _by_use(self, cls: type, name: str) -> Iterator[Any]:
-        """Yield settings of the project that have what a class reads from an argument."""
-        read = attributes_read(self.sources, cls.__name__, name, _file_of(cls))
-        for value in self.offering(read, _file_of(cls)) if read else ():
-            yield stand_in.Settings(**value) if type(value) is dict else value
-
     def held(self, cls: type) -> List[Any]:
         """Return the instances of a class that the modules of the project hold."""
         found: List[Any] = []
-        for module in self._modules([cls.__name__], _file_of(cls)):
+        for module in self._modules():
             for value in list(vars(module).values()):
                 if type(value) is cls and all(value is not other for other in found):
                     found.append(value)
         return found
 
-    def offering(self, read: Set[str], here: str) -> Iterator[Any]:
-        """Yield settings of the project that have these fields, those nearest to a file first."""
-        count = 0
-        for module in self._modules(sorted(read), here):
-            for value in self._settings_of(module):
-                if read <= _offered(value):
-                    count += 1
-                    yield value
-                    if count == _MOST_KEPT:
-                        return
-        for value in parsers.settings(self.sources, self.evaluator, here):
-            if read <= _offered(value):
-                yield value
-
-    def classes(self, words: Iterable[str], near: str) -> Iterator[type]:
-        """Yield the classes in the modules of the project that mention all words."""
-        for module in self._modules(sorted(words), near):
-            for value in list(vars(module).values()):
-                if isinstance(value, type) and value.__module__ == module.__name__:
-                    yield value
-
-    def _modules(self, words: List[str], near: str) -> Iterator[Any]:
-        for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None) or ""
-            if self.sources.root and file.startswith(self.sources.root + os.sep):
-                yield module
-        for source in self.sources.mentioning(words, near):
-            if self.sources.module(source) is None:
-                module = self.sources.module(source, load=True)
-                if module is not None:
-                    yield module
+    def offering(self, read: Set[str]) -> List[Any]:
+        """Return settings that modules of the project hold or make and that have these fields."""
+        held = (value for module in self._modules() for value in self._settings_of(module))
+        fitting = (value for value in held if read <= offered(value))
+        return list(itertools.islice(fitting, _MOST_KEPT)) if read else []
 
     def _settings_of(self, module: Any) -> Iterator[Any]:
-        """Yield the settings that a module holds or makes."""
         for name, value in list(vars(module).items()):
             if isinstance(value, type):
                 if value.__module__ == module.__name__:
                     yield from self.instances(value)
             elif inspect.isfunction(value):
-                if re.search(_MAKES_SETTINGS, name) and not _required(value):
-                    try:
+                required = [p for p in parameters(value).values() if p.default is _MISSING]
+                if re.search(_MAKES_SETTINGS, name) and not required:
+                    with contextlib.suppress(Exception):  # it may need more than this
                         yield value()
-                    except Exception:  # the project's code may need more than this
-                        continue
             elif type(value) is dict or is_settings(type(value)):
                 yield value
                 yield from value.values() if type(value) is dict else ()
+
+    def classes(self) -> Iterator[type]:
+        """Yield the classes that the imported modules of the project define."""
+        for module in self._modules():
+            for value in list(vars(module).values()):
+                if isinstance(value, type) and value.__module__ == module.__name__:
+                    yield value
+
+    def _modules(self) -> Iterator[Any]:
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None) or ""
+            if self.sources.root and file.startswith(self.sources.root + os.sep):
+                yield module
 
 
 def signature(function: Any) -> Optional[inspect.Signature]:
@@ -361,32 +282,11 @@ def _is_large(name: str, number: int) -> bool:
     return number > (_DEEP_DEFAULT if sizes.kind(name) == "depth" else _LARGE_DEFAULT)
 
 
-def _required(function: Any) -> List[str]:
-    return [name for name, p in parameters(function).items() if p.default is _MISSING]
-
-
 def _made(cls: type, given: Arguments) -> Optional[Any]:
     try:
         return constructed.construct(cls, (), given)
     except Exception:  # the constructor of the project, on what it may refuse
         return None
-
-
-def _filled(settings: Any) -> Any:
-    """Return settings with values, by their names, for the fields that are still to be set."""
-    fields = sizes.attributes(settings) if sizes.holds_settings(settings) else {}
-    new: Arguments = {}
-    for name, held in fields.items():
-        if _TO_BE_SET.fullmatch(held if isinstance(held, str) else type(held).__name__):
-            hint = getattr(type(settings), "__annotations__", {}).get(name)
-            plan = type_hints.plan_for(name, hint or _MISSING, _MISSING)
-            if name == "name":
-                new[name] = "made"
-            elif plan is not None and plan.choices[0].kind == VALUE:
-                new[name] = plan.choices[0].value
-            elif candidates.is_number(name):
-                new[name] = candidates.numbers(name)[0].value
-    return sizes.replaced(settings, new) if new else settings
 
 
 def _file_of(cls: Any) -> str:
@@ -430,10 +330,11 @@ def _different(found: List[Arguments]) -> List[Arguments]:
     return kept
 
 
-def _offered(value: Any) -> Set[str]:
-    if isinstance(value, dict):
-        return {key for key in value if isinstance(key, str)}
+def offered(settings: Any) -> Set[str]:
+    """Return the fields that can be read of settings."""
+    if isinstance(settings, dict):
+        return {key for key in settings if isinstance(key, str)}
     try:
-        return set(dir(value)) | set(sizes.attributes(value))
+        return set(dir(settings)) | set(sizes.attributes(settings))
     except Exception:  # the project's own `__dir__`
         return set()

@@ -129,14 +129,6 @@ def main_sizes(settings: Dict[str, Any]) -> Dict[str, int]:
     return found
 
 
-def sizes_of_parts(settings: Dict[str, Any]) -> List[Dict[str, int]]:
-    """Return the main sizes of each part of a module that is configured by a list of settings."""
-    for held in settings.values():
-        if isinstance(held, (list, tuple)) and held and all(holds_settings(one) for one in held):
-            return [main_sizes(attributes(one)) for one in held]
-    return []
-
-
 def _change(found: List[Number], kinds: Tuple[str, ...]) -> Change:
     """Return a function from the name and value of a size to its smaller value."""
     widths = {n for name, n in found if kind(name) == "width" and n >= _SMALL}

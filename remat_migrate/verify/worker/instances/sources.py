@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import os
 import re
 import sys
@@ -33,7 +32,7 @@ class Source:
         self.path = path
         self.tree = tree
         self._parents: Dict[ast.AST, ast.AST] = {}
-        kinds = (ast.ClassDef, ast.Call, ast.Assign, ast.FunctionDef)
+        kinds = (ast.Call, ast.Assign, ast.FunctionDef)
         self._nodes: Dict[type, List[Any]] = {kind: [] for kind in kinds}
         for node in ast.walk(tree):
             self._nodes.get(type(node), []).append(node)
@@ -49,10 +48,6 @@ class Source:
                 found.append(above)
             above = self._parents.get(above)
         return tuple(found)
-
-    def classes(self, name: str) -> Iterator[ast.ClassDef]:
-        """Yield the definitions of classes with a name."""
-        yield from (node for node in self._nodes[ast.ClassDef] if node.name == name)
 
     def functions(self, name: str) -> Iterator[ast.FunctionDef]:
         """Yield the definitions of functions with a name."""
@@ -137,31 +132,14 @@ class Sources:
             if source is not None:
                 yield source
 
-    def module(self, source: Source, load: bool = False) -> Any:
-        """Return the module of a file; None unless it is imported, or can be if `load` says so."""
+    def module(self, source: Source) -> Any:
+        """Return the module of a file; None unless it is imported."""
         name = os.path.basename(source.path)
         for module in list(sys.modules.values()):
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and file.endswith(name):
                 if projects.real_path(file) == source.path:
                     return module
-        if not load:
-            return None
-        for folder in sys.path:
-            folder = os.path.realpath(folder or ".")
-            if source.path.startswith(folder + os.sep) and folder.startswith(self.root):
-                name = os.path.relpath(source.path, folder)[: -len(".py")].replace(os.sep, ".")
-                if all(part.isidentifier() for part in name.split(".")):
-                    return _imported(name.replace(".__init__", ""))
-        return None
-
-
-def parsed_file(path: str) -> Optional[Source]:
-    """Return a file parsed; None if there is none, or it has errors."""
-    try:
-        with open(path, "rb") as file:
-            return Source(path, ast.parse(file.read()))
-    except (OSError, SyntaxError, ValueError):
         return None
 
 
@@ -192,13 +170,6 @@ class Scope(NamedTuple):
     source: Source
     around: Tuple[ast.AST, ...]
     line: float
-
-
-def _imported(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except Exception:  # a module that the unit does not import may be of no use here
-        return None
 
 
 def _read(root: str) -> Iterator[Tuple[str, str]]:

@@ -1,9 +1,9 @@
-"""Other values of the flags, rates, options, and types in a configuration."""
+"""Other values of the flags, rates, and types in a configuration."""
 
 from __future__ import annotations
 
 import enum
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import jax.numpy as jnp
 
@@ -15,20 +15,18 @@ _MOST = 10
 _DEEPEST = 3
 
 Path = Tuple[Any, ...]
-Options = Mapping[str, Sequence[str]]
 
 
-def variations(settings: Any, names_read: Sequence[str], options: Options) -> List[Any]:
+def variations(settings: Any, names_read: Sequence[str]) -> List[Any]:
     """Return settings as they are used first, and copies with another value of what is read.
 
-    All rates change together. Flags and options change alone, in the order in which they are read;
+    All rates change together. Flags change alone, in the order in which they are read;
     what is left of them changes together. If a rate is zero, they also change with the rates. At
     first there is dropout; if there is none in the settings that are given, these come second.
 
     Args:
         settings: an object or a dictionary, perhaps with others inside.
         names_read: the attributes and keys that the code reads.
-        options: the strings that the code compares an option with, by its name.
     """
     first = _with_dropout(settings, names_read)
     given = dict(fields(settings))
@@ -47,8 +45,6 @@ def variations(settings: Any, names_read: Sequence[str], options: Options) -> Li
             found += [{path: member} for member in type(value) if member is not value][:1]
         elif candidates.is_dtype(name):
             found += [{path: other} for other in other_dtypes(value)]
-        elif type(value) is str:
-            found += [{path: other} for other in options.get(name, ()) if other != value]
     changes = ([rates] if rates else []) + found
     if len(changes) > _MOST:
         rest = {path: value for change in changes[_MOST - 1 :] for path, value in change.items()}

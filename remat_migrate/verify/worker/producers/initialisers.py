@@ -9,6 +9,7 @@ callers. Where that ends at a parameter that no caller passes, names tell which 
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import os
 import re
@@ -20,7 +21,6 @@ from ..environment import projects
 from ..instances.bindings import ELEMENT, binding, first_of
 from ..instances.expressions import Unknown
 from ..instances.sources import Function, Scope, Source, key_of, parameters
-from .passed_on import passed_on
 
 _DEEPEST = 5
 _MOST_CALLS = 6
@@ -113,13 +113,30 @@ class Initialisers:
                 if argument is not None:
                     scope = Scope(where, where.around(call), call.lineno)
                     found += self._expression(argument, scope, depth - 1)
-            for place in passed_on(node, source, name, self.sources, self.evaluator):
-                found += self._of(*place, depth - 1)
         if weights:
             found += [Initialiser(f) for f in nearby]
         else:
             found += [Initialiser(f) for f in nearby if name in f.__name__.split("_")[1:]]
         return list(dict.fromkeys(found))
+
+    def passed(self, function: Any, name: str) -> Any:
+        """Return what a caller passes for a parameter.
+
+        Raises:
+            Unknown: no caller passes anything that can be told.
+        """
+        place = self.sources.definition(function)
+        names = list(parameters(place[0])) if place else []
+        if place is None or name not in names:
+            raise Unknown
+        in_class = isinstance(next(iter(place[1].around(place[0])), None), ast.ClassDef)
+        for call, where in self._calls(*place):
+            argument = _argument(call, name, names.index(name) - in_class)
+            if argument is not None:
+                with contextlib.suppress(Unknown):
+                    scope = Scope(where, where.around(call), call.lineno)
+                    return self.evaluator.value(argument, scope)
+        raise Unknown
 
     # Functions
 
@@ -285,10 +302,8 @@ def _argument(call: ast.Call, name: str, at: int) -> Optional[ast.expr]:
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
-    before = call.args[: at + 1]
-    if at < len(call.args) and not any(isinstance(argument, ast.Starred) for argument in before):
-        return call.args[at]
-    return None
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args[: at + 1])
+    return call.args[at] if 0 <= at < len(call.args) and not starred else None
 
 
 def _holds(expression: Any, part: ast.AST) -> bool:

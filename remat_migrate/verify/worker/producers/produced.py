@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import inspect
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import jax
 import numpy as np
@@ -26,12 +26,9 @@ from ..inputs.node import (
     value,
 )
 from ..instances import sizes
-from ..instances.constructions import Constructions, concrete, signature
-from ..instances.expressions import Unknown, is_settings
-from . import documented
-from .called import classes_called
+from ..instances.constructions import Constructions, concrete, offered, signature
+from ..instances.expressions import Unknown
 from .initialisers import Initialiser, Initialisers
-from .settings import FunctionSettings, fields, has
 
 _MISSING = inspect.Parameter.empty
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -56,11 +53,6 @@ class Producers:
         self.constructions = constructions
         self.classes = list(classes)
         self.initialisers = Initialisers(constructions)
-        self.settings = FunctionSettings(constructions)
-        # The fields that the unit reads of its settings.
-        self.read: Set[str] = set()
-        self._known_sizes: Dict[Any, Dict[str, int]] = {}
-        self._called: Dict[Any, List[type]] = {}
         self._trees: Dict[Any, Optional[Tree]] = {}
 
     # Plans for the parameters of a unit
@@ -74,45 +66,33 @@ class Producers:
             return plan
         rest = list(plan.choices) if plan else [Choice("probe")]
         if default is not None:
-            if self.settings.are_taken_by(unit, name):
+            if candidates.is_settings(name):
                 made = self._settings(unit, name)
             else:
                 found = self.initialisers.of(unit, name)
                 made = [Choice(TREE, Tree(None, (), one)) for one in found[:_MOST_INITIALISERS]]
-                made += [Choice(INSTANCE, cls) for cls in self.classes_called(unit, name)]
                 if not made and plan is None:
                     passed = self._passed(unit, name)
                     if passed is not None:
                         return passed
-                    told = documented.array_of(unit, name, self._sizes(unit))
-                    made = [told] if told is not None else []
             if made:
                 return Plan(made + rest, plan.alternatives if plan else [])
         return plan
 
-    def classes_called(self, unit: Any, name: str) -> List[type]:
-        """Return the classes whose instances a parameter may be, by how it is called."""
-        key = (unit, name)
-        if key not in self._called:
-            self._called[key] = classes_called(unit, name, self.settings, self.constructions)
-        return self._called[key]
-
-    def methods_called(self, unit: Any) -> List[Any]:
-        """Return the methods of the likeliest classes of arguments that a unit calls."""
-        made = signature(unit)
-        found = [self.classes_called(unit, name)[:1] for name in (made.parameters if made else ())]
-        return [method for each in found for cls in each for method in code_usage.reached(cls, cls)]
-
     def _settings(self, unit: Any, name: str) -> List[Choice]:
-        values = self.settings.values(unit, name)
-        read = self.settings.fields_read(unit, name)
-        self.read |= read
-        found = [Choice(FIELDS, one) for one in values]
-        if read:
-            fitting = [cls for cls in self.classes if has(cls, read)]
-            kinds = {type(one) for one in values}
-            found += [Choice(INSTANCE, cls) for cls in fitting if cls not in kinds]
-        return found
+        """Return what a caller passes, and the classes of settings with what is read."""
+        read = code_usage.fields_read(unit, name)
+        values: List[Any] = []
+        with contextlib.suppress(Unknown):
+            passed = self.initialisers.passed(unit, name)
+            if isinstance(passed, dict) or sizes.holds_settings(passed):
+                values += [passed] if read <= offered(passed) else []
+        values += self.constructions.offering(read)
+        small = {repr(one): one for one in (sizes.levels({name: v})[0][name] for v in values)}
+        kinds = {type(one) for one in values}
+        fitting = [cls for cls in self.classes if read and has(cls, read) and cls not in kinds]
+        found = [Choice(FIELDS, one) for one in small.values()]
+        return found + [Choice(INSTANCE, cls) for cls in fitting]
 
     def _others(self, default: Any) -> Optional[Plan]:
         """Plan settings that have a default: it, and the others of its class in the project."""
@@ -122,25 +102,10 @@ class Producers:
         choices = [Choice(FIELDS, one) for one in (default, *others[:2])]
         return Plan(choices, choices)
 
-    def _sizes(self, unit: Any) -> Dict[str, int]:
-        """Return the sizes in the settings and the defaults of the initialisers of a function."""
-        if unit not in self._known_sizes:
-            found: Dict[str, int] = {}
-            for name in inspect.signature(unit).parameters:
-                if self.settings.are_taken_by(unit, name):
-                    for one in self.settings.values(unit, name)[:1]:
-                        found.update(fields(one))
-                for made in self.initialisers.of(unit, name)[:1]:
-                    known = inspect.signature(made.function).parameters
-                    found.update({other: p.default for other, p in known.items()})
-            found = {name: size for name, size in found.items() if type(size) is int}
-            self._known_sizes[unit] = found
-        return self._known_sizes[unit]
-
     def _passed(self, unit: Any, name: str) -> Optional[Plan]:
         """Plan the Python value that a caller passes, and others like it."""
         try:
-            passed = self.settings.passed(unit, name)
+            passed = self.initialisers.passed(unit, name)
         except Unknown:
             return None
         plain = isinstance(passed, (str, int, float, tuple, list)) or sizes.holds_settings(passed)
@@ -206,7 +171,7 @@ class Producers:
                 found[name] = search.passed_value(root)
             elif isinstance(annotation, type) and any(type(one) is annotation for one in held):
                 found[name] = next(one for one in held if type(one) is annotation)
-            elif held and self.settings.are_taken_by(function, name):
+            elif held and candidates.is_settings(name):
                 found[name] = held[0]
             elif any(name in fields(one) for one in held):
                 found[name] = next(fields(one)[name] for one in held if name in fields(one))
@@ -218,21 +183,13 @@ class Producers:
 
     def _alone(self, function: Callable[..., Any], name: str, annotation: Any) -> Any:
         """Return an argument of an initialiser that its own callers or its name tell."""
-        if isinstance(annotation, type) and is_settings(annotation):
-            for arguments in self.constructions.of(concrete(annotation)):
-                try:
-                    return annotation(**arguments)
-                except Exception:  # the project's constructor
-                    continue
-        if self.settings.are_taken_by(function, name):
-            for one in self.settings.values(function, name):
+        for one in self.constructions.instances(concrete(annotation)):
+            return one
+        if candidates.is_settings(name):
+            for one in self.constructions.offering(code_usage.fields_read(function, name)):
                 return one
-            read = self.settings.fields_read(function, name)
-            for cls in self.classes:
-                if read and has(cls, read):
-                    return self.constructions.instance_of(cls)
         with contextlib.suppress(Unknown):
-            return self.settings.passed(function, name)
+            return self.initialisers.passed(function, name)
         for cls in self.classes:
             for one in self.constructions.instances(cls)[:1]:
                 if name in fields(one):
@@ -251,35 +208,13 @@ def add_fields(search: Any, node: Node) -> None:
     if node.children:
         return
     for name, held in fields(node.choice.value).items():
-        read = name in search.names_read or name in search.producers.read
-        plan = plan_field(name, held, search.options.get(name, ())) if read else None
+        plan = plan_field(name, held) if name in search.names_read else None
         if plan is not None:
             node.children[name] = search.new((*node.path, name), node, None, plan)
 
 
-def add_expected(search: Any, node: Node) -> None:
-    """Add nodes for the attributes of an object that code reads which this search does not run."""
-    for name in sorted(node.expected - set(node.children)):
-        texts = search.options.get(name, ())
-        if texts:
-            choices = [value(text) for text in texts]
-        elif candidates.is_flag(name):
-            choices = candidates.both()
-        elif candidates.is_settings(node.name) and candidates.is_text(name):
-            choices = candidates.strings(name)[:1]
-        elif candidates.is_settings(node.name) or candidates.is_number(name):
-            first = candidates.numbers(name)[0]
-            choices = [first, value(type(first.value)(0))]
-        else:
-            continue
-        node.children[name] = search.new((*node.path, name), node, None, Plan(choices, choices))
-
-
-def plan_field(name: str, held: Any, texts: Sequence[str] = ()) -> Optional[Plan]:
-    """Plan a field of settings: flags, rates, options, and counts that may switch something off.
-
-    `texts` are the strings that the code compares it with.
-    """
+def plan_field(name: str, held: Any) -> Optional[Plan]:
+    """Plan a field of settings: flags, rates, options, and counts that may switch something off."""
     if type(held) is bool:
         return Plan([value(held)], candidates.both(held))
     if type(held) is float:
@@ -289,7 +224,7 @@ def plan_field(name: str, held: Any, texts: Sequence[str] = ()) -> Optional[Plan
         members = [value(member) for member in type(held)]
         return Plan([value(held)], members)
     if type(held) is str:
-        return Plan([value(held)], [value(text) for text in dict.fromkeys([held, *texts])])
+        return Plan([value(held)], [value(held)])
     if type(held) is int and held == 0:
         return Plan([value(held)], [value(held), value(2)])
     return None
@@ -371,3 +306,21 @@ def _become(search: Any, node: Node, before: Tree, tree: Tree) -> None:
             key = leaf[1].startswith("key<")
             child.choose([Choice(KEY, ("typed", 0)) if key else array(*leaf)], node.order)
         node.children[str(number)] = child
+
+
+def fields(settings: Any) -> Dict[str, Any]:
+    """Return what settings hold by name: entries of a dictionary, attributes of an object."""
+    if isinstance(settings, dict):
+        return {key: value for key, value in dict.items(settings) if isinstance(key, str)}
+    return sizes.attributes(settings)
+
+
+def has(cls: type, attributes: Iterable[str]) -> bool:
+    """Return whether instances of a class appear to have all these attributes."""
+    known = set(dir(cls)) | set(getattr(cls, "__dataclass_fields__", ()))
+    for owner in cls.__mro__:
+        known |= set(getattr(owner, "__annotations__", ()))
+    if not hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "_fields"):
+        made = signature(cls)
+        known |= set(made.parameters) if made else set()
+    return all(attribute in known for attribute in attributes)
