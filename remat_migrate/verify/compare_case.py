@@ -71,9 +71,7 @@ def _compared(
         return first
     if first.outcome is Outcome.NOT_EXERCISED and first.difference and not values:
         first = _run_both(sides, unit, case, _How(first=True), made, ran)
-    if first.outcome is Outcome.DIFFERS and (
-        first.max_rel is None or _differs_plainly(sides, first)
-    ):
+    if first.outcome is Outcome.DIFFERS and (first.max_rel is None or _differs_plainly(first)):
         return first
     verdict = _run_both(sides, unit, case, _How(eager), made, ran)
     if first.evidence is Evidence.PROGRAM:
@@ -101,7 +99,7 @@ def _fails_before(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verd
     return None
 
 
-def _differs_plainly(sides: Sides, verdict: Verdict) -> bool:
+def _differs_plainly(verdict: Verdict) -> bool:
     """Return whether compiled values alone decide."""
     return bool(verdict.max_rel and verdict.max_rel > _PLAIN)
 
@@ -211,7 +209,7 @@ def _decided(sides: Sides, unit: Unit, results: _Results, how: _How, old: str) -
     verdict = _comparison(sides, unit, results, old, {})
     if verdict.outcome is not Outcome.DIFFERS:
         return verdict
-    if how.first and not _differs_plainly(sides, verdict):
+    if how.first and not _differs_plainly(verdict):
         return verdict
     variations = {}
     for name in ("random", "rounding"):

@@ -279,15 +279,19 @@ class Net(nn.Module):
 
 
 @pytest.mark.slow
-def test_fix_is_proved_through_callers(tmp_path: Path) -> None:
+def test_migration_is_proved_through_callers(tmp_path: Path) -> None:
     pytest.importorskip("flax")
-    write_files(tmp_path, {"pyproject.toml": "", "blocks.py": BLOCKS, "net.py": NET})
-    ran = cli(tmp_path, "--fix", "--verify", "--output-format", "json")
+    new = BLOCKS.replace("concrete=True", "static_argnums=(2,)")
+    for folder, blocks in (("old", BLOCKS), ("new", new)):
+        files = {"pyproject.toml": "", "blocks.py": blocks, "net.py": NET}
+        write_files(tmp_path / folder, files)
+    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
     verdicts = {v["unit"]: v for v in json.loads(ran.out)["verdicts"]}
     assert {name: v["verdict"] for name, v in verdicts.items()} == {
         "blocks.RematBlock": "equal",
         "blocks.make_block": "equal",
         "blocks.orphan": "not-exercised",
+        "net.Net.__call__": "equal",
     }
     assert verdicts["blocks.make_block"]["detail"] == "through net.Net.__call__"
 
