@@ -102,7 +102,8 @@ def _mentioned(frame: FrameType, last: int) -> _Mentioned:
     found = _Mentioned([], set(), [])
     steps = _instructions(frame.f_code)
     known = {**frame.f_globals, **frame.f_locals}
-    places = [at for at, step in enumerate(steps) if step.offset == last]
+    # Python 3.11 leaves a call at its caches, which are behind it.
+    places = [at for at, step in enumerate(steps) if step.offset <= last][-1:]
     if any(steps[at].opname == "RAISE_VARARGS" for at in places):
         tests = [at for at, s in enumerate(steps) if s.offset < last and "POP_JUMP" in s.opname]
         places += tests[-_MOST_TESTS:]

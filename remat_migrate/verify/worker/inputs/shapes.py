@@ -73,6 +73,11 @@ def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choi
     alone = [int(number) for number in _NUMBER.findall(message)]
     sizes += [n for n in [*alone, *constants] if type(n) is int and 1 < n <= 64]
     sizes = list(dict.fromkeys(sizes))
+    if "equal division" in message:
+        # Weights of projections that are split, such as those of queries, keys, and values.
+        parts = [n for n in constants if type(n) is int and 1 < n <= 8]
+        for at in reversed(range(len(shape))):
+            found += [(*shape[:at], shape[at] * n, *shape[at + 1 :]) for n in parts]
     for at in reversed(range(len(shape))):
         found += [(*shape[:at], size, *shape[at + 1 :]) for size in sizes if size != shape[at]]
     # The size in the message is the sum of this one and others, as in a concatenation.
