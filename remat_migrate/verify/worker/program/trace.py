@@ -22,6 +22,14 @@ from .numbering import Numbering
 Arrays = List[Any]
 Program = Dict[str, Any]
 
+# Raised where Python code needs the value of a traced array.
+_CONCRETE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+
 
 def programs(
     function: Callable[[Arrays], Arrays],
@@ -29,14 +37,15 @@ def programs(
     inexact: Sequence[int],
     place_of: Callable[[Any], str],
     thorough: bool = True,
+    constants: bool = False,
 ) -> Dict[str, Program]:
     """Return the programs of a function: `forward`, `vjp`, and `jvp` where it has custom rules.
 
     Each is {"outputs": numbers, "types": of the outputs, "values": what is known about each number,
     "given": inputs and constants, "returned": what edited checkpoints return, with their names,
-    "donated": inputs that a call may overwrite}, or {"error": how tracing failed} or {"opaque":
-    what cannot be compared}. `forward` has "fails", too, where only the code as it is written, with
-    its checkpoints, cannot be traced.
+    "donated": inputs that a call may overwrite}, or {"error": how tracing failed, "is_concrete":
+    whether it needs the value of an array} or {"opaque": what cannot be compared}. `forward` has
+    "fails", too, where only the code as it is written, with its checkpoints, cannot be traced.
 
     Args:
         function: takes a list of arrays, and returns one.
@@ -45,7 +54,20 @@ def programs(
         place_of: returns the user's file and line for the source information of an equation.
         thorough: whether to trace the vjp where it follows from the forward program, too. Without
             custom rules all derivatives do.
+        constants: whether what depends on no argument is computed, as it is outside `jax.jit`, so
+            that Python code can use its value.
     """
+    with computed_constants() if constants else contextlib.nullcontext():
+        return _programs(function, arrays, inexact, place_of, thorough)
+
+
+def _programs(
+    function: Callable[[Arrays], Arrays],
+    arrays: Sequence[Any],
+    inexact: Sequence[int],
+    place_of: Callable[[Any], str],
+    thorough: bool,
+) -> Dict[str, Program]:
     structs = [abstract(array) for array in arrays]
     forward = _program(function, [structs], place_of, is_forward=True)
     found = {"forward": forward}
@@ -117,7 +139,7 @@ def _program(
         with dissolved() as applied, applications.marking(is_forward):
             closed = jax.make_jaxpr(function)(*args)
     except Exception as error:
-        return {"error": describe(error)}
+        return {"error": describe(error), "is_concrete": isinstance(error, _CONCRETE)}
     numbering = Numbering(place_of)
     inputs = ["input %d %s" % (i, v.aval.str_short()) for i, v in enumerate(closed.jaxpr.invars)]
     try:
@@ -168,6 +190,45 @@ def dissolved() -> Iterator[List[None]]:
             stack.enter_context(_replaced(traced, "__call__", expanded))
             stack.enter_context(_replaced(module, "checkpoint_name3", lambda name, x: x))
         yield applied
+
+
+@contextlib.contextmanager
+def computed_constants() -> Iterator[None]:
+    """Compute what depends on no traced value, in functions that are traced meanwhile.
+
+    Outside `jax.jit`, JAX does the same; inside, it traces every operation.
+    """
+    tracer: Any = sys.modules["jax._src.interpreters.partial_eval"].DynamicJaxprTrace
+    depth: List[None] = []  # JAX traces what it computes, too
+    with contextlib.ExitStack() as stack:
+        for name in ("process_primitive", "process_custom_jvp_call", "process_custom_vjp_call"):
+            traced = vars(tracer)[name]
+            stack.enter_context(_replaced(tracer, name, _computing(name, traced, depth)))
+        # JAX keeps what it has traced.
+        jax.clear_caches()  # type: ignore[no-untyped-call]
+        stack.callback(jax.clear_caches)
+        yield
+
+
+def _computing(name: str, traced: Callable[..., Any], depth: List[None]) -> Callable[..., Any]:
+    """Return a method of a trace that computes operations on constants, unless it does so."""
+    core: Any = sys.modules["jax._src.core"]
+
+    def process(self: Any, primitive: Any, *args: Any, **params: Any) -> Any:
+        operands = next(arg for arg in args if isinstance(arg, (list, tuple)))
+        is_kept = depth or primitive.name == "name" or "callback" in primitive.name
+        if is_kept or any(isinstance(operand, jax.core.Tracer) for operand in operands):
+            return traced(self, primitive, *args, **params)
+        depth.append(None)
+        try:
+            with core.eval_context():
+                return getattr(core.eval_trace, name)(primitive, *args, **params)
+        except NameError:  # the axis of a map around it
+            return traced(self, primitive, *args, **params)
+        finally:
+            depth.pop()
+
+    return process
 
 
 @contextlib.contextmanager
