@@ -57,7 +57,8 @@ def programs(
         constants: whether what depends on no argument is computed, as it is outside `jax.jit`, so
             that Python code can use its value.
     """
-    with computed_constants() if constants else contextlib.nullcontext():
+    # In this context, JAX traces nothing else.
+    with jax.ensure_compile_time_eval() if constants else contextlib.nullcontext():
         return _programs(function, arrays, inexact, place_of, thorough)
 
 
@@ -190,45 +191,6 @@ def dissolved() -> Iterator[List[None]]:
             stack.enter_context(_replaced(traced, "__call__", expanded))
             stack.enter_context(_replaced(module, "checkpoint_name3", lambda name, x: x))
         yield applied
-
-
-@contextlib.contextmanager
-def computed_constants() -> Iterator[None]:
-    """Compute what depends on no traced value, in functions that are traced meanwhile.
-
-    Outside `jax.jit`, JAX does the same; inside, it traces every operation.
-    """
-    tracer: Any = sys.modules["jax._src.interpreters.partial_eval"].DynamicJaxprTrace
-    depth: List[None] = []  # JAX traces what it computes, too
-    with contextlib.ExitStack() as stack:
-        for name in ("process_primitive", "process_custom_jvp_call", "process_custom_vjp_call"):
-            traced = vars(tracer)[name]
-            stack.enter_context(_replaced(tracer, name, _computing(name, traced, depth)))
-        # JAX keeps what it has traced.
-        jax.clear_caches()  # type: ignore[no-untyped-call]
-        stack.callback(jax.clear_caches)
-        yield
-
-
-def _computing(name: str, traced: Callable[..., Any], depth: List[None]) -> Callable[..., Any]:
-    """Return a method of a trace that computes operations on constants, unless it does so."""
-    core: Any = sys.modules["jax._src.core"]
-
-    def process(self: Any, primitive: Any, *args: Any, **params: Any) -> Any:
-        operands = next(arg for arg in args if isinstance(arg, (list, tuple)))
-        is_kept = depth or primitive.name == "name" or "callback" in primitive.name
-        if is_kept or any(isinstance(operand, jax.core.Tracer) for operand in operands):
-            return traced(self, primitive, *args, **params)
-        depth.append(None)
-        try:
-            with core.eval_context():
-                return getattr(core.eval_trace, name)(primitive, *args, **params)
-        except NameError:  # the axis of a map around it
-            return traced(self, primitive, *args, **params)
-        finally:
-            depth.pop()
-
-    return process
 
 
 @contextlib.contextmanager
