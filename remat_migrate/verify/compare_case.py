@@ -39,12 +39,14 @@ class _How(NamedTuple):
         first: for its programs.
         values: with the values, if it is for its programs.
         variation: what to vary, see `worker.comparison.noise`.
+        constants: compute them in its programs, see `worker.program.trace.programs`.
     """
 
     eager: bool = False
     first: bool = False
     values: bool = True
     variation: str = ""
+    constants: bool = False
 
 
 def compared(
@@ -145,6 +147,9 @@ def _run_both(
     after_run = sides.beside(partial(_evaluated, sides, worker, unit, case, new, how))
     before = _evaluated(sides, sides.before, unit, case, old, how)
     after = after_run()
+    if before.needs_constants and not after.needs_constants and not how.constants:
+        constants = how._replace(constants=True)
+        return _run_both(sides, unit, case, constants, made, ran, new_side)
     if before.lacks:
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=before.lacks)
     if before.failure:
@@ -184,7 +189,7 @@ def _run_both(
     if verdict.outcome is not Outcome.EQUAL:
         return verdict
     if verdict.returns_nothing and before.configures:
-        detail = "its settings of JAX were compared"
+        detail = "its settings were compared"
         verdict = replace(verdict, returns_nothing=False, detail=detail, evidence=None)
     # What JAX has traced in one run does not run again in the next.
     return replace(verdict, executed=all_of(ran))
@@ -231,9 +236,10 @@ class _Evaluated:
         executed: the edited code that ran.
         lacks: what it failed for, if the interpreter lacks it.
         shapes: the arrays that it was called with.
-        settings: what the project changed of JAX's configuration, by name.
+        settings: what the project changed of JAX's configuration and the environment, by name.
         configures: whether the unit itself set any of it.
         fits: whether the unit takes the arguments.
+        needs_constants: whether it can be traced only where constants are computed.
     """
 
     failure: str
@@ -245,9 +251,11 @@ class _Evaluated:
     settings: Mapping[str, str] = field(default_factory=dict)
     configures: bool = False
     fits: bool = True
+    needs_constants: bool = False
 
 
-# Settings with which JAX computes the same, and those that a migration removes or adds.
+# Settings with which JAX computes the same, and those that a migration removes or adds, in lower
+# case.
 _NO_EFFECT = re.compile(
     r".*(log|dump|trace|cache|profil|debug|explain|leak|compiler_detailed|platform|distributed"
     r"|transfer_guard|check|captured_const|new_checkpoint|remat).*"
@@ -259,7 +267,7 @@ def _settings_differ(before: _Evaluated, after: _Evaluated) -> str:
     found = []
     for name in sorted({*before.settings, *after.settings}):
         old, new = before.settings.get(name), after.settings.get(name)
-        if old != new and not _NO_EFFECT.fullmatch(name):
+        if old != new and not _NO_EFFECT.fullmatch(name.lower()):
             said = [f"sets {name} to {value}" if value else "does not" for value in (old, new)]
             found.append(f"the old code {said[0]}, the new code {said[1]}")
     return "; ".join(found)
@@ -308,6 +316,7 @@ def _evaluated(
         settings=reply["settings"],
         configures=reply["configures"],
         fits=reply["fits"],
+        needs_constants=reply["needs_constants"],
     )
     if not failure:
         return found

@@ -238,7 +238,7 @@ def _evaluate(request: Reply) -> Reply:
     case = unit_cases.FORMS[request["form"]](unit.function, case)
     shapes = described.arrays_of(unit.function, case)
     with effects.refused(unless=case.get("asked_for")):
-        failure = evaluate.evaluate(
+        failure, needs_constants = evaluate.evaluate(
             unit.function,
             case,
             request["folder"],
@@ -246,14 +246,16 @@ def _evaluate(request: Reply) -> Reply:
             request["first"],
             request["values"],
             request["variation"],
+            request["constants"],
         )
     return {
         "failure": failure,
+        "needs_constants": needs_constants,
         "fits": fits(unit.function, case["args"], case["kwargs"])
         and not failure.get("type", "").endswith(results.OtherParameters.__name__),
         "shapes": shapes,
         "settings": configuration.changed(request["path"]),
-        "configures": configuration.is_set_by_unit(),
+        "configures": configuration.is_set_by(request["path"], request["qualname"]),
     }
 
 

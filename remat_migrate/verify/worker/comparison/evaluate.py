@@ -43,6 +43,18 @@ _POLICY = re.compile(
 _FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
 
 
+class Evaluated(NamedTuple):
+    """How the run of a unit ended.
+
+    Attributes:
+        failure: how the eager run failed, or {} where it did not.
+        needs_constants: whether it can be traced only where constants are computed.
+    """
+
+    failure: Dict[str, Any]
+    needs_constants: bool
+
+
 def evaluate(
     unit: Any,
     case: Dict[str, Any],
@@ -51,7 +63,8 @@ def evaluate(
     first: bool = False,
     values: bool = True,
     variation: str = "",
-) -> Dict[str, Any]:
+    constants: bool = False,
+) -> Evaluated:
     """Run a unit and write what came of it below `folder`.
 
     Modes: `eager` (values), `returned` (what edited checkpoints return there), `gradient`
@@ -62,10 +75,8 @@ def evaluate(
 
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `eager`, of all its derivatives, which suffice if both sides agree. Without `values`,
-    or if an argument is abstract, there are only the programs. For `variation`, see `noise`.
-
-    Returns:
-        how the eager run failed, or {} where it did not.
+    or if an argument is abstract, there are only the programs. For `variation`, see `noise`; for
+    `constants`, `trace.programs`.
     """
     writer = _Writer(folder, seed=int(variation == noise.RANDOM))
     modes: Dict[str, Any] = {}
@@ -101,7 +112,7 @@ def evaluate(
                     is_used = one.label == "init" and len(prepared) > 1
                     if computes and not is_used:
                         modes.update(_compiled(program, label, writer))
-                    programs[one.label] = program.traced(eager, values_alone=is_used)
+                    programs[one.label] = program.traced(eager, is_used, constants)
                 else:
                     _run(program, label, modes, writer, eager)
     writer.close(
@@ -119,7 +130,10 @@ def evaluate(
     errors = [mode.get("error") for mode in modes.values()] or [
         program["programs"]["forward"].get("error") for program in programs.values()
     ]
-    return next((e for e in errors if e), {}) if all(errors) else {}
+    return Evaluated(
+        next((e for e in errors if e), {}) if all(errors) else {},
+        any(program["concrete"] for program in programs.values()),
+    )
 
 
 def _eager(program: _Program, label: str, writer: _Writer) -> Dict[str, Any]:
@@ -256,10 +270,11 @@ class _Program:
         leaves, self._tree = jax.tree_util.tree_flatten((args, kwargs))
         self._leaves = [_leaf(leaf) for leaf in leaves]
 
-    def traced(self, thorough: bool, values_alone: bool = False) -> Dict[str, Any]:
+    def traced(self, thorough: bool, values_alone: bool, constants: bool) -> Dict[str, Any]:
         """Return the programs, see `trace.programs`, and the structure of the result as text.
 
-        If `values_alone`, there is no program of a derivative.
+        If `values_alone`, there is no program of a derivative. Constants are computed, too, where
+        it cannot be traced else, and "concrete" is why.
         """
         arrays = self.shared_arrays()
         result: List[str] = []
@@ -272,8 +287,13 @@ class _Program:
             return [jnp.asarray(leaf) for leaf in leaves if _is_array(leaf)]
 
         chosen = [] if values_alone else self._differentiable
-        programs = trace.programs(traced, arrays, chosen, relocate.place_in_copy, thorough)
-        return {"result": result, "programs": programs}
+        place_of = relocate.place_in_copy
+        programs = trace.programs(traced, arrays, chosen, place_of, thorough, constants)
+        concrete = None
+        if programs["forward"].get("is_concrete") and not has_abstract(arrays):
+            concrete = programs["forward"]["error"]
+            programs = trace.programs(traced, arrays, chosen, place_of, thorough, constants=True)
+        return {"result": result, "programs": programs, "concrete": concrete}
 
     @property
     def has_gradient(self) -> bool:

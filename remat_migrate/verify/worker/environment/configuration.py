@@ -1,6 +1,7 @@
-"""The configuration of JAX that modules of the project set: each unit has that of its own imports.
+"""The settings that modules of the project make: each unit has those of its own imports.
 
-A worker imports many modules, and what one of them sets is not meant for the others.
+They are JAX's configuration and environment variables that JAX reads. A worker imports many
+modules, and what one of them sets is not meant for the others.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ import sys
 from typing import Any, Dict, List, Set, Tuple
 
 from . import ledger, projects
+
+# Before the name of an environment variable.
+_VARIABLE = "os.environ "
+_READ = ("CUDA_", "JAX_", "LIBTPU_", "TF_", "XLA_")
 
 # What modules have set when they were imported: the file, the name, and the value.
 _imported: List[Tuple[str, str, Any]] = []
@@ -29,10 +34,25 @@ def install(jax: Any) -> None:
     def noting(self: Any, name: str, value: Any) -> None:
         held = self.values.get(name)
         update(self, name, value)
-        if name in self.values:
-            _note(name, held, value)
+        _note(name, held, value)
 
     kind.update = noting
+    variables: Any = type(os.environ)
+    set_variable, delete_variable = variables.__setitem__, variables.__delitem__
+
+    def setting(self: Any, name: str, value: str) -> None:
+        held = self.get(name)
+        set_variable(self, name, value)
+        if name.startswith(_READ):
+            _note(_VARIABLE + name, held, value)
+
+    def deleting(self: Any, name: str) -> None:
+        held = self.get(name)
+        delete_variable(self, name)
+        if name.startswith(_READ):
+            _note(_VARIABLE + name, held, None)
+
+    variables.__setitem__, variables.__delitem__ = setting, deleting
 
 
 def _note(name: str, held: Any, value: Any) -> None:
@@ -53,13 +73,18 @@ def _note(name: str, held: Any, value: Any) -> None:
 
 
 def apply(jax: Any, path: str) -> None:
-    """Configure JAX as a file of the project and the files that it imports do."""
+    """Set what a file of the project and the files that it imports do."""
     _set_by_unit.clear()
     wanted = dict(_before)
     wanted.update(_of_imports(path))
     for name, value in wanted.items():
-        if jax.config.values.get(name) != value:
-            jax.config.update(name, value)
+        if not name.startswith(_VARIABLE):
+            if jax.config.values.get(name) != value:
+                jax.config.update(name, value)
+        elif value is None:
+            os.environ.pop(name[len(_VARIABLE) :], None)
+        else:
+            os.environ[name[len(_VARIABLE) :]] = value
 
 
 def changed(path: str) -> Dict[str, str]:
@@ -68,9 +93,10 @@ def changed(path: str) -> Dict[str, str]:
     return {name: repr(value) for name, value in found.items() if value != _before[name]}
 
 
-def is_set_by_unit() -> bool:
-    """Return whether the unit itself has set anything."""
-    return bool(_set_by_unit)
+def is_set_by(path: str, qualname: str) -> bool:
+    """Return whether the unit itself has set anything; for a module, when it was imported."""
+    of_module = not qualname and any(file == os.path.realpath(path) for file, _, _ in _imported)
+    return of_module or bool(_set_by_unit)
 
 
 def _of_imports(path: str) -> Dict[str, Any]:

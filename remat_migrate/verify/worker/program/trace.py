@@ -22,6 +22,14 @@ from .numbering import Numbering
 Arrays = List[Any]
 Program = Dict[str, Any]
 
+# Raised where Python code needs the value of a traced array.
+_CONCRETE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+
 
 def programs(
     function: Callable[[Arrays], Arrays],
@@ -29,14 +37,15 @@ def programs(
     inexact: Sequence[int],
     place_of: Callable[[Any], str],
     thorough: bool = True,
+    constants: bool = False,
 ) -> Dict[str, Program]:
     """Return the programs of a function: `forward`, `vjp`, and `jvp` where it has custom rules.
 
     Each is {"outputs": numbers, "types": of the outputs, "values": what is known about each number,
     "given": inputs and constants, "returned": what edited checkpoints return, with their names,
-    "donated": inputs that a call may overwrite}, or {"error": how tracing failed} or {"opaque":
-    what cannot be compared}. `forward` has "fails", too, where only the code as it is written, with
-    its checkpoints, cannot be traced.
+    "donated": inputs that a call may overwrite}, or {"error": how tracing failed, "is_concrete":
+    whether it needs the value of an array} or {"opaque": what cannot be compared}. `forward` has
+    "fails", too, where only the code as it is written, with its checkpoints, cannot be traced.
 
     Args:
         function: takes a list of arrays, and returns one.
@@ -45,7 +54,21 @@ def programs(
         place_of: returns the user's file and line for the source information of an equation.
         thorough: whether to trace the vjp where it follows from the forward program, too. Without
             custom rules all derivatives do.
+        constants: whether what depends on no argument is computed, as it is outside `jax.jit`, so
+            that Python code can use its value.
     """
+    # In this context, JAX traces nothing else.
+    with jax.ensure_compile_time_eval() if constants else contextlib.nullcontext():
+        return _programs(function, arrays, inexact, place_of, thorough)
+
+
+def _programs(
+    function: Callable[[Arrays], Arrays],
+    arrays: Sequence[Any],
+    inexact: Sequence[int],
+    place_of: Callable[[Any], str],
+    thorough: bool,
+) -> Dict[str, Program]:
     structs = [abstract(array) for array in arrays]
     forward = _program(function, [structs], place_of, is_forward=True)
     found = {"forward": forward}
@@ -117,7 +140,7 @@ def _program(
         with dissolved() as applied, applications.marking(is_forward):
             closed = jax.make_jaxpr(function)(*args)
     except Exception as error:
-        return {"error": describe(error)}
+        return {"error": describe(error), "is_concrete": isinstance(error, _CONCRETE)}
     numbering = Numbering(place_of)
     inputs = ["input %d %s" % (i, v.aval.str_short()) for i, v in enumerate(closed.jaxpr.invars)]
     try:
