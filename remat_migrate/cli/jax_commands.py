@@ -43,9 +43,12 @@ NO_TARGET = "note: not measured: the settings name no target"
 @click.option(
     "--base",
     metavar="REV|DIR",
-    default="HEAD",
-    show_default=True,
-    help="Git revision or folder with the old code.",
+    help="Git revision or folder with the old code.  [default: HEAD]",
+)
+@click.option(
+    "--without-checkpoints",
+    is_flag=True,
+    help="Compare the code with itself without any checkpoint, in place of --base.",
 )
 @verify_options
 @click.option("--strict", is_flag=True, help="Also fail if a function was not compared.")
@@ -53,7 +56,8 @@ NO_TARGET = "note: not measured: the settings name no target"
 @output_control
 def verify_command(
     paths: tuple[Path, ...],
-    base: str,
+    base: str | None,
+    without_checkpoints: bool,
     output_format: str,
     output_file: Path | None,
     **how: Any,
@@ -61,7 +65,8 @@ def verify_command(
     """Verify a migration by running old and new code.
 
     Compares the values and gradients of every function under PATHS that differs between --base and
-    the working tree, and its callers.
+    the working tree, and its callers; with --without-checkpoints, of every function that applies
+    checkpoints, without them and with them.
 
     Prints each verdict as soon as it is known; an interrupted run reports those until then.
     Exits with 3 if a function differs.
@@ -70,9 +75,11 @@ def verify_command(
     from ..discovery.roots import find_root
     from ..report.output import write_proof, write_verdict
     from ..settings import load_settings
-    from ..verify.migration import prove_migration
+    from ..verify.migration import prove_checkpoints, prove_migration
     from ..verify.schedule import ignore
 
+    if without_checkpoints and base:
+        raise UsageError("--without-checkpoints cannot be combined with --base")
     check_output(output_file)
     check_paths(paths)
     start = (paths or (Path.cwd(),))[0].resolve()
@@ -86,7 +93,10 @@ def verify_command(
 
         options = chosen_verification(settings, **how)
         shown = decided if is_streamed or is_interactive(sys.stderr) else ignore
-        proof = prove_migration(paths, base, options, progress, shown)
+        if without_checkpoints:
+            proof = prove_checkpoints(paths, options, progress, shown)
+        else:
+            proof = prove_migration(paths, base or "HEAD", options, progress, shown)
     write_proof(proof, output_format, output_file or sys.stdout, is_streamed=is_streamed)
     if proof.interrupted:
         return SIGNALLED + proof.interrupted

@@ -91,7 +91,7 @@ def _compared(
 
 def _fails_before(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verdict | None:
     """Return the verdict if the old code fails like the new, where its checkpoints are in place."""
-    if verdict.outcome is not Outcome.FAILS_AFTER:
+    if verdict.outcome is not Outcome.FAILS_AFTER or sides.task.before == sides.task.after:
         return None
     for how in (_How(first=True), _How()):
         written = _run_both(sides, unit, case, how, False, [], sides.written)

@@ -1,15 +1,21 @@
-"""Verify a finished migration: compare a base with the working tree."""
+"""Verify what is in the working tree: against a base, or against itself without checkpoints."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ..analysis import sites_of
+from ..analysis.loading import load_project
+from ..analysis.sites.site import Site
 from ..discovery.listing import list_files
 from ..discovery.roots import find_root
 from ..engine.progress import Progress, silent
+from ..engine.run import prepare
+from ..settings import Options
+from ..text import SourceFile
 from .copies.import_names import ImportNames
 from .copies.revision import find_base
 from .copies.sides import State, Task
@@ -18,7 +24,7 @@ from .options import VerifyOptions, check_options, find_python
 from .prove import prove
 from .schedule import Decided, ignore
 from .testing.project_tests import project_tests
-from .units.project_diff import all_units, caller_levels, diff_project
+from .units.project_diff import ProjectDiff, all_units, caller_levels, diff_project
 
 _RAN = (Outcome.EQUAL, Outcome.CLOSE, Outcome.DIFFERS, Outcome.FAILS_AFTER)
 
@@ -59,20 +65,77 @@ def prove_migration(
         if c.old_path is not None
     )
     notes = (*found.notes, *moved, *changed.notes)
+    before = State(root, found.texts, found.new)
+    return _proved(before, replace(changed, notes=notes), import_names, options, progress, decided)
+
+
+def prove_checkpoints(
+    paths: Sequence[Path],
+    options: VerifyOptions,
+    progress: Progress = silent,
+    decided: Decided = ignore,
+) -> Proof:
+    """Run the units that apply checkpoints, and their callers, without checkpoints and with them.
+
+    Args:
+        paths: the requested files and folders; empty for the whole project.
+        options: how to verify.
+        progress: receives progress reports.
+        decided: receives each verdict of the proof as it comes.
+
+    Raises:
+        UsageError: the settings are wrong.
+        VerificationError: nothing can be run.
+    """
+    check_options(options)
+    root = Path(os.path.realpath(find_root(paths or [Path.cwd()])))
+    run = prepare(paths or [root], Options())
+    project = load_project(run.settings, run.targets.python, (), run.context)
+    sites: dict[SourceFile, list[Site]] = {}
+    for site in sites_of(project):
+        if site.module.source.path in run.targets.python:
+            sites.setdefault(site.module.source, []).append(site)
+    import_names = ImportNames(root)
+    changed = diff_project(
+        [(s.path, s.encode(_renamed(s.text, of)), s.data) for s, of in sites.items()],
+        import_names,
+    )
+    return _proved(State(root), changed, import_names, options, progress, decided)
+
+
+def _renamed(text: str, sites: Iterable[Site]) -> str:
+    """Return a text where the applications of checkpoints have other names of the same length."""
+    for site in sites:
+        end = site.module.span(site.reference).end
+        if text[end - 1].isidentifier():
+            text = text[: end - 1] + "_" + text[end:]
+    return text
+
+
+def _proved(
+    before: State,
+    changed: ProjectDiff,
+    import_names: ImportNames,
+    options: VerifyOptions,
+    progress: Progress,
+    decided: Decided,
+) -> Proof:
+    """Run units that differ, and their callers, in a state of before and in the working tree."""
+    root = before.root
     cases = options.cases and options.cases.resolve()
     listed = list_files(root, lambda name: name.endswith(".py"))
     files = tuple(file for file in listed if file.resolve() != cases)
     units = changed.units
-    levels = caller_levels(units, files, import_names, _MOST_CALLERS, before=found.texts)
+    levels = caller_levels(units, files, import_names, _MOST_CALLERS, before=before.texts)
     untouched = levels[0] if levels else ()
     options.check_units((*units, *untouched, *(verdict.unit for verdict in changed.unproved)))
     compared, unproved = options.selected((*units, *untouched), changed.unproved)
     for verdict in unproved:
         decided(verdict)
     if not compared:
-        return Proof(unproved, notes)
+        return Proof(unproved, changed.notes)
     task = Task(
-        State(root, found.texts, found.new),
+        before,
         State(root),
         compared,
         find_python(options, root),
@@ -95,5 +158,5 @@ def prove_migration(
     return replace(
         proof,
         verdicts=(*filter(is_reported, proof.verdicts), *unproved),
-        notes=(*proof.notes, *notes),
+        notes=(*proof.notes, *changed.notes),
     )
