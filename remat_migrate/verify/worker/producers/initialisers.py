@@ -18,6 +18,7 @@ import types
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..environment import projects
+from ..inputs import type_hints
 from ..instances.bindings import ELEMENT, binding, first_of
 from ..instances.expressions import Unknown
 from ..instances.sources import Function, Scope, Source, key_of, parameters
@@ -87,6 +88,17 @@ class Initialisers:
         found = self._of(place[0], place[1], name, _DEEPEST) if place else []
         return [made if made.path else made._replace(field=name) for made in found]
 
+    def returning(self, function: Any, cls: Any) -> List[Initialiser]:
+        """Return the initialisers near a function that are annotated to return such an object."""
+        place = self.sources.definition(function)
+        nearby = self._near(place[1]) if place else []
+        return [Initialiser(f) for f in nearby if type_hints.of_callable(f).get("return") is cls]
+
+    def _near(self, source: Source) -> List[Any]:
+        if source.path not in self._of_modules:
+            self._of_modules[source.path] = list(self._nearby(source))
+        return self._of_modules[source.path]
+
     def _of(self, node: Any, source: Source, name: str, depth: int) -> List[Initialiser]:
         key = (source.path, id(node), name)
         if key not in self._found:
@@ -100,9 +112,7 @@ class Initialisers:
             return []
         found: List[Initialiser] = []
         weights = bool(_PARAMETERS.fullmatch(name.lower().strip("_")))
-        if source.path not in self._of_modules:
-            self._of_modules[source.path] = list(self._nearby(source))
-        nearby = self._of_modules[source.path]
+        nearby = self._near(source)
         first = [n for n in names if n not in ("self", "cls")][:1]
         if weights or name in first:
             found += [Initialiser(f) for f in nearby if _are_named_alike(f.__name__, node.name)]

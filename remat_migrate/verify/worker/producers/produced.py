@@ -62,15 +62,17 @@ class Producers:
         if default is not _MISSING and default is not None:
             return self._others(default) or plan
         kinds = {choice.kind for choice in plan.choices[:1]} if plan else set()
-        if kinds & {KEY, INSTANCE} or (plan and plan.alternatives and default is _MISSING):
+        if plan and INSTANCE in kinds:
+            found = self.initialisers.returning(unit, plan.choices[0].value)
+            return plan._replace(choices=[*_trees(found), *plan.choices])
+        if kinds & {KEY} or (plan and plan.alternatives and default is _MISSING):
             return plan
         rest = list(plan.choices) if plan else [Choice("probe")]
         if default is not None:
             if candidates.is_settings(name):
                 made = self._settings(unit, name)
             else:
-                found = self.initialisers.of(unit, name)
-                made = [Choice(TREE, Tree(None, (), one)) for one in found[:_MOST_INITIALISERS]]
+                made = _trees(self.initialisers.of(unit, name))
                 if not made and plan is None:
                     passed = self._passed(unit, name)
                     if passed is not None:
@@ -200,6 +202,10 @@ class Producers:
         if candidates.is_number(name):
             return candidates.numbers(name)[0].value
         raise Unknown
+
+
+def _trees(found: List[Initialiser]) -> List[Choice]:
+    return [Choice(TREE, Tree(None, (), one)) for one in found[:_MOST_INITIALISERS]]
 
 
 def add_fields(search: Any, node: Node) -> None:
