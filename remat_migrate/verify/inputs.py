@@ -15,8 +15,10 @@ from .environment import needed
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
 
-# How the worker describes cases of other sizes than the first, and of its sizes with other numbers.
+# How the worker describes cases of other sizes than the first, of another type, and of its sizes
+# with other numbers.
 RESIZED = "other sizes"
+LOWER_PRECISION = "bfloat16 arrays"
 MAGNITUDES = ("large values", "values of all magnitudes", "small values")
 
 _MOST_CASES = 20

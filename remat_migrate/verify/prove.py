@@ -13,6 +13,7 @@ from .copies.sides import Sides, Task
 from .evidence import Evidence, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import alone, graded, is_unproved, reaches, settled, together, weakest_evidence
 from .inputs import (
+    LOWER_PRECISION,
     MAGNITUDES,
     RESIZED,
     Cases,
@@ -227,7 +228,9 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         # Where the programs are the same, the numbers of one case will do. Those of arrays in
         # recorded cases are made, too.
         made = cases.inputs is not Inputs.DECLARED
-        values = not about.startswith(RESIZED) and not (made and verdicts)
+        values = not about.startswith((LOWER_PRECISION, RESIZED, LOWER_PRECISION)) and not (
+            made and verdicts
+        )
         verdict = compared(sides, unit, case, eager=number == 0, made=made, values=values)
         if about.startswith(_VARIED) and verdict.traced:
             # The number must be concrete, and real calls may never pass another value.

@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
 from ..lookup import attribute, has, unwrapped
+from . import type_hints
 
 # Larger ones are not sizes that an input of a test may exceed.
 _LARGEST = 256
@@ -67,7 +68,8 @@ def integers_among(things: Iterable[Any]) -> Set[int]:
 def reached(unit: Callable[..., Any], owner: Optional[type] = None) -> List[Any]:
     """Return a function and those of the same package that it calls.
 
-    With the class of a method, the other methods are among them: `setup` makes the layers.
+    With the class of a method, the other methods are among them: `setup` makes the layers. So are
+    those of the classes of its arguments.
     """
     found: List[Any] = []
     seen: Set[int] = set()
@@ -82,6 +84,7 @@ def reached(unit: Callable[..., Any], owner: Optional[type] = None) -> List[Any]
         if isinstance(function, type):
             bases = [base for base in function.__mro__ if _package(base) == home]
             for member in [member for base in bases for member in vars(base).values()]:
+                member = member.fget if isinstance(member, property) else member
                 if callable(member) and left:
                     walk(member, left)
             return
@@ -101,8 +104,10 @@ def reached(unit: Callable[..., Any], owner: Optional[type] = None) -> List[Any]
                     walk(other, left - 1)
 
     walk(function, _DEPTH)
-    if owner is not None:
-        walk(owner, _DEPTH)
+    settings = type_hints.of_callable(function).values() if callable(function) else ()
+    for cls in [owner, *settings]:
+        if isinstance(cls, type) and (cls is owner or _package(cls) == home):
+            walk(cls, _DEPTH)
     return found
 
 

@@ -310,6 +310,7 @@ class _Maker:
     def _variants(self, base: Snapshot, budget: Budget) -> None:
         """Add cases with numbers of other magnitudes, and with other sizes."""
         self.search.restore(base)
+        self.cases.append((variants.LOWER_PRECISION, variants.in_lower_precision(self._case(0))))
         for variant, about in construct.MAGNITUDES.items():
             self.cases.append((about, self._case(variant)))
 

@@ -1,16 +1,21 @@
-"""Other sizes of a case that works: odd, single, longer than the code's constants."""
+"""Variants of a case that works: in bfloat16; sizes that are odd, one, longer than constants."""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, List, Set
+
+import jax
+import jax.numpy as jnp
+import numpy as np
 
 from ..lookup import attribute
 from . import candidates, code_usage
 from .node import ARRAY, CONSTANT, INSTANCE, LIST, VALUE, Choice, Node
 from .search import Search, Snapshot
 
-# The description of such a case.
+# The descriptions of such cases.
 ABOUT = "other sizes"
+LOWER_PRECISION = "bfloat16 arrays"
 
 # Arrays may be as long as this in all their axes.
 _FEW = 32
@@ -56,6 +61,17 @@ def recount(search: Search, base: Snapshot, solves: Callable[[], bool]) -> Itera
             names = ", ".join(node.label for node in lists)
             yield "{}: {} of {}".format(ABOUT, count, names)
     search.restore(base)
+
+
+def in_lower_precision(case: Dict[str, Any]) -> Dict[str, Any]:
+    """Return a case with bfloat16 in place of float32: what is cast to float32 shows there only."""
+
+    def lowered(leaf: Any) -> Any:
+        held = isinstance(leaf, (jax.Array, np.ndarray)) and leaf.dtype == np.float32
+        return jnp.asarray(leaf, jnp.bfloat16) if held else leaf
+
+    args, kwargs = jax.tree_util.tree_map(lowered, (case["args"], case["kwargs"]))
+    return dict(case, args=args, kwargs=kwargs)
 
 
 def _mappings(integers: Set[int]) -> List[List[_Sizes]]:
