@@ -32,6 +32,16 @@ def names_read(functions: Iterable[Any]) -> List[str]:
     return list(found)
 
 
+def with_properties(cls: type, names: Iterable[str]) -> Set[str]:
+    """Return names with those that the properties of a class read, if these are among them."""
+    found = set(names)
+    for name in names:
+        getter = attribute(inspect.getattr_static(cls, name, None), "fget")
+        if has(getter, "__code__"):
+            found |= _code_names(getter.__code__)
+    return found
+
+
 def is_read(unit: Callable[..., Any], parameter: str) -> bool:
     """Return whether the code of a function, or of those inside it, reads a parameter."""
     code = attribute(unit, "__code__")

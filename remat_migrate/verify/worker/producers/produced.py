@@ -213,8 +213,13 @@ def add_fields(search: Any, node: Node) -> None:
     assert node.choice is not None
     if node.children:
         return
-    for name, held in fields(node.choice.value).items():
-        plan = plan_field(name, held) if name in search.names_read else None
+    settings = node.choice.value
+    names = code_usage.with_properties(type(settings), search.names_read)
+    said = type_hints.of_callable(type(settings))
+    for name, held in fields(settings).items():
+        plan = plan_field(name, held) if name in names else None
+        if held is None and name in names and name in said:
+            plan = type_hints.plan_for(name, said[name], None)
         if plan is not None:
             node.children[name] = search.new((*node.path, name), node, None, plan)
 
