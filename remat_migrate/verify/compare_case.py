@@ -299,6 +299,7 @@ def _evaluated(
             folder=folder,
             **how._asdict(),
             form=form,
+            names=sides.shared_names(unit),
         )
     except WorkerEnded as error:
         if fresh:

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from ...libraries.apis import APIS, spellings
+from ...text import read_source
 from ..environment import Environment
 from ..evidence import Executed, Spot, Unit
 from ..executed import Spots
 from ..options import VerifyOptions
 from ..session import Reply, Side, Worker
+from ..units.outline import outline
 from .workspace import Workspace, make_workspace
 
 _T = TypeVar("_T")
@@ -127,6 +129,7 @@ class Sides:
             self.old: Spots((unit.path, spot) for unit in task.all_units for spot in unit.before),
             self.new: Spots((unit.path, spot) for unit in task.all_units for spot in unit.after),
         }
+        self._shared_names: dict[Path, list[str]] = {}
         self._make_workers()
 
     def _make_workers(self) -> None:
@@ -207,6 +210,14 @@ class Sides:
         )
         self.environment.add(unit, reply, is_new=worker is self.after)
         return reply
+
+    def shared_names(self, unit: Unit) -> list[str]:
+        """Return the names that the unit's module defines on both sides."""
+        if unit.path not in self._shared_names:
+            places = [workspace.at(unit.path) for workspace in (self.old, self.new)]
+            old, new = (outline(read_source(p, p.read_bytes()).text).names for p in places)
+            self._shared_names[unit.path] = sorted(old & new)
+        return self._shared_names[unit.path]
 
     def executed(self, worker: Worker, reply: Reply) -> Executed:
         """Return the edited code that a worker executed for a reply."""

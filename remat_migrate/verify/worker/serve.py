@@ -229,7 +229,7 @@ def _flip(request: Reply) -> Reply:
 
 def _evaluate(request: Reply) -> Reply:
     from . import unit_cases
-    from .comparison import described, evaluate, results
+    from .comparison import changes, described, evaluate, results
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
@@ -237,6 +237,7 @@ def _evaluate(request: Reply) -> Reply:
     case = unit_cases.with_own_defaults(unit.function, case)
     case = unit_cases.FORMS[request["form"]](unit.function, case)
     shapes = described.arrays_of(unit.function, case)
+    changes.shared_names = frozenset(request["names"])
     with effects.refused(unless=case.get("asked_for")):
         failure, needs_constants = evaluate.evaluate(
             unit.function,

@@ -6,7 +6,7 @@ Only what can change in place is looked at, and only the parts that are not what
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,9 @@ import numpy as np
 from ..environment import projects
 from ..frameworks import nnx_modules
 from ..lookup import attribute, unwrapped
+
+# The names of the unit's module that both versions define: what one lacks cannot be compared.
+shared_names: FrozenSet[str] = frozenset()
 
 _GONE = "removed"
 _Parts = Dict[str, Any]
@@ -72,9 +75,10 @@ def _parts(
 
 
 def _is_data(name: str, value: Any) -> bool:
-    """Return whether a name of a module holds data that code may change."""
+    """Return whether a name of a module holds data that code may change on both sides."""
+    is_shared = name in shared_names and not name.startswith("__")
     plain = (bool, int, float, str, dict, list, set, np.ndarray, jax.Array)
-    return not name.startswith("__") and isinstance(value, plain)
+    return is_shared and isinstance(value, plain)
 
 
 def _is_same(old: Any, new: Any) -> bool:

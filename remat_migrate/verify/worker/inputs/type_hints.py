@@ -15,7 +15,21 @@ import jax.numpy as jnp
 from ..frameworks import flax_modules
 from ..lookup import has, unwrapped
 from . import candidates, shapes
-from .node import DICT, INSTANCE, KEY, LIST, OBJECT, PROBE, TUPLE, Choice, Node, Plan, array, value
+from .node import (
+    ARRAY,
+    DICT,
+    INSTANCE,
+    KEY,
+    LIST,
+    OBJECT,
+    PROBE,
+    TUPLE,
+    Choice,
+    Node,
+    Plan,
+    array,
+    value,
+)
 
 NONE = value(None)
 # Larger defaults of sizes have smaller ones beside them.
@@ -95,7 +109,9 @@ def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
         return Plan([value(default)], [value(member) for member in type(default)])
     if type(default) is float and (not default or candidates.is_rate(name)):
         found = candidates.rates_of(name, default)
-        return Plan(found[:1], found)
+        kinds = (ARRAY, PROBE)
+        arrays = [choice for choice in said.choices if choice.kind in kinds] if said else []
+        return Plan(found[:1], [*found, *arrays])
     if type(default) is int and default > _LARGE and candidates.is_number(name):
         # Arrays of this size are large; the code may want to divide them by it.
         return Plan([value(size) for size in (default, candidates.LENGTH, candidates.BATCH)])
