@@ -221,6 +221,7 @@ def _completed(sides: Sides, verdict: Verdict) -> Verdict:
 def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     """Return the first wrong verdict, or else the equal ones combined."""
     verdicts: list[Verdict] = []
+    undecided: list[Verdict] = []
     said: list[str] = []
     for number, (case, about) in enumerate(zip(cases.files, cases.about, strict=True)):
         if about in MAGNITUDES and verdicts and verdicts[0].evidence in _SAME_PROGRAM:
@@ -237,10 +238,15 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
             continue
         if verdict.outcome.is_wrong or is_undecided(verdict):
             where = f" (with {about})" if about else ""
-            return replace(verdict, inputs=cases.inputs, detail=verdict.detail + where)
+            verdict = replace(verdict, inputs=cases.inputs, detail=verdict.detail + where)
+            if verdict.outcome.is_wrong:
+                return verdict
+            undecided.append(verdict)
         verdicts.append(verdict)
         if reaches(unit, verdict.executed):
             said.append(about)
+    if undecided:
+        return undecided[0]
     equal = [verdict for verdict in verdicts if verdict.outcome is Outcome.EQUAL]
     if not equal:
         return replace(verdicts[0], inputs=cases.inputs)

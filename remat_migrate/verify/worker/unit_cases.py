@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import inspect
 import itertools
 import math
@@ -13,7 +15,8 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 from . import shim
 from .comparison import results
 from .frameworks import pure_functions
-from .inputs import construct, make, number_variants, variants
+from .inputs import code_usage, construct, make, number_variants, variants
+from .instances import constructions
 from .load import Unit
 from .lookup import unwrapped
 from .transfer import pickling
@@ -23,6 +26,7 @@ Case = Dict[str, Any]
 # The work for finding inputs for a function that a unit returns.
 _WORK = make.WORK // 2
 _MOST_ALSO_CALLED = 6
+_MOST_SUBCLASSES = 2
 
 _Cases = List[Tuple[str, Case]]
 
@@ -41,7 +45,13 @@ def all_cases(
     hints = {"class": unit.owner, "classes": classes, "root": root}
     deadline = time.monotonic() + seconds
     made = make.make_cases(unit.function, unit.function, hints, seconds)
-    cases = [(about, _by_name(unit.function, case)) for about, case in made.cases]
+    found = list(made.cases)
+    for cls in _subclasses(unit, root):
+        left = deadline - time.monotonic()
+        others = make.make_cases(unit.function, unit.function, dict(hints, **{"class": cls}), left)
+        plain = [(about, case) for about, case in others.cases if not _is_scaled(about)]
+        found += [(_named(cls, about), case) for about, case in plain]
+    cases = [(about, _by_name(unit.function, case)) for about, case in found]
     if cases:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "case.pkl")
@@ -50,6 +60,34 @@ def all_cases(
             cases += plain + _also_called(cases, plain)
             cases += [found for found in derived if _is_scaled(found[0])]
     return made._replace(cases=cases)
+
+
+def _subclasses(unit: Unit, root: str) -> Iterator[type]:
+    """Yield classes of the project that inherit a method, and override what it reads of itself."""
+    owner = unit.owner
+    if owner is None or not root:
+        return
+    package, _, _ = owner.__module__.rpartition(".")
+    folder = os.path.dirname(os.path.realpath(getattr(unit.module, "__file__", "") or root))
+    for source in constructions.of_project(root).sources.mentioning([owner.__name__], folder):
+        name = os.path.relpath(source.path, folder)[: -len(".py")].replace(os.sep, ".")
+        if not name.startswith("."):
+            with contextlib.suppress(Exception):  # as the module would where it is imported
+                importlib.import_module("%s.%s" % (package, name) if package else name)
+    read = code_usage.names_read([unwrapped(unit.function)])
+    waiting: List[Any] = list(type.__subclasses__(owner))
+    count = 0
+    while waiting and count < _MOST_SUBCLASSES:
+        cls = waiting.pop(0)
+        waiting += type.__subclasses__(cls)
+        overridden = set(vars(cls)).intersection(read)
+        if overridden - {unit.function.__name__} and not inspect.isabstract(cls):
+            count += 1
+            yield cls
+
+
+def _named(cls: type, about: str) -> str:
+    return ", ".join(filter(None, ["self=" + cls.__name__, about]))
 
 
 def _further(
@@ -85,9 +123,10 @@ def _also_called(cases: List[Tuple[str, Case]], derived: List[Tuple[str, Case]])
 
 
 def _is_scaled(about: str) -> bool:
-    """Return whether a case repeats the first with other sizes or magnitudes."""
+    """Return whether a case repeats the first with other sizes, types, or magnitudes."""
     last = about.rpartition(", ")[2]
-    return last in construct.MAGNITUDES.values() or variants.ABOUT in about
+    known = (variants.LOWER_PRECISION, *construct.MAGNITUDES.values())
+    return last in known or variants.ABOUT in about
 
 
 def _by_name(function: Any, case: Case) -> Case:
