@@ -128,9 +128,7 @@ def _environment(side: Side) -> dict[str, str]:
         environment["VIRTUAL_ENV"] = str(prefix)
     else:
         environment.pop("VIRTUAL_ENV", None)
-    flags = {name.upper(): str(value) for name, value in side.flags.items()}
     return environment | {
-        **flags,
         **side.variables,
         "JAX_PLATFORMS": platform if "cpu" in platform.split(",") else f"{platform},cpu",
         "REMAT_MIGRATE_SITE": str(_SITE),

@@ -363,8 +363,6 @@ def environment_of(side: Side, scratch: Path) -> dict[str, str]:
     temporary.mkdir(parents=True, exist_ok=True)
     variables = side.variables | {
         "JAX_PLATFORMS": side.platform,
-        # Its name before jax 0.4.
-        "JAX_PLATFORM_NAME": side.platform,
         "TMPDIR": str(temporary),
         MARK: str(temporary),
         "TF_CPP_MIN_LOG_LEVEL": "3",

@@ -47,8 +47,7 @@ def install(original_root: str, copy_root: str) -> None:
         if places.moved(entry) is not None:
             del sys.path_importer_cache[entry]
     sys.meta_path.insert(0, _Redirecting(places))
-    if hasattr(sys, "addaudithook"):  # since Python 3.8
-        sys.addaudithook(_Guard(places))
+    sys.addaudithook(_Guard(places))
 
 
 def place_in_copy(source_info: Any) -> str:

@@ -90,11 +90,6 @@ def _start(request: Reply) -> Reply:
         shim.install(request["shim"])
     environment.install(request["copy"])
     jax = importlib.import_module("jax")
-    for name, value in request["flags"].items():
-        try:
-            jax.config.update(name, value)
-        except AttributeError:
-            return {"unfit": "jax %s has no flag %s" % (jax.__version__, name)}
     configuration.install(jax)
     if request["memory"]:
         global _most_resident

@@ -42,7 +42,7 @@ def _seed(numpy_random: "Any") -> None:
 
 
 def _begin() -> None:
-    if PACKAGE in sys.modules or sys.version_info < (3, 7):
+    if PACKAGE in sys.modules or sys.version_info < (3, 11):
         return
     import builtins
     import importlib
