@@ -265,9 +265,7 @@ def _compare(request: Reply) -> Reply:
     from .program import agreement
 
     before, after = request["before"], request["after"]
-    found = compare.compare(
-        before, after, request["tolerances"], request["variations"], request["made"]
-    )
+    found = compare.compare(before, after, request["tolerances"], request["again"], request["made"])
     program = agreement.agreement(before, after)
     dropped = program.detail if program.is_dropped else ""
     reply = dict(found._asdict(), program=program.state, difference="", dropped=dropped)
