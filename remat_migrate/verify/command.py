@@ -12,13 +12,12 @@ import re
 import subprocess
 import tempfile
 import threading
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import VerificationError
-from .processes import ended, tail_of, wait_for_end
+from .processes import Budget, ended, tail_of, wait_for_end
 from .scratch import MARK
 from .session import Side
 
@@ -36,7 +35,7 @@ class CommandRun:
         timed_out: whether it was stopped because it took too long.
         killed_for_memory: whether it was stopped because it used too much memory.
         output_tail: the end of its output and error output.
-        seconds: wall time.
+        seconds: how long it took, not counting the time that it waited for a CPU.
         events: how many calls of units were recorded.
     """
 
@@ -98,15 +97,15 @@ def run_command(
             )
         except (OSError, ValueError) as error:
             raise VerificationError(f"the command `{command}` cannot be run: {error}") from error
-        started = time.monotonic()
         with ended(process) as tree:
-            cause = wait_for_end(process, tree, output.fileno(), started + timeout, memory, stop)
+            budget = Budget(tree, timeout)
+            cause = wait_for_end(process, tree, output.fileno(), budget, memory, stop)
         return CommandRun(
             process.returncode if cause is None else None,
             cause == "time",
             cause == "memory",
             tail_of(output.fileno()),
-            time.monotonic() - started,
+            budget.spent,
             _count(record),
         )
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..errors import VerificationError
 from .copies.sides import Sides, error_line
 from .environment import needed
 from .evidence import BothExecuted, Evidence, Executed, Outcome, Unit, Verdict
 from .executed import all_of
-from .session import Worker, WorkerEnded
+from .session import ChannelSpoiled, Worker, WorkerEnded
 
 # Compiled values that are further apart differ, unless the old code varies by itself; for nearer
 # ones, derivatives and uncompiled values decide. Relative to the largest entry of an array.
@@ -285,6 +284,8 @@ def _evaluated(
             **how._asdict(),
             form=form,
         )
+    except ChannelSpoiled as error:
+        raise _Refused(f"it {error}") from error
     except WorkerEnded as error:
         if fresh:
             return _Evaluated(f"it {error}")
@@ -331,9 +332,13 @@ def _comparison(
             made=results.made,
         )
     except WorkerEnded as error:
-        raise VerificationError(f"cannot compare {unit.name}: the worker {error}") from error
+        # The code under test may still run there.
+        detail = f"its results cannot be compared: the process {error}"
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
     if "error" in reply:
-        raise VerificationError(f"cannot compare {unit.name}: {reply['error']['traceback']}")
+        detail = f"its results cannot be compared: {error_line(reply['error'])}"
+        trace = _traceback(sides, reply["error"])
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail, traceback=trace)
     outcome, detail = Outcome(reply["verdict"]), sides.translate(reply["detail"])
     evidence = Evidence.NUMBERS if outcome is Outcome.EQUAL else None
     returns_nothing = reply["returns_nothing"]

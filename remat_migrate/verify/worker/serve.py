@@ -41,7 +41,7 @@ def main() -> None:
     with os.fdopen(incoming, encoding="utf-8") as requests:
         for line in requests:
             request = json.loads(line)
-            reply = _answer(request)
+            reply = dict(_answer(request), number=request["number"])
             if number() != process:
                 # The code under test has forked, and this is the child.
                 end(0)
