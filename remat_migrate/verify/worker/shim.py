@@ -126,10 +126,14 @@ def _lenient(
     """
     library = name.partition(".")[0]
     only_subject = library in ("jax", "haiku")
+    # Flax still has the option as a parameter, by position, too.
+    taken = list(inspect.signature(real).parameters) if real and library == "flax" else []
+    gone = taken.index(GONE) if GONE in taken else sys.maxsize
 
     @functools.wraps(real or old)
     def checkpoint(*args: Any, **options: Any) -> Any:
         refused = real is None or GONE in options or (only_subject and len(args) > 1)
+        refused = refused or any(args[gone : gone + 1])
         frame = sys._getframe(2)  # outside of `watched`
         # Flax passes `concrete` on to functions of its own that still take it.
         caller = str(frame.f_globals.get("__name__", "")).partition(".")[0]
