@@ -180,12 +180,22 @@ def test_where_the_bar_is_drawn(
     assert not is_interactive(io.StringIO())
 
 
-def test_a_pipe_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_gets_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with progress_bar() as progress:
         progress("first", 0, 2)
     assert stream.getvalue() == ""
+    monkeypatch.setattr("remat_migrate.cli.progress_bar._LINE_INTERVAL", 0.01)
+    with progress_bar() as progress:
+        progress("first", 0, 2)
+        wait_until(lambda: "first" in stream.getvalue())
+        progress("second\x1b", 1, 2)
+        wait_until(lambda: "second" in stream.getvalue())
+        with progress.erased():
+            stream.write("a verdict\n")
+    second = "Verifying 1/2: second\N{SYMBOL FOR ESCAPE}"
+    assert set(stream.getvalue().splitlines()) == {"Verifying 0/2: first", second, "a verdict"}
 
 
 # -- widths

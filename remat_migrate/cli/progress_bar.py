@@ -1,7 +1,8 @@
 """A progress bar on stderr for long steps, which disappears when they are done.
 
 A thread draws it, so that the clock runs during a step that takes minutes and reporting progress
-costs next to nothing. The thread imports rich when it first draws.
+costs next to nothing. The thread imports rich when it first draws. Where stderr is no terminal, a
+line is printed now and then.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Protocol, TextIO
 from ..console import is_quiet
 
 _INTERVAL = 0.1
+# Between two lines; programs that wait for output often give up after some minutes.
+_LINE_INTERVAL = 30.0
 _BAR_WIDTH = 20
 _ERASE_LINE = "\r\x1b[2K"
 
@@ -32,16 +35,18 @@ class ProgressBar(Protocol):
 
 @contextmanager
 def progress_bar(label: str = "Verifying", after: float = 0.0) -> Iterator[ProgressBar]:
-    """Yield a callback whose reports are drawn on stderr if that is a terminal.
+    """Yield a callback whose reports are drawn on stderr, or printed if that is no terminal.
 
     Args:
         label: the name of the step.
         after: how many seconds after the first report the bar appears.
     """
-    if not is_interactive(sys.stderr):
+    is_drawn = is_interactive(sys.stderr)
+    # The output of checks, which start later, is cached and compared.
+    if not is_drawn and (after or is_quiet()):
         yield _NoBar()
         return
-    bar = Bar(sys.stderr, label, after)
+    bar = (Bar if is_drawn else Lines)(sys.stderr, label, after)
     try:
         yield bar
     finally:
@@ -67,6 +72,8 @@ class _NoBar:
 class Bar:
     """Draws the latest report until all steps are done or the bar is closed."""
 
+    _erase = _ERASE_LINE
+
     def __init__(self, stream: TextIO, label: str, after: float) -> None:
         self._stream = stream
         self._label = label
@@ -91,9 +98,7 @@ class Bar:
         """Erase the bar for as long as lines are printed."""
         with self._drawing:
             if self._thread is not None:
-                with suppress(OSError):
-                    self._stream.write(_ERASE_LINE)
-                    self._stream.flush()
+                self._write(self._erase)
             yield
 
     def close(self) -> None:
@@ -102,6 +107,12 @@ class Bar:
             self._stop.set()
             self._thread.join()
             self._thread = None
+
+    def _write(self, text: str) -> None:
+        # A closed terminal must not end the run.
+        with suppress(OSError):
+            self._stream.write(text)
+            self._stream.flush()
 
     def _draw(self) -> None:
         if self._stop.wait(self._after):
@@ -144,3 +155,18 @@ class Bar:
                     )
                 if self._stop.wait(_INTERVAL):
                     break
+
+
+class Lines(Bar):
+    """Prints the latest report as a line now and then, until all steps are done."""
+
+    _erase = ""
+
+    def _draw(self) -> None:
+        from ..report.terminal.display import printable
+
+        while not self._stop.wait(_LINE_INTERVAL):
+            what, done, total = self._latest
+            count = f" {done}/{total}" if total > 1 else ""
+            with self._drawing:
+                self._write(f"{self._label}{count}: {printable(what)}\n")

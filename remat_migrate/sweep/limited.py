@@ -6,14 +6,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from ..errors import RematMigrateError
-from ..verify.processes import ended, tail_of, wait_for_end
+from ..verify.processes import Budget, ended, tail_of, wait_for_end
 from ..verify.scratch import MARK
 
 # A tree of git that fits into a few kilobytes can list more paths than fit on a disk.
@@ -111,14 +110,14 @@ def run_limited(
             )
         except OSError as error:
             raise SourceFailed(Status.FAILED, f"{name}: {error.strerror or error}") from error
-        deadline = time.monotonic() + limits.seconds
 
         def is_too_large() -> bool:
             return os.fstat(output.fileno()).st_size > _MOST_OUTPUT or is_beyond()
 
         with ended(process) as tree:
+            budget = Budget(tree, limits.seconds)
             cause = wait_for_end(
-                process, tree, messages.fileno(), deadline, limits.memory, is_beyond=is_too_large
+                process, tree, messages.fileno(), budget, limits.memory, is_beyond=is_too_large
             )
         match cause:
             case "time":

@@ -12,14 +12,13 @@ import re
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import VerificationError
-from .processes import ended, tail_of, wait_for_end
+from .processes import Budget, ended, tail_of, wait_for_end
 from .scratch import MARK
 from .session import Side
 
@@ -37,7 +36,7 @@ class CommandRun:
         timed_out: whether it was stopped because it took too long.
         killed_for_memory: whether it was stopped because it used too much memory.
         output_tail: the end of its output and error output.
-        seconds: wall time.
+        seconds: how long it took, not counting the time that it waited for a CPU.
     """
 
     status: int | None
@@ -127,15 +126,15 @@ def run_command(
             )
         except (OSError, ValueError) as error:
             raise VerificationError(f"the command `{command}` cannot be run: {error}") from error
-        started = time.monotonic()
         with ended(process) as tree:
-            cause = wait_for_end(process, tree, output.fileno(), started + timeout, memory, stop)
+            budget = Budget(tree, timeout)
+            cause = wait_for_end(process, tree, output.fileno(), budget, memory, stop)
         return CommandRun(
             process.returncode if cause is None else None,
             cause == "time",
             cause == "memory",
             tail_of(output.fileno()),
-            time.monotonic() - started,
+            budget.spent,
         )
 
 
@@ -156,9 +155,7 @@ def _environment(side: Side) -> dict[str, str]:
         environment["VIRTUAL_ENV"] = str(prefix)
     else:
         environment.pop("VIRTUAL_ENV", None)
-    flags = {name.upper(): str(value) for name, value in side.flags.items()}
     return environment | {
-        **flags,
         **side.variables,
         "JAX_PLATFORMS": platform if "cpu" in platform.split(",") else f"{platform},cpu",
         "REMAT_MIGRATE_SITE": str(_SITE),

@@ -20,6 +20,8 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
 _TABLE = "tool.remat-migrate.verify"
 _FLOAT32 = 1e-5
+# Exit statuses of interpreters that are asked whether they can run the code.
+_FIT, _TOO_OLD = 0, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +150,11 @@ def find_python(options: VerifyOptions, root: Path, extra: str = "verify") -> Pa
     """
     looked = [options.python] if options.python else list(dict.fromkeys(_candidates(root)))
     for python in looked:
-        if _has_jax(python):
+        status = _status(python)
+        if status == _FIT:
             return python
+        if status == _TOO_OLD and python == options.python:
+            raise VerificationError(f"{python} is older than Python 3.11, which runs the code")
     places = ", ".join(map(str, looked))
     raise VerificationError(
         f"jax is not installed for {places}, and is needed to run the code. Install it there, or"
@@ -165,12 +170,16 @@ def _candidates(root: Path) -> Iterator[Path]:
     yield Path(sys.executable)
 
 
-def _has_jax(python: Path) -> bool:
+def _status(python: Path) -> int:
+    """Return `_FIT` if an interpreter can run the code, `_TOO_OLD`, or another status."""
     if python == Path(sys.executable):
-        return importlib.util.find_spec("jax") is not None
-    program = "import importlib.util, sys; sys.exit(importlib.util.find_spec('jax') is None)"
+        return _FIT if importlib.util.find_spec("jax") else 1
+    program = (
+        "import sys; from importlib.util import find_spec;"
+        f" sys.exit({_TOO_OLD} if sys.version_info < (3, 11) else find_spec('jax') is None)"
+    )
     try:
-        return subprocess.run([python, "-c", program], capture_output=True).returncode == 0
+        return subprocess.run([python, "-c", program], capture_output=True).returncode
     except OSError as error:
         raise UsageError(f"{python} cannot be run: {error.strerror or error}") from error
 

@@ -17,6 +17,8 @@ _TAIL = 16_384
 _MOST_OUTPUT = 64 << 20
 _FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.2
 _GRACE = 2.0
+# Processes that use less of a CPU than this share, and do not wait for one, are idle.
+_IDLE = 0.05
 
 
 class ProcessTree:
@@ -54,6 +56,19 @@ class ProcessTree:
                 most_shared = max(most_shared, shared)
         return own + most_shared
 
+    def activity(self) -> tuple[float, bool]:
+        """Return the CPU seconds used so far, and whether a process runs or waits for a CPU."""
+        seconds, runs = 0.0, False
+        for process in self._found:
+            with suppress(psutil.Error):
+                times = process.cpu_times()
+                seconds += times.user + times.system
+                # Of processes that have ended.
+                seconds += getattr(times, "children_user", 0.0)
+                seconds += getattr(times, "children_system", 0.0)
+                runs = runs or process.status() == psutil.STATUS_RUNNING
+        return seconds, runs
+
     def alive(self) -> bool:
         """Look, and return whether any process still runs."""
         self.look()
@@ -67,6 +82,31 @@ class ProcessTree:
             if _group(process) not in (None, self._leader):
                 with suppress(psutil.Error):
                     process.send_signal(number)
+
+
+class Budget:
+    """The time that the processes of a tree may take, of which waiting for a CPU is no part.
+
+    Attributes:
+        spent: the seconds that they have taken: CPU time while they compute, and all the time
+            while they are idle.
+    """
+
+    def __init__(self, tree: ProcessTree, seconds: float) -> None:
+        self.spent = 0.0
+        self._seconds = seconds
+        self._tree = tree
+        self._time = time.monotonic()
+        self._used = tree.activity()[0]
+
+    def is_over(self) -> bool:
+        """Return whether they have taken all of it; the tree must have looked before."""
+        now, (used, runs) = time.monotonic(), self._tree.activity()
+        passed, computed = now - self._time, max(0.0, used - self._used)
+        is_idle = not runs and computed < _IDLE * passed
+        self.spent += passed if is_idle else min(passed, computed)
+        self._time, self._used = now, used
+        return self.spent >= self._seconds
 
 
 def _group(process: psutil.Process) -> int | None:
@@ -105,7 +145,7 @@ def wait_for_end(
     process: subprocess.Popen[bytes],
     tree: ProcessTree,
     output: int,
-    deadline: float,
+    budget: Budget,
     memory: int,
     stop: threading.Event | None = None,
     is_beyond: Callable[[], bool] = lambda: False,
@@ -116,7 +156,7 @@ def wait_for_end(
         process: the command.
         tree: its processes.
         output: the file that it prints to, which is emptied when it becomes large.
-        deadline: when to stop it, in the time of `time.monotonic`.
+        budget: the time that they may take.
         memory: bytes that all its processes together may use.
         stop: set from another thread to stop it.
         is_beyond: returns whether it is beyond another limit.
@@ -126,19 +166,18 @@ def wait_for_end(
     """
     pause = _FIRST_WAIT
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return "time"
         if stop is not None and stop.is_set():
             return "stop"
         try:
-            process.wait(min(pause, left))
+            process.wait(pause)
             return None
         except subprocess.TimeoutExpired:
             pause = min(pause * 1.5, _LONGEST_WAIT)
         tree.look()
         if tree.resident() > memory:
             return "memory"
+        if budget.is_over():
+            return "time"
         if is_beyond():
             return "limit"
         if os.fstat(output).st_size > _MOST_OUTPUT:

@@ -29,6 +29,7 @@ from .schedule import Decided, Schedule, ignore, lanes_for
 from .scratch import scratch_folder
 from .session import Reply
 from .testing.project_tests import ProjectTests
+from .units.project_diff import is_test_file
 
 # The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "
@@ -117,7 +118,13 @@ def prove(
         proof = replace(proof, interrupted=signal_of(interrupt))
     decided_alone = [retried.get(v.unit.key, v) for v in schedule.verdicts]
     verdicts = settled([*decided_alone, *used])[: len(decided_alone)]
-    wrong = tuple(verdict for verdict in used if verdict.outcome.is_wrong)
+    # A test may fail for reasons of its own; it says nothing if it was not edited.
+    failing = [v for v in used if v.outcome is Outcome.FAILS_AFTER and is_test_file(v.unit.path)]
+    wrong = tuple(v for v in used if v.outcome.is_wrong and v not in failing)
+    failed = (
+        f"not edited, and fails with the new code: {v.unit.name}: {v.detail}" for v in failing
+    )
+    proof = replace(proof, notes=(*proof.notes, *failed))
     held = {verdict.unit.key for verdict in waiting}
     for verdict in (*verdicts, *wrong):
         if verdict.unit.key in held or verdict in wrong:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VerificationError
-from .processes import ProcessTree
+from .processes import Budget, ProcessTree
 from .scratch import MARK
 
 WORKER = Path(__file__).parent / "worker"
@@ -70,6 +70,10 @@ class Side:
 
 class WorkerEnded(Exception):
     """The worker died or was stopped while it handled a request; the message says how."""
+
+
+class ChannelSpoiled(WorkerEnded):
+    """The code under test wrote to the channel of the worker's replies."""
 
 
 class RunStopped(Exception):
@@ -230,6 +234,7 @@ class _Process:
         self._log = log
         self._log_start = 0
         self._stop = stop
+        self._requests = 0
         self._memory = 0
         self._most_memory = sys.maxsize
 
@@ -243,14 +248,15 @@ class _Process:
         """Return the reply to a request.
 
         Raises:
-            WorkerEnded: there is none within `timeout` seconds.
+            WorkerEnded: there is none within `timeout` seconds, see `Budget`.
             RunStopped: the run ends meanwhile.
         """
         self._log_start = self._log.stat().st_size
         try:
-            deadline = time.monotonic() + timeout
-            self._write_line(json.dumps(request).encode(), deadline)
-            line = self._read_line(deadline)
+            self._requests += 1
+            budget = Budget(self._tree, timeout)
+            self._write_line(json.dumps({**request, "number": self._requests}).encode(), budget)
+            line = self._read_line(budget)
         except BrokenPipeError:
             line = b""
         except TimeoutError:
@@ -264,8 +270,8 @@ class _Process:
             reply = json.loads(line)
         except (ValueError, RecursionError):
             reply = None
-        if not isinstance(reply, dict):
-            raise WorkerEnded("wrote to the channel of its replies")
+        if not isinstance(reply, dict) or reply.pop("number", None) != self._requests:
+            raise ChannelSpoiled("wrote to the channel of the replies and was stopped")
         return reply
 
     def close(self) -> None:
@@ -277,11 +283,11 @@ class _Process:
         for descriptor in self._channel:
             os.close(descriptor)
 
-    def _read_line(self, deadline: float) -> bytes:
+    def _read_line(self, budget: Budget) -> bytes:
         """Return the next line from the process; empty if it has ended.
 
         Raises:
-            TimeoutError: the deadline has passed.
+            TimeoutError: the budget is spent.
             MemoryError: the process and its children use too much memory.
         """
         with selectors.DefaultSelector() as selector:
@@ -292,15 +298,13 @@ class _Process:
                 if self._stop.is_set():
                     raise RunStopped
                 now = time.monotonic()
-                if now >= deadline:
-                    raise TimeoutError
                 if len(self._buffer) > _MOST_REPLY:
-                    raise WorkerEnded("sent a reply that is too long")
+                    raise ChannelSpoiled("sent a reply that is too long")
                 if now >= looked + _LOOK_SECONDS:
-                    if not self._look():
+                    if not self._look(budget):
                         return b""  # a process that it has forked may hold the pipe
                     looked = now
-                if selector.select(min(deadline - now, _LOOK_SECONDS)):
+                if selector.select(_LOOK_SECONDS):
                     data = os.read(self._channel[1], 1 << 16)
                     if not data:
                         return b""
@@ -311,23 +315,27 @@ class _Process:
         del self._buffer[: end + 1]
         return line
 
-    def _write_line(self, line: bytes, deadline: float) -> None:
+    def _write_line(self, line: bytes, budget: Budget) -> None:
         """Send a line to the process.
 
         Raises:
-            TimeoutError: the process has not read it at the deadline.
+            BrokenPipeError: it has ended.
+            TimeoutError: it has not read it when the budget is spent.
         """
         left = memoryview(line + b"\n")
         with selectors.DefaultSelector() as selector:
             selector.register(self._channel[0], selectors.EVENT_WRITE)
             while left:
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise TimeoutError
-                left = left[os.write(self._channel[0], left) :]
+                if selector.select(_LOOK_SECONDS):
+                    left = left[os.write(self._channel[0], left) :]
+                elif not self._look(budget):
+                    raise BrokenPipeError
 
-    def _look(self) -> bool:
-        """Check memory, truncate a long log, and return whether the process runs."""
+    def _look(self, budget: Budget) -> bool:
+        """Check time and memory, truncate a long log, and return whether the process runs."""
         self._tree.look()
+        if budget.is_over():
+            raise TimeoutError
         if self._tree.resident() > self._most_memory:
             raise MemoryError
         if self._log.stat().st_size > _MOST_OUTPUT:
@@ -359,8 +367,6 @@ def environment_of(side: Side, scratch: Path) -> dict[str, str]:
     temporary.mkdir(parents=True, exist_ok=True)
     variables = side.variables | {
         "JAX_PLATFORMS": side.platform,
-        # Its name before jax 0.4.
-        "JAX_PLATFORM_NAME": side.platform,
         "TMPDIR": str(temporary),
         MARK: str(temporary),
         "TF_CPP_MIN_LOG_LEVEL": "3",

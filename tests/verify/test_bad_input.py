@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import venv
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,14 @@ class TestInterpreter:
         python = project.parent / "bare" / "bin" / "python"
         ran = verify(project, "--python", python, "model.py")
         refused(ran, f"jax is not installed for {python}", "pip install 'remat-migrate[verify]'")
+
+    def test_older_than_what_is_supported(self, project: Path) -> None:
+        old = project.parent / "old"
+        faked = "import sys; sys.version_info = (3, 10); $2"
+        old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{faked}"\n')
+        old.chmod(0o755)
+        ran = verify(project, "--python", old, "model.py")
+        refused(ran, f"{old} is older than Python 3.11")
 
     def test_missing_interpreter(self, project: Path) -> None:
         ran = verify(project, "--python", "nowhere/python", "model.py")

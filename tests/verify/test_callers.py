@@ -51,6 +51,18 @@ def test_callers_are_compared(tmp_path):
     assert ran.code == 0
 
 
+def test_tests_that_were_not_edited_are_no_callers(tmp_path):
+    project(tmp_path / "old", "concrete=True", "train")
+    project(tmp_path / "new", "static_argnums=(2,)", "train")
+    test = "import model\ndef test_block():\n    model.block(1.0, 1.0, train=True)\n"
+    for root in ("old", "new"):
+        write_files(tmp_path / root, {"test_use.py": test})
+    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
+    verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
+    assert verdicts == {"model.block": "equal", "use.loss": "equal"}
+    assert ran.code == 0
+
+
 STORED = """
 import jax, jax.numpy as jnp
 from functools import partial

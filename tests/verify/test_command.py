@@ -71,8 +71,8 @@ class Project:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(content)
 
-    def run(self, command: str, shim: str = "", flags=None, **options: object) -> CommandRun:
-        side = Side(Path(sys.executable), self.original, self.copy, (), shim, flags=flags or {})
+    def run(self, command: str, shim: str = "", **options: object) -> CommandRun:
+        side = Side(Path(sys.executable), self.original, self.copy, (), shim)
         given = {
             "timeout": 120.0,
             "memory": 8 << 30,
@@ -152,7 +152,7 @@ def test_the_old_meaning(project):
     assert printed(project.run("python main.py")) == "False"
 
 
-def test_flags_platform_and_environment(project, monkeypatch):
+def test_platform_and_environment(project, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", f"{project.original}{os.pathsep}/nowhere")
     monkeypatch.setenv("REMAT_MIGRATE_SHIM", "of another run")
     project.write(
@@ -161,7 +161,6 @@ def test_flags_platform_and_environment(project, monkeypatch):
         import json, os, sys, tempfile
         import jax
         print(json.dumps({
-            "x64": jax.config.jax_enable_x64,
             "backend": jax.default_backend(),
             "folder": os.getcwd(),
             "temporary": tempfile.gettempdir(),
@@ -173,10 +172,8 @@ def test_flags_platform_and_environment(project, monkeypatch):
         """,
     )
     command = f"cd sub && python show.py {project.original}/data"
-    shown = json.loads(printed(project.run(command, flags={"jax_enable_x64": True})))
+    shown = json.loads(printed(project.run(command)))
     again = json.loads(printed(project.run(command)))
-    assert shown["x64"] is True
-    assert again["x64"] is False
     assert shown["backend"] == "cpu"
     assert shown["folder"] == str(project.copy / "sub")
     assert not Path(shown["temporary"]).exists()

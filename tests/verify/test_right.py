@@ -1,7 +1,7 @@
 """`remat-migrate verify` on right migrations that are easily refused.
 
 Each folder of `fixtures/right` is one: `before.py` in the old API, `after.py` migrated rightly, and
-some with faults in `wrong`. They compute in low precision, are chaotic or random, pass policies
+some with faults in `wrong`. They compute in low precision, are random, pass policies
 that are called by mistake, need Haiku's context, or get inputs that the code cannot use.
 """
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 RIGHT = Path(__file__).parents[2] / "fixtures" / "right"
 # Results that vary by themselves prove nothing, unless the programs are the same.
-UNPROVED = {"numpy_noise", "fresh_generator", "clock_key", "logistic_map"}
+UNPROVED = {"numpy_noise", "fresh_generator", "clock_key"}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 def test_a_right_migration_is_accepted(outcomes: dict[str, set[str]], name: str) -> None:
     found = outcomes[f"{name}__after"]
     assert not found & {"differs", "fails-after"}
-    assert "equal" in found or name in UNPROVED
+    assert found & {"equal", "close"} or name in UNPROVED
 
 
 def test_wrong_ones_are_refused(outcomes: dict[str, set[str]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,12 +11,12 @@ import pytest
 
 from remat_migrate.verify.session import Side, Worker, WorkerEnded, environment_of
 
-# Answers the first request, and then writes what a test says.
+# Answers the first request, and then does what a test says.
 PROGRAM = """\
 import os, time
 read, write = map(int, os.environ["REMAT_MIGRATE_CHANNEL"].split(","))
 os.read(read, 1 << 16)
-os.write(write, b'{"jax": "0"}\\n')
+os.write(write, b'{"jax": "0", "number": 1}\\n')
 time.sleep(0.2)
 BODY
 """
@@ -44,12 +45,31 @@ def test_limit_of_time(tmp_path: Path, body: str, size: int) -> None:
     assert time.monotonic() - start < 10
 
 
-@pytest.mark.parametrize("junk", [b"junk\n", b"\xff\n", b"3\n", b"[" * 100_000 + b"\n", b"\n"])
+@pytest.mark.parametrize(
+    "junk", [b"junk\n", b"\xff\n", b"3\n", b"[" * 100_000 + b"\n", b"\n", b"{}\n"]
+)
 def test_lines_that_are_no_replies(tmp_path: Path, junk: bytes) -> None:
     asked = worker(tmp_path, f"os.read(read, 99); os.write(write, {junk!r}); time.sleep(60)")
     with pytest.raises(WorkerEnded):
         asked.ask(do="x")
     assert asked.is_fresh
+
+
+def test_waiting_for_a_cpu_is_not_counted(tmp_path: Path) -> None:
+    pin = "import os, time; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])\n"
+    compute = "until = time.process_time() + 0.6\nwhile time.process_time() < until: pass\n"
+    reply = "os.write(write, b'{\"number\": 2}' + bytes([10]))\ntime.sleep(60)\n"
+    asked = worker(tmp_path, pin + compute + reply)
+    others = [subprocess.Popen([sys.executable, "-c", f"{pin}while True: pass"]) for _ in range(4)]
+    try:
+        start = time.monotonic()
+        assert asked.ask(do="x") == {}
+        assert time.monotonic() - start > 1.0
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+        asked.close()
 
 
 def test_workers_share_an_accelerator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

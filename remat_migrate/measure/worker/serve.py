@@ -50,7 +50,8 @@ def main() -> None:
         os.set_inheritable(descriptor, False)
     with os.fdopen(incoming, encoding="utf-8") as requests:
         for line in requests:
-            reply = _answer(json.loads(line))
+            request = json.loads(line)
+            reply = dict(_answer(request), number=request["number"])
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
             os.write(outgoing, (json.dumps(reply, default=os.fspath) + "\n").encode())

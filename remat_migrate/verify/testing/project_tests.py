@@ -21,9 +21,8 @@ from ..evidence import Outcome, Unit, UnitKey, Verdict
 from ..options import VerifyOptions
 from ..recording import recorders
 from ..scratch import scratch_folder
-from ..units.project_diff import called_names, users_names
+from ..units.project_diff import called_names, is_test_file, users_names
 
-_IS_TEST = re.compile(r"(?:test_\w*|\w*_test|tests?)\.py")
 # Tests may name what calls a unit, or what calls that.
 _RINGS = 3
 # Tests that are compared for a unit whose recorded calls do not exercise it.
@@ -160,7 +159,7 @@ def _candidates(sides: Sides, units: Sequence[Unit]) -> tuple[list[set[str]], li
     A test may call a unit through functions of the project, whose names it then mentions.
     """
     import_names = ImportNames(sides.old.folder)
-    tests = [path for path in import_names.files if _IS_TEST.fullmatch(path.name)]
+    tests = [path for path in import_names.files if is_test_file(path)]
     sources = [path for path in import_names.files if path not in set(tests)]
     rings = [set(called_names(unit.qualname for unit in units))]
     while len(rings) < _RINGS and rings[-1]:

@@ -23,6 +23,7 @@ from .outline import Outline, Piece, outline
 # Files with texts other than those on disk.
 Texts = Mapping[Path, bytes]
 _ON_DISK: Texts = MappingProxyType({})
+_IS_TEST = re.compile(r"(?:test_\w*|\w*_test|tests?)\.py")
 # Callers, and their callers.
 _LEVELS = 2
 
@@ -98,12 +99,14 @@ def caller_levels(
 ) -> tuple[tuple[Unit, ...], ...]:
     """Return at most so many `callers` of units, and as many of those that call these.
 
+    Tests are none, because they may fail for reasons of their own.
     Those of both levels say which of the given units they use.
     """
     found: list[tuple[Unit, ...]] = []
     known = {unit.key for unit in units}
     below: Sequence[Unit] = [unit for unit in units if unit.qualname]
     uses: dict[UnitKey, tuple[UnitKey, ...]] = {unit.key: (unit.key,) for unit in below}
+    paths = [path for path in paths if not is_test_file(path)]
     for _ in range(_LEVELS if below else 0):
         level = callers(below, paths, import_names, before, after)
         level = tuple(unit for unit in level if unit.key not in known)[:most]
@@ -113,6 +116,11 @@ def caller_levels(
         found.append(tuple(replace(unit, uses=uses[unit.key]) for unit in level))
         below = level
     return tuple(found)
+
+
+def is_test_file(path: Path) -> bool:
+    """Return whether a file holds tests, by its name."""
+    return _IS_TEST.fullmatch(path.name) is not None
 
 
 def callers(

@@ -41,7 +41,7 @@ def main() -> None:
     with os.fdopen(incoming, encoding="utf-8") as requests:
         for line in requests:
             request = json.loads(line)
-            reply = _answer(request)
+            reply = dict(_answer(request), number=request["number"])
             if number() != process:
                 # The code under test has forked, and this is the child.
                 end(0)
@@ -90,11 +90,6 @@ def _start(request: Reply) -> Reply:
         shim.install(request["shim"])
     environment.install(request["copy"])
     jax = importlib.import_module("jax")
-    for name, value in request["flags"].items():
-        try:
-            jax.config.update(name, value)
-        except AttributeError:
-            return {"unfit": "jax %s has no flag %s" % (jax.__version__, name)}
     configuration.install(jax)
     if request["memory"]:
         global _most_resident
@@ -270,9 +265,7 @@ def _compare(request: Reply) -> Reply:
     from .program import agreement
 
     before, after = request["before"], request["after"]
-    found = compare.compare(
-        before, after, request["tolerances"], request["variations"], request["made"]
-    )
+    found = compare.compare(before, after, request["tolerances"], request["again"], request["made"])
     program = agreement.agreement(before, after)
     dropped = program.detail if program.is_dropped else ""
     reply = dict(found._asdict(), program=program.state, difference="", dropped=dropped)

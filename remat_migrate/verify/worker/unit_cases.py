@@ -36,14 +36,14 @@ def all_cases(
 ) -> make.Made:
     """Return inputs for a unit of the project in the folder `root`.
 
-    `classes` are dataclasses of the project that may be arguments. After `seconds`, the inputs that
-    were found by then are returned.
+    `classes` are dataclasses of the project that may be arguments. After `seconds` of CPU time,
+    the inputs that were found by then are returned.
 
     A case with `then` is about a function in the unit's result: where in it ("of"), and with which
     arguments to call that ("args", "kwargs").
     """
     hints = {"class": unit.owner, "classes": classes, "root": root}
-    deadline = time.monotonic() + seconds
+    deadline = time.process_time() + seconds
     made = make.make_cases(unit.function, unit.function, hints, seconds)
     found = list(made.cases)
     for cls in _subclasses(unit, root):
@@ -162,7 +162,7 @@ def _of_result(
         if any(unwrapped(function) is unwrapped(one) for one in given):
             continue  # it is made up, and so would be the number of its arguments
         hints = {"class": None, "classes": classes}
-        made = make.make_cases(function, function, hints, deadline - time.monotonic(), _WORK)
+        made = make.make_cases(function, function, hints, deadline - time.process_time(), _WORK)
         for about, inner in made.cases:
             if _is_left_by_functions(inner["context"]):
                 then = {"of": place, "args": inner["args"], "kwargs": inner["kwargs"]}

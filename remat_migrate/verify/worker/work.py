@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any, Callable, Iterator, List
+from typing import Any, Iterator
 
 import jax
 import numpy as np
@@ -14,25 +14,15 @@ from .jaxprs import inner_jaxprs
 # `jax.core` no longer exports it.
 _Primitive: Any = next(c for c in type(jax.lax.add_p).__mro__ if c.__name__ == "Primitive")
 
-# Each operation is compiled when it first runs outside jit, which takes longer than running it.
-_MOST_OPERATIONS = 100
 # An array of so many elements takes as long as an operation on a small one.
 _ELEMENTS = 1e6
 
 
-def is_light(function: Callable[[List[Any]], Any], arrays: List[Any]) -> bool:
-    """Return whether a function is cheap to run outside jit; True if it cannot be traced."""
-    try:
-        program = jax.make_jaxpr(function)(arrays)
-    except Exception:  # running it reports the reason
-        return True
-    return _operations(program.jaxpr) <= _MOST_OPERATIONS
-
-
-def _operations(jaxpr: Any) -> float:
+def operations_of(jaxpr: Any) -> float:
+    """Return how many operations a program runs, counting large arrays several times."""
     total = 0.0
     for equation in jaxpr.eqns:
-        inner = [_operations(part) for part in inner_jaxprs(equation.params.values())]
+        inner = [operations_of(part) for part in inner_jaxprs(equation.params.values())]
         size = sum(_size(var.aval) for var in equation.outvars)
         total += sum(inner) * equation.params.get("length", 1) if inner else 1 + size / _ELEMENTS
     return total

@@ -9,9 +9,7 @@ import numpy as np
 from ..failures import headline
 from .entries import (
     RETURNED,
-    VARIES,
     Leaves,
-    Noise,
     Result,
     allowed_differences,
     arrays_of,
@@ -22,6 +20,7 @@ from .entries import (
 EQUAL, DIFFERS, FAILS_AFTER, FAILS_BEFORE = "equal", "differs", "fails-after", "fails-before"
 NOT_EXERCISED = "not-exercised"
 
+_VARIES = "the old code's own results vary from run to run: "
 _WHERE = {"eager": "", "gradient": " in the gradient", "jit": " under jax.jit"}
 
 
@@ -56,7 +55,7 @@ def compare(
     before: str,
     after: str,
     tolerances: Optional[Dict[str, float]] = None,
-    variations: Optional[Dict[str, str]] = None,
+    again: str = "",
     made: bool = False,
 ) -> Comparison:
     """Compare two result folders that `evaluate` wrote.
@@ -65,13 +64,11 @@ def compare(
         before: the old code's results.
         after: the new code's results.
         tolerances: the user's, by dtype.
-        variations: folders with other results of the old code, by the names in `noise`.
+        again: the folder of another run of the old code, if there is one.
         made: whether the inputs are made, so that others could be: where the old code's results
             are degenerate, they prove nothing.
     """
     old, new = Result(before), Result(after)
-    noise = Noise(old, variations or {})
-    allowed = allowed_differences(tolerances or {})
     ran = [m for m in old.modes if "error" not in old.modes[m] and not m.endswith(RETURNED)]
     if old.modes and not ran:
         error = next(iter(old.modes.values()))["error"]
@@ -89,67 +86,103 @@ def compare(
         return Comparison(
             NOT_EXERCISED, detail=detail, only_numbers_differ=True, is_abstract=old.is_abstract
         )
-    max_abs = max_rel = 0.0
-    doubts: List[str] = []
-    policies: Set[str] = set()
-    for mode in ran:
-        where = _where(mode)
-        outcome = new.modes.get(mode)
-        if outcome is None and mode.endswith("gradient") and _has_values(new, mode):
-            continue  # skipped because it is slow; the compiled gradient is there
-        if outcome is None or "error" in outcome:
-            error = outcome["error"] if outcome else next(iter(new.modes.values()))["error"]
-            return _failed(error, where, old.policy_errors)
-        had, has = _has_gradient(old.modes[mode]), _has_gradient(outcome)
-        if mode.endswith("jit") and had != has:
-            error = new.modes.get(mode[: -len("jit")] + "gradient", {}).get("error")
-            if had and error:
-                return _failed(error, " in the gradient" + where, old.policy_errors)
-            if has:
+    sides = _Sides(old, new, tolerances or {}, Result(again) if again else None)
+    return sides.compare(ran)
+
+
+class _Sides:
+    """The results of both sides, of which the old ones did not fail."""
+
+    def __init__(
+        self, old: Result, new: Result, tolerances: Dict[str, float], again: Optional[Result]
+    ) -> None:
+        self.old = old
+        self.new = new
+        self.again = again
+        self.allowed = allowed_differences(tolerances)
+        self.max_abs = self.max_rel = 0.0
+        self.doubts: List[str] = []
+        # Labels of modes that return policies.
+        self.policies: Set[str] = set()
+
+    def compare(self, ran: List[str]) -> Comparison:
+        """Return the verdict on these modes, and on what edited checkpoints return."""
+        for mode in ran:
+            found = self._mode(mode)
+            if found:
+                return found
+        returned = _both_returned(self.old, self.new) if not self.new.is_moved else []
+        for mode in returned:
+            is_doubted = bool(self.doubts)
+            leaves = self._leaves(mode, "")
+            if leaves.reason:
+                detail, is_sure = _returned_otherwise(self.old, self.new, mode, leaves)
+                if is_sure and not is_doubted:
+                    return self._verdict(DIFFERS, detail)
+                self.doubts.append(detail)
+        if self.doubts:
+            return self._verdict(NOT_EXERCISED, self.doubts[0])
+        if self.new.is_moved:
+            detail = "no result depends on what its edited checkpoints return"
+            return Comparison(NOT_EXERCISED, detail=detail)
+        leaves_of = self.old.modes
+        every = [leaf for mode in (*ran, *returned) for leaf in leaves_of[mode]["leaves"]]
+        return _equal(every, self.max_abs, self.max_rel)._replace(returned=bool(returned))
+
+    def _verdict(self, verdict: str, detail: str) -> Comparison:
+        """Return a verdict on numbers."""
+        return Comparison(verdict, self.max_abs, self.max_rel, detail, only_numbers_differ=True)
+
+    def _leaves(self, mode: str, where: str) -> Leaves:
+        """Compare the arrays of a mode, and note doubts."""
+        again = self.again if self.again and _is_alike(self.old, self.again, mode) else None
+        found = Leaves(self.old, self.new, mode, self.allowed, again)
+        self.max_abs = max(self.max_abs, found.max_abs)
+        self.max_rel = max(self.max_rel, found.max_rel)
+        if found.varies:
+            self.doubts.append(_VARIES + found.varies + where)
+        return found
+
+    def _mode(self, mode: str) -> Optional[Comparison]:
+        """Return the verdict if a mode decides it."""
+        old, new, where = self.old.modes[mode], self.new.modes.get(mode), _where(mode)
+        if new is None and mode.endswith("gradient") and _has_values(self.new, mode):
+            return None  # skipped because it is slow; the compiled gradient is there
+        if new is None or "error" in new:
+            error = (new or next(iter(self.new.modes.values())))["error"]
+            return _failed(error, where, self.old.policy_errors)
+        if mode.endswith("jit") and _has_gradient(old) != _has_gradient(new):
+            error = self.new.modes.get(mode[: -len("jit")] + "gradient", {}).get("error")
+            if _has_gradient(old) and error:
+                return _failed(error, " in the gradient" + where, self.old.policy_errors)
+            if _has_gradient(new):
                 # Without a gradient in the old code, none is needed.
-                outcome = new.modes[mode] = _values_alone(outcome, old.modes[mode])
+                new = self.new.modes[mode] = _values_alone(new, old)
         label = mode.rpartition(" ")[0]
-        if label in policies and not mode.endswith("eager"):
-            continue  # of what else is returned with them, the values suffice
-        if take_policies(old.modes[mode], outcome):
-            policies.add(label)
-        reason = structure_difference(old.modes[mode], outcome)
+        if label in self.policies and not mode.endswith("eager"):
+            return None  # of what else is returned with them, the values suffice
+        if take_policies(old, new):
+            self.policies.add(label)
+        reason = structure_difference(old, new)
         if reason:
-            if noise.changes_structure(mode):
-                return Comparison(NOT_EXERCISED, detail=VARIES + reason + where)
-            if _only_functions_differ(old.modes[mode], outcome):
-                # A method may be in the place of a function; they are called for themselves.
-                detail = "the functions that it holds are others, and nothing calls them"
-                return Comparison(NOT_EXERCISED, detail=detail)
-            return Comparison(DIFFERS, detail=reason + where)
-        found = Leaves(old, new, mode, allowed, noise, bool(doubts))
-        max_abs, max_rel = max(max_abs, found.max_abs), max(max_rel, found.max_rel)
-        if found.reason:
-            return Comparison(
-                DIFFERS, max_abs, max_rel, found.reason + where, only_numbers_differ=True
-            )
-        if found.doubt:
-            doubts.append(found.doubt + where)
-    returned = []
-    for mode in _both_returned(old, new) if not new.is_moved else ():
-        found = Leaves(old, new, mode, allowed, noise, bool(doubts))
-        returned.append(mode)
-        max_abs, max_rel = max(max_abs, found.max_abs), max(max_rel, found.max_rel)
-        if found.reason:
-            detail, is_sure = _returned_otherwise(old, new, mode, found)
-            if is_sure and not doubts:
-                return Comparison(DIFFERS, max_abs, max_rel, detail, only_numbers_differ=True)
-            doubts.append(detail)
-        elif found.doubt:
-            doubts.append(found.doubt)
-    if doubts:
-        return Comparison(NOT_EXERCISED, max_abs, max_rel, doubts[0], only_numbers_differ=True)
-    if new.is_moved:
-        return Comparison(
-            NOT_EXERCISED, detail="no result depends on what its edited checkpoints return"
-        )
-    leaves = [leaf for mode in (*ran, *returned) for leaf in old.modes[mode]["leaves"]]
-    return _equal(leaves, max_abs, max_rel)._replace(returned=bool(returned))
+            return self._other_structure(mode, reason + where)
+        leaves = self._leaves(mode, where)
+        return self._verdict(DIFFERS, leaves.reason + where) if leaves.reason else None
+
+    def _other_structure(self, mode: str, reason: str) -> Comparison:
+        if self.again and not _is_alike(self.old, self.again, mode):
+            return Comparison(NOT_EXERCISED, detail=_VARIES + reason)
+        if _only_functions_differ(self.old.modes[mode], self.new.modes[mode]):
+            # A method may be in the place of a function; they are called for themselves.
+            detail = "the functions that it holds are others, and nothing calls them"
+            return Comparison(NOT_EXERCISED, detail=detail)
+        return Comparison(DIFFERS, detail=reason)
+
+
+def _is_alike(old: Result, again: Result, mode: str) -> bool:
+    """Return whether another run of the old code has results of the same structure."""
+    outcome = again.modes.get(mode, {})
+    return "leaves" in outcome and not structure_difference(old.modes[mode], outcome)
 
 
 def _only_functions_differ(old: Dict[str, Any], new: Dict[str, Any]) -> bool:

@@ -26,8 +26,11 @@ from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
 from ..lookup import attribute
 from ..program import agreement, trace
 from ..transfer.arrays import is_key, key_data
-from ..work import is_light
-from . import entries, noise, results
+from ..work import operations_of
+from . import conditions, entries, precision, results
+
+# Each operation is compiled when it first runs outside jit, which takes longer than running it.
+_MOST_EAGER = 100
 
 # Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -75,23 +78,19 @@ def evaluate(
 
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `eager`, of all its derivatives, which suffice if both sides agree. Without `values`,
-    or if an argument is abstract, there are only the programs. For `variation`, see `noise`; for
-    `constants`, `trace.programs`.
+    or if an argument is abstract, there are only the programs. For `variation`, see `conditions`;
+    for `constants`, `trace.programs`.
     """
-    writer = _Writer(folder, seed=int(variation == noise.RANDOM))
+    writer = _Writer(folder, seed=int(variation == conditions.AGAIN))
     modes: Dict[str, Any] = {}
     programs: Dict[str, Any] = {}
-    precisions = set()
+    precisions: List[str] = []
     is_abstract = has_abstract(case)
-    moved: List[str] = []
     del shim.policy_errors[:]
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
-        if variation == noise.RANDOM:
-            stack.enter_context(noise.clock_ahead())
-        if variation == noise.RETURNED:
-            moved = stack.enter_context(applications.moving())
+        moved = stack.enter_context(conditions.condition(variation))
         try:
             prepared = _prepared(unit, case, first)
             computes = first and values and not is_abstract
@@ -103,23 +102,19 @@ def evaluate(
         for one in prepared:
             label = one.label and one.label + " "
             program = _Program(one.function, one.args, one.kwargs)
-            moves_draws = variation == noise.ROUNDING and not program.has_gradient
-            if variation == noise.ROUNDING and not moves_draws:
-                precisions.add(program.move_inputs())
-            with noise.draws_moved() if moves_draws else contextlib.nullcontext():
-                if is_abstract or first:
-                    # What `init` returns goes into `apply`, if there is one.
-                    is_used = one.label == "init" and len(prepared) > 1
-                    if computes and not is_used:
-                        modes.update(_compiled(program, label, writer))
-                    programs[one.label] = program.traced(eager, is_used, constants)
-                else:
-                    _run(program, label, modes, writer, eager)
+            if is_abstract or first:
+                # What `init` returns goes into `apply`, if there is one.
+                is_used = one.label == "init" and len(prepared) > 1
+                if computes and not is_used:
+                    modes.update(_compiled(program, label, writer))
+                programs[one.label] = program.traced(eager, is_used, constants)
+            else:
+                precisions.append(_run(program, label, modes, writer, eager))
     writer.close(
         {
             "modes": modes,
             "defaults": _defaults(unit),
-            "precision": noise.coarsest(precisions - {""}),
+            "precision": precision.coarsest(precisions),
             "policy_errors": sorted(set(shim.policy_errors)),
             "abstract": is_abstract,
             "moved": bool(moved),
@@ -189,13 +184,13 @@ def _prepared(
 
 def _run(
     program: _Program, label: str, modes: Dict[str, Any], writer: _Writer, eager_gradient: bool
-) -> None:
+) -> str:
+    """Add the modes of a program, and return the lowest precision that it rounds to."""
     modes.update(_eager(program, label, writer))
     eager = modes[label + "eager"]
     with_gradient = "error" not in eager and program.has_gradient
-    eager_gradient = eager_gradient and is_light(
-        lambda arrays: program.array_results(program.call(arrays)), program.arrays()
-    )
+    jaxpr = program.jaxpr()
+    eager_gradient = eager_gradient and (jaxpr is None or operations_of(jaxpr) <= _MOST_EAGER)
     if with_gradient and eager_gradient:
         modes[label + "gradient"] = _outcome(lambda: program.gradient(program.arrays()), writer)
         with_gradient = "error" not in modes[label + "gradient"]
@@ -211,6 +206,7 @@ def _run(
         modes[label + "gradient"] = compiled
         compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
     modes[label + "jit"] = compiled
+    return precision.lowest_precision(jaxpr) if jaxpr is not None else ""
 
 
 def _takes(unit: Any, name: str) -> bool:
@@ -314,17 +310,15 @@ class _Program:
         """Return copies of the arrays: the function may change or donate them."""
         return [array.copy() for array in self.shared_arrays()]
 
-    def move_inputs(self) -> str:
-        """Move the inputs by a rounding of the lowest precision computed in, and return that."""
-        values = lambda arrays: self.array_results(self.call(arrays))  # noqa: E731
-        precision = noise.lowest_precision(values, self.arrays())
-        self._leaves = [
-            leaf._replace(value=noise.moved(leaf.value, precision, index))
-            if leaf.differentiable
-            else leaf
-            for index, leaf in enumerate(self._leaves)
-        ]
-        return precision
+    def jaxpr(self) -> Any:
+        """Return the jaxpr of the values; None if Python needs values of arrays."""
+        try:
+            closed = jax.make_jaxpr(lambda arrays: self.array_results(self.call(arrays)))(
+                self.arrays()
+            )
+        except Exception:  # running it reports the reason
+            return None
+        return closed.jaxpr
 
     def call(self, arrays: List[Any]) -> Any:
         """Return the result for these arrays; containers are copied."""

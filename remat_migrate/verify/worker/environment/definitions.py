@@ -170,6 +170,4 @@ def _future_flags(tree: ast.Module) -> int:
 
 def _is_text(statement: ast.stmt) -> bool:
     """Return whether a statement is a constant: alone, it would become the docstring."""
-    return isinstance(statement, ast.Expr) and isinstance(
-        statement.value, (ast.Constant, getattr(ast, "Str", ast.Constant))
-    )
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

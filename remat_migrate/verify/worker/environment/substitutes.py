@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import opcode
-import re
 import sys
 import types
 from types import FrameType
@@ -18,7 +17,6 @@ from .missing import Missing
 
 _READS_ATTRIBUTE = frozenset(["LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"])
 
-_NO_ATTRIBUTE = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 
 # Attributes of real modules that the project asked for in vain.
 ATTRIBUTES: Dict[Tuple[str, str], Any] = {}
@@ -138,9 +136,6 @@ def stand_in_for_attribute(error: AttributeError, file: str) -> bool:
         whether there is one now, so that the statement may be tried again.
     """
     module, name = getattr(error, "obj", None), getattr(error, "name", None)
-    said = _NO_ATTRIBUTE.match(str(error))
-    if module is None and said:  # before Python 3.10
-        module, name = sys.modules.get(said.group(1)), said.group(2)
     if not isinstance(module, types.ModuleType) or name is None:
         return False
     full = "%s.%s" % (module.__name__, name)

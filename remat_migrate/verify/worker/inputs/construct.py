@@ -194,10 +194,7 @@ def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
 def key(choice: Choice) -> Any:
     """Return a random key, or several."""
     kind, count = choice.value
-    if kind == "typed":
-        made = jax.random.key(17) if hasattr(jax.random, "key") else jax.random.PRNGKey(17)
-    else:
-        made = jax.random.PRNGKey(17)
+    made = jax.random.key(17) if kind == "typed" else jax.random.PRNGKey(17)
     return jax.random.split(made, count) if count else made
 
 

@@ -93,7 +93,7 @@ def make_cases(
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise `OutOfTime` in what runs for longer, where the system can do that."""
+    """Raise `OutOfTime` in what takes more CPU time, where the system can do that."""
     if (
         math.isinf(seconds)
         or not hasattr(signal, "setitimer")
@@ -108,9 +108,9 @@ def _alarm(seconds: float) -> Iterator[None]:
         if ringing:
             raise OutOfTime
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGPROF, ring)
     # Repeat the signal: Python drops exceptions raised in finalisers. Zero would be no alarm.
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001), 0.2)
+    signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.001), 0.2)
     try:
         yield
     finally:
@@ -118,8 +118,8 @@ def _alarm(seconds: float) -> Iterator[None]:
             ringing.clear()
         finally:  # also if the signal arrives here
             ringing.clear()
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)
 
 
 @contextlib.contextmanager

@@ -56,10 +56,9 @@ def of_callable(function: Callable[..., Any]) -> Dict[str, Any]:
     if isinstance(target, type) and not _is_data_class(target):
         target = target.__init__  # type: ignore[misc]
     # Keep the metadata of jaxtyping and Annotated.
-    options: Dict[str, Any] = {"include_extras": True} if sys.version_info >= (3, 9) else {}
     # It fails on names that exist only for type checkers.
     with contextlib.suppress(Exception):
-        return dict(typing.get_type_hints(target, **options))
+        return dict(typing.get_type_hints(target, include_extras=True))
     found = {}
     names = _globals_of(target)
     for owner in reversed(getattr(target, "__mro__", (target,))):
