@@ -214,7 +214,7 @@ def _decided(sides: Sides, unit: Unit, results: _Results, how: _How, old: str) -
     verdict = _comparison(sides, unit, results, old, {})
     if verdict.outcome is not Outcome.DIFFERS:
         return verdict
-    if how.first and not _differs_plainly(verdict):
+    if how.first and verdict.max_rel is not None and not _differs_plainly(verdict):
         return verdict
     variations = {}
     for name in ("random", "rounding"):

@@ -210,7 +210,7 @@ def attend(scores, mask):
     return jnp.where(mask.any(-1, keepdims=True), p, 0.0)
 """,
     ),
-    "token": Change(
+    "vocabulary": Change(
         "weights",
         "close",
         "tokens != 50256",
