@@ -191,6 +191,7 @@ class TestReverted:
         assert (summary["fixed"], summary["taken_back"]) == (2, 5)
         assert summary["verdicts"] == {
             "equal": 2,
+            "close": 0,
             "differs": 4,
             "fails-after": 1,
             "fails-before": 0,
@@ -243,8 +244,8 @@ UNEXERCISED = """\
 import jax
 
 
-def _step(x, keys, table: "object"):
-    return table.no_method_that_there_is(keys)[x] if keys else x
+def _step(x, flag):
+    return x if flag else -x
 
 
 def step(x, keys, table: "object"):
@@ -254,7 +255,7 @@ def step(x, keys, table: "object"):
 def other(x, keys, table: "object"):
     if not table.attribute.of.nothing(keys).known:
         raise RuntimeError("no such table")
-    return jax.checkpoint(_step, concrete=True)(x, keys, table)
+    return jax.checkpoint(_step, concrete=True)(x, True)
 """
 
 
@@ -367,9 +368,10 @@ class TestUserTree:
         model = tmp_path / "model.py"
         seen = tmp_path.parent / f"{tmp_path.name}-seen"
         text = (
-            "from jax import checkpoint\n\n\ndef f(x):\n"
-            f"    with open({str(seen)!r}, 'a') as log:\n"
-            "        log.write('|')\n"
+            "from jax import checkpoint\n\n"
+            f"with open({str(seen)!r}, 'a') as log:\n"
+            "    log.write('|')\n\n\n"
+            "def f(x):\n"
             "    return x * 2.0\n"
         )
         watched: list[str] = []
@@ -391,7 +393,7 @@ class TestUserTree:
             )
         assert watched
         assert set(watched) == {text}
-        assert seen.read_text().count("|") > 2  # it did run
+        assert seen.read_text().count("|") > 1  # both sides did run
         assert fixed.text() == text.replace("x * 2.0", "2.0 * x")
 
 

@@ -54,6 +54,18 @@ def test_sizes_of_concatenations():
     assert inputs_of(with_grid)[0].shape[0] == 3
 
 
+def fused(x, w, heads):
+    """The message tells the rest of a division, and the statement the number of parts."""
+    q, k, v = jnp.split(x @ w, 3, axis=-1)
+    return (q + k + v).reshape(*x.shape[:-1], heads, -1)
+
+
+def test_parts_of_split_weights_are_whole():
+    x, w, heads = inputs_of(fused)
+    assert w.shape == (x.shape[-1], 3 * x.shape[-1])
+    assert x.shape[-1] % heads == 0
+
+
 def clips(x):
     batch, time, height, width, channels = x.shape
     return x.reshape(batch * time, height, width, channels).mean((1, 2))
