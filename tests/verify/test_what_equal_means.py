@@ -280,7 +280,7 @@ def block(x):
 
 
 @pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     root = tmp_path_factory.mktemp("claims")
     shared = {"pyproject.toml": "", "shared.py": "OPTIONS = {}\n"}
     old = {f"{name}.py": HEAD + change.text for name, change in CHANGES.items()}
@@ -291,11 +291,11 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     write_files(root / "old", {**shared, **old})
     write_files(root / "new", {**shared, **new})
     ran = cli(root / "new", "verify", "--base", "../old", "--output-format", "json")
-    return {found["unit"]: found["verdict"] for found in json.loads(ran.out)["verdicts"]}
+    return {found["unit"]: found for found in json.loads(ran.out)["verdicts"]}
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_verdict(verdicts: dict[str, str], name: str) -> None:
+def test_verdict(verdicts: dict[str, dict[str, str]], name: str) -> None:
     change = CHANGES[name]
     unit = f"{name}.{change.unit}" if change.unit else name
-    assert verdicts[unit] == change.verdict
+    assert verdicts[unit]["verdict"] == change.verdict, verdicts[unit]["detail"]

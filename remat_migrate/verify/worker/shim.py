@@ -129,7 +129,8 @@ def _lenient(
 
     @functools.wraps(real or old)
     def checkpoint(*args: Any, **options: Any) -> Any:
-        refused = real is None or GONE in options or (only_subject and len(args) > 1)
+        refused = real is None or GONE in _bound(real, args, options)
+        refused = refused or (only_subject and len(args) > 1)
         frame = sys._getframe(2)  # outside of `watched`
         # Flax passes `concrete` on to functions of its own that still take it.
         caller = str(frame.f_globals.get("__name__", "")).partition(".")[0]
@@ -141,6 +142,14 @@ def _lenient(
         return real(*args, **options)
 
     return checkpoint
+
+
+def _bound(function: Callable[..., Any], args: Any, options: Dict[str, Any]) -> Dict[str, Any]:
+    """Return the arguments of a call by name, where the function takes them."""
+    try:
+        return inspect.signature(function).bind_partial(*args, **options).arguments
+    except TypeError:
+        return options
 
 
 def _is_leftover(frame: Any) -> bool:
