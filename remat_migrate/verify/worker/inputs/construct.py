@@ -203,7 +203,8 @@ def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
 
     Floats lie in (-1, 1), in (0.5, 1.5) where the name asks for positive ones or the variant is 1.
     Integers are below 4, the number of positions; below 2, the smallest size, for variant 1. For
-    the variants of `MAGNITUDES` floats are also large, small, or both.
+    the variants of `MAGNITUDES` floats are also large, small, or both, and masks have rows of
+    False, or nothing else.
     """
     shape, dtype = choice.value
     random = np.random.default_rng(zlib.crc32("/".join(node.path).encode()) + 7919 * variant)
@@ -211,12 +212,15 @@ def random_array(node: Node, choice: Choice, variant: int) -> np.ndarray:
     is_second = variant % _OTHER_NUMBERS == 1
     positive = candidates.is_positive(node.name) or is_second
     drawn = made_numbers(random, shape, kind, positive, most=2 if is_second else 4)
+    magnitude = variant % _OTHER_NUMBERS
+    if kind == np.bool_ and shape:
+        rows = {MIXED: 1, SMALL: None}.get(magnitude, 0)
+        drawn[:rows] = False
     if not jnp.issubdtype(kind, jnp.inexact):
         return drawn
     if len(shape) > 1 and node.in_tree:
         # Weights of a network, which may be deep: activations keep their size.
         drawn = drawn * (3.0 / max(1, int(np.prod(shape[:-1])))) ** 0.5
-    magnitude = variant % _OTHER_NUMBERS
     if magnitude == LARGE:
         drawn = drawn * 30.0
     elif magnitude in (MIXED, SMALL) and not candidates.is_weight(node):

@@ -16,6 +16,8 @@ ABOUT = "other values of "
 
 _Case = Dict[str, Any]
 _Found = Tuple[str, _Case]
+# A parameter's name, its position (None if passed by keyword), and another number for it.
+_Number = Tuple[str, Any, Any]
 
 
 def vary_numbers(function: Callable[..., Any], load: Callable[[], _Case]) -> Iterator[_Found]:
@@ -28,7 +30,13 @@ def vary_numbers(function: Callable[..., Any], load: Callable[[], _Case]) -> Ite
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return
-    numbers = list(_numbers(parameters, load()))
+    for other in (_other_number, _one):
+        yield from _varied(function, load, list(_numbers(parameters, load(), other)))
+
+
+def _varied(
+    function: Callable[..., Any], load: Callable[[], _Case], numbers: List[_Number]
+) -> Iterator[_Found]:
     if numbers and _runs(function, _with_numbers(load(), numbers)):
         yield _description(numbers), _with_numbers(load(), numbers)
     elif len(numbers) > 1:
@@ -42,11 +50,9 @@ def vary_numbers(function: Callable[..., Any], load: Callable[[], _Case]) -> Ite
                 yield _description([number]), _with_numbers(load(), [number])
 
 
-# A parameter's name, its position (None if passed by keyword), and another number for it.
-_Number = Tuple[str, Any, Any]
-
-
-def _numbers(parameters: List[inspect.Parameter], case: _Case) -> Iterator[_Number]:
+def _numbers(
+    parameters: List[inspect.Parameter], case: _Case, other: Callable[[Any, int], Any]
+) -> Iterator[_Number]:
     by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     found = 0
@@ -61,7 +67,7 @@ def _numbers(parameters: List[inspect.Parameter], case: _Case) -> Iterator[_Numb
         else:
             continue
         if type(value) in (int, float):
-            yield parameter.name, place, _other_number(value, found)
+            yield parameter.name, place, other(value, found)
             found += 1
 
 
@@ -70,6 +76,11 @@ def _other_number(value: Any, found: int) -> Any:
     if type(value) is int:
         return value + (1 if value >= 0 else -1) * (1 + found)
     return value * (0.75 - 0.0625 * (found % 8)) if value else 0.25 + 0.0625 * found
+
+
+def _one(value: Any, found: int) -> Any:
+    """Return one, which code treats as a special case: one expert, a rate that keeps everything."""
+    return type(value)(1)
 
 
 def _with_numbers(case: _Case, numbers: List[_Number]) -> _Case:
