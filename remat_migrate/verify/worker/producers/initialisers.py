@@ -91,8 +91,12 @@ class Initialisers:
     def returning(self, function: Any, cls: Any) -> List[Initialiser]:
         """Return the initialisers near a function that are annotated to return such an object."""
         place = self.sources.definition(function)
-        nearby = self._near(place[1]) if place else []
-        return [Initialiser(f) for f in nearby if type_hints.of_callable(f).get("return") is cls]
+        found = []
+        for near in self._near(place[1]) if place else ():
+            hints = dict(type_hints.of_callable(near))
+            if hints.pop("return", None) is cls and cls not in hints.values():
+                found.append(Initialiser(near))
+        return found
 
     def _near(self, source: Source) -> List[Any]:
         if source.path not in self._of_modules:
@@ -112,7 +116,7 @@ class Initialisers:
             return []
         found: List[Initialiser] = []
         weights = bool(_PARAMETERS.fullmatch(name.lower().strip("_")))
-        nearby = self._near(source)
+        nearby = [near for near in self._near(source) if is_named_so(near.__name__)]
         first = [n for n in names if n not in ("self", "cls")][:1]
         if weights or name in first:
             found += [Initialiser(f) for f in nearby if _are_named_alike(f.__name__, node.name)]
@@ -151,11 +155,11 @@ class Initialisers:
     # Functions
 
     def _nearby(self, source: Source) -> Iterator[Any]:
-        """Yield initialisers of a module, of those it imports, and of those that import it."""
+        """Yield functions of a module, of those it imports, and of those that import it."""
         here = self.sources.module(source)
         if here is None:
             return
-        yield from self._initialisers_of(here)
+        yield from self._functions_of(here)
         imported = [thing for thing in vars(here).values() if isinstance(thing, types.ModuleType)]
         for name in dict.fromkeys(
             getattr(thing, "__module__", "") or "" for thing in list(vars(here).values())
@@ -175,7 +179,7 @@ class Initialisers:
         beside = [m for m in others if m.__name__.rpartition(".")[0] == package]
         for module in dict.fromkeys([*filter(self._is_ours, imported), *users, *beside]):
             if module is not here:
-                yield from self._initialisers_of(module)
+                yield from self._functions_of(module)
 
     def _is_ours(self, module: Any) -> bool:
         file = getattr(module, "__file__", None)
@@ -187,14 +191,12 @@ class Initialisers:
         )
 
     @staticmethod
-    def _initialisers_of(module: Any) -> List[Any]:
-        """Return the initialisers that a module defines: those of everything first."""
+    def _functions_of(module: Any) -> List[Any]:
+        """Return the functions that a module defines: initialisers of everything first."""
         found = [
             thing
-            for name, thing in list(vars(module).items())
-            if inspect.isfunction(thing)
-            and thing.__module__ == module.__name__
-            and is_named_so(name)
+            for thing in list(vars(module).values())
+            if inspect.isfunction(thing) and thing.__module__ == module.__name__
         ]
         return sorted(found, key=lambda function: _rank(function.__name__))
 
