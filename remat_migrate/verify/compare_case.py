@@ -76,7 +76,8 @@ def _compared(
         return first
     if first.difference:
         # One side may compute at compile time what the other traces.
-        computed = _run_both(sides, unit, case, _How(first=True, constants=True), made, ran)
+        how = _How(eager, first=True, constants=True)
+        computed = _run_both(sides, unit, case, how, made, ran)
         if computed.outcome is Outcome.EQUAL and computed.evidence is not Evidence.NUMBERS:
             return computed
         if computed.evidence is Evidence.PROGRAM:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any, Iterator, List, NamedTuple, Optional
+from typing import Any, Iterator, List, NamedTuple, Optional, Set
 
 # Before the name of the checkpoint in the parameter of a mark.
 MARK = "remat_migrate returned by "
@@ -31,7 +31,7 @@ class Returned(NamedTuple):
 
 
 _collected: Optional[List[Returned]] = None
-_is_marking = False
+_marked: Optional[Set[str]] = None
 _moved: Optional[List[str]] = None
 
 
@@ -47,14 +47,17 @@ def collecting() -> Iterator[List[Returned]]:
 
 
 @contextlib.contextmanager
-def marking(is_marking: bool) -> Iterator[None]:
-    """Whether to mark what edited checkpoints return in programs that are traced meanwhile."""
-    global _is_marking
-    before, _is_marking = _is_marking, is_marking
+def marking(is_marking: bool) -> Iterator[Set[str]]:
+    """Whether to mark what edited checkpoints return in programs that are traced meanwhile.
+
+    Gives the checkpoints whose values were marked.
+    """
+    global _marked
+    before, _marked = _marked, set() if is_marking else None
     try:
-        yield
+        yield set() if _marked is None else _marked
     finally:
-        _is_marking = before
+        _marked = before
 
 
 @contextlib.contextmanager
@@ -76,7 +79,7 @@ def moving() -> Iterator[List[str]]:
 
 def note(checkpoint: str, result: Any) -> Any:
     """Note what an edited checkpoint returned, and return it."""
-    if _collected is None and _moved is None and not _is_marking:
+    if _collected is None and _moved is None and _marked is None:
         return result
     jax, numpy = sys.modules["jax"], sys.modules["numpy"]
     try:
@@ -90,9 +93,12 @@ def note(checkpoint: str, result: Any) -> Any:
     for leaf in leaves:
         if not _is_number(leaf):
             continue
-        if _is_marking:
-            mark: Any = sys.modules["jax._src.ad_checkpoint"]
-            mark.name_p.bind(jax.numpy.asarray(leaf), name=MARK + checkpoint)
+        if _marked is not None:
+            _marked.add(checkpoint)
+            array = jax.numpy.asarray(leaf)
+            # Operations on constants may be computed at once; a mark must stay.
+            with sys.modules["jax._src.config"].eager_constant_folding(False):
+                sys.modules["jax._src.ad_checkpoint"].name_p.bind(array, name=MARK + checkpoint)
         elif _collected is not None and _has_room(_collected):
             value = _untraced(leaf)
             if _is_number(value):

@@ -47,7 +47,7 @@ def all_cases(
     made = make.make_cases(unit.function, unit.function, hints, seconds)
     found = list(made.cases)
     for cls in _subclasses(unit, root):
-        left = deadline - time.monotonic()
+        left = deadline - time.process_time()
         others = make.make_cases(unit.function, unit.function, dict(hints, **{"class": cls}), left)
         plain = [(about, case) for about, case in others.cases if not _is_scaled(about)]
         found += [(_named(cls, about), case) for about, case in plain]

@@ -186,7 +186,7 @@ def traced(function: Function, *arguments: Any) -> dict[str, Any]:
 
     inexact = [i for i, x in enumerate(arguments) if jnp.issubdtype(x.dtype, jnp.inexact)]
     programs = trace.programs(of_list, list(arguments), inexact, lambda source: "model.py:3")
-    return {"": {"result": ["array"], "programs": programs}}
+    return {"": {"result": ["array"], "programs": programs, "concrete": None}}
 
 
 def agree(tmp_path, old: Function, new: Function, *arguments: Any) -> Any:
@@ -277,3 +277,22 @@ def test_other_program_where_checkpoints_are_dropped(checkpoint, tmp_path):
     found = agree(tmp_path, dropping(block_with_constants), new, X)
     assert found.is_dropped
     assert found.detail == "the checkpoint of f at line 1 returns other values"
+
+
+def scheduled(steps: int) -> Function:
+    def loss(x):
+        schedule = jnp.cos(jnp.arange(steps) / steps)
+        return x * schedule[0] if jnp.greater(steps, 2) else x
+
+    return loss
+
+
+def test_constants_are_computed_where_python_needs_them():
+    program = trace.programs(scheduled(4), [X], [0], lambda source: "")["forward"]
+    assert program["is_concrete"]
+    found = [
+        trace.programs(lambda x, f=f: [f(x[0])], [X], [0], lambda source: "", constants=True)
+        for f in (scheduled(4), lambda x: x * jnp.cos(jnp.arange(4) / 4)[0], scheduled(2))
+    ]
+    outputs = [one["forward"]["outputs"] for one in found]
+    assert outputs[0] == outputs[1] != outputs[2]

@@ -5,8 +5,10 @@ Only what can change in place is looked at, and only the parts that are not what
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import inspect
-from typing import Any, Callable, Dict, FrozenSet, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -23,10 +25,13 @@ _GONE = "removed"
 _Parts = Dict[str, Any]
 
 
-def watch(
+@contextlib.contextmanager
+def watched(
     function: Any, args: Any, kwargs: Any, opened: Callable[[Any], Any]
-) -> Callable[[], _Parts]:
-    """Return a function that returns what has changed since, by place.
+) -> Iterator[Callable[[], _Parts]]:
+    """Give a function that returns what has changed meanwhile, by place; then restore the module.
+
+    What a call leaves in its module, such as traced values in a cache, would be found by the next.
 
     Args:
         function: what is called.
@@ -35,13 +40,19 @@ def watch(
         opened: returns a value as a pytree, with objects as their attributes.
     """
     before = _parts(function, args, kwargs, opened, np.copy)
+    data = _data_of(function)
+    restore = _restoring(data)
 
     def changed() -> _Parts:
         after = _parts(function, args, kwargs, opened, np.asarray)
         moved = {k: _readable(v) for k, v in after.items() if not _is_same(before.get(k, _GONE), v)}
         return dict(moved, **{k: _GONE for k in before if k not in after})
 
-    return changed
+    try:
+        yield changed
+    finally:
+        restore()
+        attribute(unwrapped(function), "__globals__", {}).update(data)
 
 
 def _parts(
@@ -54,9 +65,7 @@ def _parts(
     """Return the parts of what a call can change in place: values by place."""
     places = {"argument %d" % i: value for i, value in enumerate(args)}
     places.update(("argument %s" % name, value) for name, value in kwargs.items())
-    scope = attribute(unwrapped(function), "__globals__", {})
-    if projects.is_project_file(scope.get("__file__")):
-        places.update((name, value) for name, value in scope.items() if _is_data(name, value))
+    places.update(_data_of(function))
     found = {}
     for place, value in places.items():
         if inspect.isgenerator(value) or inspect.iscoroutine(value):
@@ -72,6 +81,33 @@ def _parts(
                 leaf = of_array(leaf) if type(leaf) is np.ndarray else leaf
                 found[place + jax.tree_util.keystr(path)] = leaf
     return found
+
+
+def _data_of(function: Any) -> _Parts:
+    """Return the data of the module of a function that code may change, by name."""
+    scope = attribute(unwrapped(function), "__globals__", {})
+    if not projects.is_project_file(scope.get("__file__")):
+        return {}
+    return {name: value for name, value in scope.items() if _is_data(name, value)}
+
+
+def _restoring(value: Any) -> Callable[[], None]:
+    """Return a function that puts back what containers hold now, and those inside them."""
+    held: List[Tuple[Any, Any]] = []
+    waiting, seen = [value], set()
+    while waiting:
+        one = waiting.pop()
+        if type(one) in (dict, list, set) and id(one) not in seen:
+            seen.add(id(one))
+            held.append((one, copy.copy(one)))
+            waiting += one.values() if type(one) is dict else one
+
+    def restore() -> None:
+        for container, content in held:
+            container.clear()
+            (container.extend if type(container) is list else container.update)(content)
+
+    return restore
 
 
 def _is_data(name: str, value: Any) -> bool:

@@ -128,15 +128,15 @@ def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     Raises:
         MissingDependency: the result has a stand-in.
     """
-    changed = changes.watch(unit, args, kwargs, unfolded)
-    with computed.collecting() as arrays:
-        result = unit(*args, **kwargs)
-    for leaf in jax.tree_util.tree_leaves(result):
-        missing.refuse(leaf)
-    states = nnx_modules.states((args, kwargs))
-    if result is None:
-        result = args[0] if args and _is_object(args[0]) else arrays or None
-    return changes.with_changes(result, states, changed())
+    with changes.watched(unit, args, kwargs, unfolded) as changed:
+        with computed.collecting() as arrays:
+            result = unit(*args, **kwargs)
+        for leaf in jax.tree_util.tree_leaves(result):
+            missing.refuse(leaf)
+        states = nnx_modules.states((args, kwargs))
+        if result is None:
+            result = args[0] if args and _is_object(args[0]) else arrays or None
+        return changes.with_changes(result, states, changed())
 
 
 def _unfolded(result: Any, around: Tuple[Any, ...], opened: Callable[[Any], object] = id) -> Any:

@@ -137,7 +137,7 @@ def _program(
 ) -> Program:
     caches.clear()
     try:
-        with dissolved() as applied, applications.marking(is_forward):
+        with dissolved() as applied, applications.marking(is_forward) as marked:
             closed = jax.make_jaxpr(function)(*args)
     except Exception as error:
         return {"error": describe(error), "is_concrete": isinstance(error, _CONCRETE)}
@@ -147,6 +147,8 @@ def _program(
         outputs = numbering.numbers(closed.jaxpr, closed.consts, inputs)
     except Opaque as error:
         return {"opaque": str(error)}
+    if marked - {name for name, _ in numbering.returned}:
+        return {"opaque": "what its checkpoints return is computed where it is traced"}
     return {
         "outputs": [*outputs, numbering.effects],
         "types": [_type(variable.aval) for variable in closed.jaxpr.outvars],
