@@ -199,7 +199,7 @@ def normalize(x):
     ),
     "empty_row": Change(
         "attend",
-        "close",
+        "differs",
         "return jnp.where(mask.any(-1, keepdims=True), p, 0.0)",
         "return p",
         """
