@@ -30,7 +30,7 @@ def vary_numbers(function: Callable[..., Any], load: Callable[[], _Case]) -> Ite
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return
-    for other in (_other_number, _one):
+    for other in (_other_number, _special):
         yield from _varied(function, load, list(_numbers(parameters, load(), other)))
 
 
@@ -78,9 +78,11 @@ def _other_number(value: Any, found: int) -> Any:
     return value * (0.75 - 0.0625 * (found % 8)) if value else 0.25 + 0.0625 * found
 
 
-def _one(value: Any, found: int) -> Any:
-    """Return one, which code treats as a special case: one expert, a rate that keeps everything."""
-    return type(value)(1)
+def _special(value: Any, found: int) -> Any:
+    """Return a number that code may treat otherwise: one, or what is on the other side of 1.0."""
+    if type(value) is int:
+        return 1
+    return 2.0 if value <= 1.0 else 0.5
 
 
 def _with_numbers(case: _Case, numbers: List[_Number]) -> _Case:
