@@ -28,7 +28,8 @@ def test_all_numbers_vary_together() -> None:
         return x
 
     assert others(f, 1j, 1) == [
-        ("other values of n and rate and m", ((1j, 2), {"rate": 0.1 * 0.6875, "m": 4}))
+        ("other values of n and rate and m", ((1j, 2), {"rate": 0.1 * 0.6875, "m": 4})),
+        ("other values of n and rate and m", ((1j, 1), {"rate": 2.0, "m": 1})),
     ]
 
 
@@ -36,7 +37,8 @@ def test_numbers_that_cannot_be_changed_stay() -> None:
     def f(axis: int, rate: float = 0.5) -> Any:
         return jnp.sum(jnp.ones(3), axis=axis) * rate
 
-    assert others(f, 0) == [("other values of rate", ((0,), {"rate": 0.5 * 0.6875}))]
+    about = "other values of rate"
+    assert others(f, 0) == [(about, ((0,), {"rate": rate})) for rate in (0.5 * 0.6875, 2.0)]
 
 
 def test_nothing_to_vary() -> None:
