@@ -236,9 +236,8 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         # Where the programs are the same, the numbers of one case will do. Those of arrays in
         # recorded cases are made, too.
         made = cases.inputs is not Inputs.DECLARED
-        values = not about.startswith((LOWER_PRECISION, RESIZED, LOWER_PRECISION)) and not (
-            made and verdicts
-        )
+        is_other = about.startswith((LOWER_PRECISION, RESIZED))
+        values = not is_other and not (made and verdicts)
         verdict = compared(sides, unit, case, eager=number == 0, made=made, values=values)
         if about.startswith(_VARIED) and verdict.traced:
             # The number must be concrete, and real calls may never pass another value.
