@@ -6,17 +6,15 @@ Only what can change in place is looked at, and only the parts that are not what
 from __future__ import annotations
 
 import contextlib
-import copy
 import inspect
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..environment import projects
+from .. import module_state
 from ..frameworks import nnx_modules
-from ..lookup import attribute, unwrapped
 
 # The names of the unit's module that both versions define: what one lacks cannot be compared.
 shared_names: FrozenSet[str] = frozenset()
@@ -31,8 +29,6 @@ def watched(
 ) -> Iterator[Callable[[], _Parts]]:
     """Give a function that returns what has changed meanwhile, by place; then restore the module.
 
-    What a call leaves in its module, such as traced values in a cache, would be found by the next.
-
     Args:
         function: what is called.
         args: its positional arguments.
@@ -40,19 +36,14 @@ def watched(
         opened: returns a value as a pytree, with objects as their attributes.
     """
     before = _parts(function, args, kwargs, opened, np.copy)
-    data = _data_of(function)
-    restore = _restoring(data)
 
     def changed() -> _Parts:
         after = _parts(function, args, kwargs, opened, np.asarray)
         moved = {k: _readable(v) for k, v in after.items() if not _is_same(before.get(k, _GONE), v)}
         return dict(moved, **{k: _GONE for k in before if k not in after})
 
-    try:
+    with module_state.restored(function):
         yield changed
-    finally:
-        restore()
-        attribute(unwrapped(function), "__globals__", {}).update(data)
 
 
 def _parts(
@@ -65,7 +56,7 @@ def _parts(
     """Return the parts of what a call can change in place: values by place."""
     places = {"argument %d" % i: value for i, value in enumerate(args)}
     places.update(("argument %s" % name, value) for name, value in kwargs.items())
-    places.update(_data_of(function))
+    places.update(_shared(function))
     found = {}
     for place, value in places.items():
         if inspect.isgenerator(value) or inspect.iscoroutine(value):
@@ -83,38 +74,10 @@ def _parts(
     return found
 
 
-def _data_of(function: Any) -> _Parts:
-    """Return the data of the module of a function that code may change, by name."""
-    scope = attribute(unwrapped(function), "__globals__", {})
-    if not projects.is_project_file(scope.get("__file__")):
-        return {}
-    return {name: value for name, value in scope.items() if _is_data(name, value)}
-
-
-def _restoring(value: Any) -> Callable[[], None]:
-    """Return a function that puts back what containers hold now, and those inside them."""
-    held: List[Tuple[Any, Any]] = []
-    waiting, seen = [value], set()
-    while waiting:
-        one = waiting.pop()
-        if type(one) in (dict, list, set) and id(one) not in seen:
-            seen.add(id(one))
-            held.append((one, copy.copy(one)))
-            waiting += one.values() if type(one) is dict else one
-
-    def restore() -> None:
-        for container, content in held:
-            container.clear()
-            (container.extend if type(container) is list else container.update)(content)
-
-    return restore
-
-
-def _is_data(name: str, value: Any) -> bool:
-    """Return whether a name of a module holds data that code may change on both sides."""
-    is_shared = name in shared_names and not name.startswith("__")
-    plain = (bool, int, float, str, dict, list, set, np.ndarray, jax.Array)
-    return is_shared and isinstance(value, plain)
+def _shared(function: Any) -> _Parts:
+    """Return the data of the module of a function that both versions define, by name."""
+    found = module_state.data_of(function)
+    return {name: value for name, value in found.items() if name in shared_names}
 
 
 def _is_same(old: Any, new: Any) -> bool:

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import applications, relocate, shim
+from .. import applications, module_state, relocate, shim
 from ..environment import caches
 from ..failures import describe
 from ..frameworks import pure_functions
@@ -323,7 +323,8 @@ class _Program:
     def call(self, arrays: List[Any]) -> Any:
         """Return the result for these arrays; containers are copied."""
         args, kwargs = self._arguments(arrays)
-        return results.unfolded(self._function(*args, **kwargs))
+        with module_state.restored(self._function):
+            return results.unfolded(self._function(*args, **kwargs))
 
     def outcome(self, arrays: List[Any]) -> Any:
         """As `call`; for a function that returns nothing, the object that it may have changed."""

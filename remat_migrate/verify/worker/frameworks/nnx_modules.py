@@ -20,6 +20,12 @@ def is_module_class(cls: Any) -> bool:
     return library is not None and isinstance(cls, type) and issubclass(cls, library.Module)
 
 
+def is_stateful(value: Any) -> bool:
+    """Return whether a value is a module, or one of its variables, which a call may change."""
+    library = nnx()
+    return library is not None and isinstance(value, (library.Module, library.Variable))
+
+
 def states(tree: Any) -> List[Any]:
     """Return the states of the modules in a tree, as dictionaries."""
     library = nnx()

@@ -21,6 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 import jax
 import numpy as np
 
+from .. import module_state
 from ..frameworks import flax_modules, pure_functions
 from ..frameworks.abstraction import evaluated
 from ..instances import constructions, sizes
@@ -80,7 +81,7 @@ def make_cases(
     filtering = config.jax_traceback_filtering
     config.update("jax_traceback_filtering", "off")
     try:
-        with _alarm(seconds), _globals_restored(unit):
+        with _alarm(seconds):
             maker.run(budget)
     except OutOfTime:
         stopped = "generating inputs was stopped after {:.0f} s".format(seconds)
@@ -120,19 +121,6 @@ def _alarm(seconds: float) -> Iterator[None]:
             ringing.clear()
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.signal(signal.SIGPROF, before)
-
-
-@contextlib.contextmanager
-def _globals_restored(unit: Callable[..., Any]) -> Iterator[None]:
-    """Put back what the unit assigns to globals of its module: probes are no values for others."""
-    scope = getattr(unwrapped(unit), "__globals__", {})
-    before = dict(scope)
-    try:
-        yield
-    finally:
-        for name in [name for name in scope if name not in before]:
-            del scope[name]
-        scope.update(before)
 
 
 class _Maker:
@@ -274,7 +262,8 @@ class _Maker:
 
     def _call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         """Call the unit in its context; may be traced."""
-        return pure_functions.initialised(self.unit, args, kwargs, self.context)
+        with module_state.restored(self.unit):
+            return pure_functions.initialised(self.unit, args, kwargs, self.context)
 
     # Cases
 
