@@ -41,7 +41,8 @@ def module(tmp_path: Path) -> Any:
     path.write_text(CODE)
     projects.add(str(tmp_path))
     spec = importlib.util.spec_from_file_location("model", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -52,8 +53,12 @@ def test_data_is_restored(module: Any) -> None:
     for _ in range(2):
         with module_state.restored(module.run):
             module.run(jnp.ones(3))
-            assert module.STEPS == 1 and len(module.SEEN) == 1 and module.CACHE["tables"]
-        assert module.STEPS == 0 and not module.SEEN and module.CACHE == {"tables": {}}
+            assert module.STEPS == 1
+            assert len(module.SEEN) == 1
+            assert module.CACHE["tables"]
+        assert module.STEPS == 0
+        assert not module.SEEN
+        assert module.CACHE == {"tables": {}}
         assert jnp.array_equal(module.LAYER.kernel[...], kernel)
         assert module.LAYER.bias is not None
 
