@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import inspect
@@ -18,7 +19,7 @@ from .frameworks import pure_functions
 from .inputs import code_usage, construct, make, number_variants, variants
 from .instances import constructions
 from .load import Unit
-from .lookup import unwrapped
+from .lookup import attribute, unwrapped
 from .transfer import pickling
 
 Case = Dict[str, Any]
@@ -70,6 +71,8 @@ def _subclasses(unit: Unit, root: str) -> Iterator[type]:
     package, _, _ = owner.__module__.rpartition(".")
     folder = os.path.dirname(os.path.realpath(getattr(unit.module, "__file__", "") or root))
     for source in constructions.of_project(root).sources.mentioning([owner.__name__], folder):
+        if not _derives(source.tree, owner.__name__):
+            continue
         name = os.path.relpath(source.path, folder)[: -len(".py")].replace(os.sep, ".")
         if not name.startswith("."):
             with contextlib.suppress(Exception):  # as the module would where it is imported
@@ -84,6 +87,12 @@ def _subclasses(unit: Unit, root: str) -> Iterator[type]:
         if overridden - {unit.function.__name__} and not inspect.isabstract(cls):
             count += 1
             yield cls
+
+
+def _derives(tree: ast.AST, name: str) -> bool:
+    """Return whether a module defines a class with a base of this name."""
+    bases = [b for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for b in node.bases]
+    return any(name in (attribute(base, "id"), attribute(base, "attr")) for base in bases)
 
 
 def _named(cls: type, about: str) -> str:
