@@ -66,7 +66,7 @@ def _read(folder: str) -> Optional[Dict[str, Traced]]:
 
 
 def _call(old: Traced, new: Traced, where: str) -> Agreement:
-    if new["concrete"] and not old["concrete"]:
+    if new.get("concrete") and not old.get("concrete"):
         detail = headline(new["concrete"]) + " under jax.jit" + where
         return Agreement(FAILS, detail, failure=new["concrete"])
     for side in (old, new):
