@@ -144,6 +144,15 @@ def is_no_dropout(name: str, rate: Any) -> bool:
     return type(rate) is float and not rate and is_rate(name) and "drop" in name.lower()
 
 
+def counts_of(default: Any) -> List[Choice]:
+    """Return zero or one and the number after it; nothing for others.
+
+    They are often special cases: no layers to skip, a stride, groups, the experts of a token.
+    """
+    is_special = type(default) is int and default in (0, 1)
+    return [value(default), value(default + 1)] if is_special else []
+
+
 def rates_of(name: str, default: float) -> List[Choice]:
     """Return `rates`, but no dropout comes last."""
     found = rates(default)

@@ -105,8 +105,8 @@ def _others_of(name: str, default: Any) -> List[Choice]:
     """Return a rate, a type, or zero, and another to try; without dropout comes last."""
     if type(default) is float:
         return candidates.rates_of(name, default)
-    if type(default) is int and default == 0:  # such as the number of layers to skip
-        return [value(0), value(1)]
+    if counts := candidates.counts_of(default):
+        return counts
     if candidates.is_dtype(name):
         types = [default, *variations.other_dtypes(default)]
         return [value(one) for one in types] if len(types) > 1 else []

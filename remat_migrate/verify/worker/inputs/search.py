@@ -109,6 +109,7 @@ class Search:
         self.decisions = 0
         # Code reads values that JAX computes from constants: compute them while tracing.
         self.folding = False
+        self.tried_folding = False
         self.last_error: Optional[BaseException] = None
         # Its loops are traced as loops: the iterations are too many to run each.
         self.has_long_loops = False

@@ -125,11 +125,22 @@ def _settle(search: Search, call: Call, budget: Budget, known: bool = False) -> 
             jit = False
             continue
         blamed = search.blamed or blame.find_blame(error, search)
-        if repairs.needs_value(error) and not search.folding and not blamed.depend:
-            search.folding = True
-            continue
+        if repairs.needs_value(error) and not search.folding:
+            if not blamed.depend or _folding_helps(search, call, budget):
+                search.folding = True
+                continue
         return Outcome(blamed, jit)
     raise _BudgetSpent
+
+
+def _folding_helps(search: Search, call: Call, budget: Budget) -> bool:
+    """Return whether no value is needed where constants are computed; tried once in a search."""
+    if search.tried_folding or not budget.spend():
+        return False
+    search.tried_folding = search.folding = True
+    error = search.attempt(call, False)
+    search.folding = False
+    return error is None or not repairs.needs_value(error)
 
 
 def _got_further(outcome: Outcome, other: Outcome) -> Optional[bool]:

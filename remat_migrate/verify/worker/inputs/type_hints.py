@@ -111,6 +111,8 @@ def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
         kinds = (ARRAY, PROBE)
         arrays = [choice for choice in said.choices if choice.kind in kinds] if said else []
         return Plan(found[:1], [*found, *arrays])
+    if counts := candidates.counts_of(default):
+        return Plan(counts[:1], counts)
     if type(default) is int and default > _LARGE and candidates.is_number(name):
         # Arrays of this size are large; the code may want to divide them by it.
         return Plan([value(size) for size in (default, candidates.LENGTH, candidates.BATCH)])

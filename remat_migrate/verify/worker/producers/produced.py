@@ -236,8 +236,8 @@ def plan_field(name: str, held: Any) -> Optional[Plan]:
         return Plan([value(held)], members)
     if type(held) is str:
         return Plan([value(held)], [value(held)])
-    if type(held) is int and held == 0:
-        return Plan([value(held)], [value(held), value(2)])
+    if counts := candidates.counts_of(held):
+        return Plan(counts[:1], counts)
     return None
 
 
