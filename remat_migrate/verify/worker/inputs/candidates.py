@@ -145,12 +145,12 @@ def is_no_dropout(name: str, rate: Any) -> bool:
 
 
 def counts_of(default: Any) -> List[Choice]:
-    """Return zero or one and the number after it; nothing for others.
+    """Return zero or one, and two; nothing for others.
 
     They are often special cases: no layers to skip, a stride, groups, the experts of a token.
     """
     is_special = type(default) is int and default in (0, 1)
-    return [value(default), value(default + 1)] if is_special else []
+    return [value(default), value(2)] if is_special else []
 
 
 def rates_of(name: str, default: float) -> List[Choice]:
