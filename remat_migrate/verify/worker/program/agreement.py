@@ -66,24 +66,9 @@ def _read(folder: str) -> Optional[Dict[str, Traced]]:
 
 
 def _call(old: Traced, new: Traced, where: str) -> Agreement:
-    if new.get("concrete") and not old.get("concrete"):
-        detail = headline(new["concrete"]) + " under jax.jit" + where
-        return Agreement(FAILS, detail, failure=new["concrete"])
-    for side in (old, new):
-        failure = side["programs"]["forward"].get("error")
-        if failure:
-            return Agreement(UNKNOWN, "it cannot be traced: " + headline(failure))
-    if old["result"] != new["result"]:
-        return Agreement(DIFFERS, "the result%s has another structure or type" % where)
-    forward = old["programs"]["forward"], new["programs"]["forward"]
-    if "array" not in old["result"] and not all(side.get("returned") for side in forward):
-        return Agreement(UNKNOWN, "it returns no arrays")
-    if "fails" in forward[1] and "fails" not in forward[0]:
-        failure = forward[1]["fails"]
-        return Agreement(FAILS, headline(failure) + " under jax.jit" + where, failure=failure)
-    if set(forward[1].get("donated", ())) - set(forward[0].get("donated", ())):
-        return Agreement(DIFFERS, "an argument is donated%s, which deletes the caller's" % where)
-    found = _returned(*forward, where)
+    found = _forward(old, new, where)
+    if found.state != SAME and not found.is_dropped:
+        return found
     for kind, before in old["programs"].items():
         after = new["programs"].get(kind)
         if after is None:
@@ -102,6 +87,26 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
     if new["programs"].keys() - old["programs"].keys():
         return Agreement(UNKNOWN, "only one side has rules for derivatives")
     return found
+
+
+def _forward(old: Traced, new: Traced, where: str) -> Agreement:
+    """Compare what is known of the forward programs besides what they compute."""
+    if new.get("concrete") and not old.get("concrete"):
+        detail = headline(new["concrete"]) + " under jax.jit" + where
+        return Agreement(FAILS, detail, failure=new["concrete"])
+    before, after = old["programs"]["forward"], new["programs"]["forward"]
+    if failure := before.get("error") or after.get("error"):
+        return Agreement(UNKNOWN, "it cannot be traced: " + headline(failure))
+    if old["result"] != new["result"]:
+        return Agreement(DIFFERS, "the result%s has another structure or type" % where)
+    if "array" not in old["result"] and not (before.get("returned") and after.get("returned")):
+        return Agreement(UNKNOWN, "it returns no arrays")
+    if "fails" in after and "fails" not in before:
+        failure = after["fails"]
+        return Agreement(FAILS, headline(failure) + " under jax.jit" + where, failure=failure)
+    if set(after.get("donated", ())) - set(before.get("donated", ())):
+        return Agreement(DIFFERS, "an argument is donated%s, which deletes the caller's" % where)
+    return _returned(before, after, where)
 
 
 def _returned(old: Traced, new: Traced, where: str) -> Agreement:
