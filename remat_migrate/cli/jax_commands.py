@@ -75,7 +75,7 @@ def verify_command(
     from ..discovery.roots import find_root
     from ..report.output import write_proof, write_verdict
     from ..settings import load_settings
-    from ..verify.migration import prove_checkpoints, prove_migration
+    from ..verify.migration import prove_migration
     from ..verify.schedule import ignore
 
     if without_checkpoints and base:
@@ -93,10 +93,8 @@ def verify_command(
 
         options = chosen_verification(settings, **how)
         shown = decided if is_streamed or is_interactive(sys.stderr) else ignore
-        if without_checkpoints:
-            proof = prove_checkpoints(paths, options, progress, shown)
-        else:
-            proof = prove_migration(paths, base or "HEAD", options, progress, shown)
+        since = None if without_checkpoints else base or "HEAD"
+        proof = prove_migration(paths, since, options, progress, shown)
     write_proof(proof, output_format, output_file or sys.stdout, is_streamed=is_streamed)
     if proof.interrupted:
         return SIGNALLED + proof.interrupted

@@ -34,94 +34,32 @@ _MOST_CALLERS = 40
 
 def prove_migration(
     paths: Sequence[Path],
-    base: str,
+    base: str | None,
     options: VerifyOptions,
     progress: Progress = silent,
     decided: Decided = ignore,
 ) -> Proof:
-    """Run the units that differ from a base, and their callers, before and after the migration.
+    """Run the units that differ from a base, and their callers, in it and in the working tree.
 
     Args:
         paths: the requested files and folders; empty for the whole project.
-        base: a git revision, or a folder with an older state.
+        base: a git revision, or a folder with an older state; None for the working tree without
+            checkpoints, from which the units that apply checkpoints differ.
         options: how to verify.
         progress: receives progress reports.
         decided: receives each verdict of the proof as it comes.
 
     Raises:
-        UsageError: there is no such base.
+        UsageError: there is no such base, or the settings are wrong.
         VerificationError: nothing can be run.
     """
     check_options(options)
     root = Path(os.path.realpath(find_root(paths or [Path.cwd()])))
-    found = find_base(root, base, paths)
     import_names = ImportNames(root)
-    changed = diff_project(
-        [(c.path, c.before, c.after) for c in found.changes if c.old_path is None], import_names
-    )
-    moved = tuple(
-        f"{c.old_path.name} was renamed to {c.path.name}, not compared"
-        for c in found.changes
-        if c.old_path is not None
-    )
-    notes = (*found.notes, *moved, *changed.notes)
-    before = State(root, found.texts, found.new)
-    return _proved(before, replace(changed, notes=notes), import_names, options, progress, decided)
-
-
-def prove_checkpoints(
-    paths: Sequence[Path],
-    options: VerifyOptions,
-    progress: Progress = silent,
-    decided: Decided = ignore,
-) -> Proof:
-    """Run the units that apply checkpoints, and their callers, without checkpoints and with them.
-
-    Args:
-        paths: the requested files and folders; empty for the whole project.
-        options: how to verify.
-        progress: receives progress reports.
-        decided: receives each verdict of the proof as it comes.
-
-    Raises:
-        UsageError: the settings are wrong.
-        VerificationError: nothing can be run.
-    """
-    check_options(options)
-    root = Path(os.path.realpath(find_root(paths or [Path.cwd()])))
-    run = prepare(paths or [root], Options())
-    project = load_project(run.settings, run.targets.python, (), run.context)
-    sites: dict[SourceFile, list[Site]] = {}
-    for site in sites_of(project):
-        if site.module.source.path in run.targets.python:
-            sites.setdefault(site.module.source, []).append(site)
-    import_names = ImportNames(root)
-    changed = diff_project(
-        [(s.path, s.encode(_renamed(s.text, of)), s.data) for s, of in sites.items()],
-        import_names,
-    )
-    return _proved(State(root), changed, import_names, options, progress, decided)
-
-
-def _renamed(text: str, sites: Iterable[Site]) -> str:
-    """Return a text where the applications of checkpoints have other names of the same length."""
-    for site in sites:
-        end = site.module.span(site.reference).end
-        if text[end - 1].isidentifier():
-            text = text[: end - 1] + "_" + text[end:]
-    return text
-
-
-def _proved(
-    before: State,
-    changed: ProjectDiff,
-    import_names: ImportNames,
-    options: VerifyOptions,
-    progress: Progress,
-    decided: Decided,
-) -> Proof:
-    """Run units that differ, and their callers, in a state of before and in the working tree."""
-    root = before.root
+    if base is None:
+        before, changed = State(root), _without_checkpoints(root, paths, import_names)
+    else:
+        before, changed = _since(base, root, paths, import_names)
     cases = options.cases and options.cases.resolve()
     listed = list_files(root, lambda name: name.endswith(".py"))
     files = tuple(file for file in listed if file.resolve() != cases)
@@ -160,3 +98,46 @@ def _proved(
         verdicts=(*filter(is_reported, proof.verdicts), *unproved),
         notes=(*proof.notes, *changed.notes),
     )
+
+
+def _since(
+    base: str, root: Path, paths: Sequence[Path], import_names: ImportNames
+) -> tuple[State, ProjectDiff]:
+    """Return an older state, and the units that differ from it."""
+    found = find_base(root, base, paths)
+    changed = diff_project(
+        [(c.path, c.before, c.after) for c in found.changes if c.old_path is None], import_names
+    )
+    moved = tuple(
+        f"{c.old_path.name} was renamed to {c.path.name}, not compared"
+        for c in found.changes
+        if c.old_path is not None
+    )
+    notes = (*found.notes, *moved, *changed.notes)
+    return State(root, found.texts, found.new), replace(changed, notes=notes)
+
+
+def _without_checkpoints(
+    root: Path, paths: Sequence[Path], import_names: ImportNames
+) -> ProjectDiff:
+    """Return the units that apply checkpoints."""
+    run = prepare(paths or [root], Options())
+    project = load_project(run.settings, run.targets.python, (), run.context)
+    targets = frozenset(run.targets.python)
+    sites: dict[SourceFile, list[Site]] = {}
+    for site in sites_of(project):
+        if site.module.source.path in targets:
+            sites.setdefault(site.module.source, []).append(site)
+    return diff_project(
+        [(s.path, s.encode(_renamed(s.text, of)), s.data) for s, of in sites.items()],
+        import_names,
+    )
+
+
+def _renamed(text: str, sites: Iterable[Site]) -> str:
+    """Return a text where the applications of checkpoints have other names of the same length."""
+    for site in sites:
+        end = site.module.span(site.reference).end
+        if text[end - 1].isidentifier():
+            text = text[: end - 1] + "_" + text[end:]
+    return text
