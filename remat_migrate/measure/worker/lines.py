@@ -1,21 +1,17 @@
 """Find the line of a call in a running frame, as a reader would name it.
 
-This is the line on which the name of the callee starts; for a decorator, its own line. Python's
-line numbers differ: before 3.11, all decorators have the line of the `def`, and a call over several
-lines has the line on which the callee ends.
+This is the line on which the name of the callee starts; for a decorator, its own line. Python's own
+number for a call over several lines may be another.
 """
 
 from __future__ import annotations
 
 import ast
-import dis
 import functools
 import itertools
 import linecache
-import sys
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
-_KNOWS_POSITIONS = sys.version_info >= (3, 11)
 _Position = Tuple[Optional[int], ...]
 
 # Cached lines by position in the code, since loops run the same call many times.
@@ -36,15 +32,7 @@ def _line(frame: Any, line: int) -> int:
     tree = tree_of(frame.f_code.co_filename) if line else None
     if tree is None:
         return line
-    if _KNOWS_POSITIONS:
-        return _named_at(tree, _position(frame)) or line
-    decorator = _decorator(tree, frame, line)
-    if decorator is not None:
-        return decorator.lineno
-    starts = {
-        call.func.lineno for call in _calls(tree) if line in (call.lineno, call.func.end_lineno)
-    }
-    return starts.pop() if len(starts) == 1 else line
+    return _named_at(tree, _position(frame)) or line
 
 
 def _position(frame: Any) -> _Position:
@@ -66,35 +54,6 @@ def _named_at(tree: ast.Module, position: _Position) -> Optional[int]:
         and call.lineno <= start <= (call.func.end_lineno or start)
     ]
     return found[0].func.lineno if len(found) == 1 else None
-
-
-def _decorator(tree: ast.Module, frame: Any, line: int) -> Optional[ast.expr]:
-    """Return the decorator that is applied, for Python before 3.11."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if node.lineno == line and node.decorator_list:
-                applied = _applied_before(frame)
-                if 0 <= applied < len(node.decorator_list):
-                    return node.decorator_list[-1 - applied]
-    return None
-
-
-def _applied_before(frame: Any) -> int:
-    """Return the number of calls with one argument right before the current one.
-
-    Decorators are applied by consecutive calls, each to the result of the one before.
-    """
-    count = -1
-    instructions: List[Any] = []
-    for instruction in dis.get_instructions(frame.f_code):
-        instructions.append(instruction)
-        if instruction.offset >= frame.f_lasti:
-            break
-    for instruction in reversed(instructions):
-        if instruction.opname != "CALL_FUNCTION" or instruction.arg != 1:
-            break
-        count += 1
-    return count
 
 
 def _calls(tree: ast.Module) -> Iterator[ast.Call]:
