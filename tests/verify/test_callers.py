@@ -33,22 +33,18 @@ def project(folder, option, train):
     write_files(folder, {**files, "use.py": USE.format(train=train)})
 
 
-def test_forgotten_call_is_found(tmp_path):
-    project(tmp_path / "old", "concrete=True", "train=train")
-    project(tmp_path / "new", "static_argnums=(2,)", "train=train")
+@pytest.mark.parametrize(
+    ("call", "verdict", "code"),
+    [("train=train", "fails-after", 3), ("train", "equal", 0)],
+    ids=["forgotten", "right"],
+)
+def test_callers_are_compared(tmp_path, call, verdict, code):
+    project(tmp_path / "old", "concrete=True", call)
+    project(tmp_path / "new", "static_argnums=(2,)", call)
     ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
     verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
-    assert verdicts == {"model.block": "equal", "use.loss": "fails-after"}
-    assert ran.code == 3
-
-
-def test_callers_are_compared(tmp_path):
-    project(tmp_path / "old", "concrete=True", "train")
-    project(tmp_path / "new", "static_argnums=(2,)", "train")
-    ran = cli(tmp_path / "new", "verify", "--base", "../old", "--output-format", "json")
-    verdicts = {v["unit"]: v["verdict"] for v in json.loads(ran.out)["verdicts"]}
-    assert verdicts == {"model.block": "equal", "use.loss": "equal"}
-    assert ran.code == 0
+    assert verdicts == {"model.block": "equal", "use.loss": verdict}
+    assert ran.code == code
 
 
 def test_tests_that_were_not_edited_are_no_callers(tmp_path):
