@@ -7,7 +7,6 @@ ends the process, the parent starts another worker.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib
 import inspect
 import json
@@ -117,6 +116,7 @@ def _limit_memory(allowed: int) -> None:
 @effects.refused()
 def _make(request: Reply) -> Reply:
     from . import unit_cases
+    from .project import constructors
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
@@ -130,7 +130,7 @@ def _make(request: Reply) -> Reply:
             "cases": [],
             "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
         }
-    given = (_dataclasses(request["root"]), request["root"], request["seconds"])
+    given = (constructors.records(), request["seconds"])
     cases: List[Tuple[str, Any]] = []
     for values in _flags_to_try(unit):
         if not cases:
@@ -155,32 +155,16 @@ def _make(request: Reply) -> Reply:
 def _flags_to_try(unit: Any) -> List[Dict[str, Any]]:
     """Return values of the flags that a unit's file defines: small ones first if it reads any."""
     from .inputs import code_usage
-    from .instances import sizes
+    from .project import settings
 
     read = code_usage.names_read(code_usage.reached(unit.function, unit.owner))
-    values = flags.small(unit.file, lambda numbers: sizes.levels(numbers)[0])
+    values = flags.small(unit.file, settings.shallow)
     return [values, {}] if values.keys() & set(read) else [{}]
 
 
 def _called_with(*tests: str) -> Dict[str, Any]:
     # The project's tests may do what they do.
     return {"args": tests, "kwargs": {}, "context": None, "asked_for": bool(tests)}
-
-
-def _dataclasses(root: str) -> List[type]:
-    """Return the dataclasses and other classes of settings of the project's imported modules."""
-    from .instances.expressions import is_settings
-
-    found: List[type] = []
-    for module in list(sys.modules.values()):
-        if (getattr(module, "__file__", None) or "").startswith(root + os.sep):
-            for value in list(vars(module).values()):
-                if isinstance(value, type) and (
-                    dataclasses.is_dataclass(value) or is_settings(value)
-                ):
-                    if value.__module__ == module.__name__:
-                        found.append(value)
-    return found
 
 
 def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:

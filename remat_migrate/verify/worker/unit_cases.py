@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import importlib
 import inspect
 import itertools
 import math
 import os
+import re
 import tempfile
 import time
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from . import shim
 from .comparison import results
+from .environment import projects
 from .frameworks import pure_functions
 from .inputs import code_usage, construct, make, number_variants, variants
-from .instances import constructions
 from .load import Unit
-from .lookup import attribute, unwrapped
+from .lookup import unwrapped
 from .transfer import pickling
 
 Case = Dict[str, Any]
@@ -28,14 +29,13 @@ Case = Dict[str, Any]
 _WORK = make.WORK // 2
 _MOST_ALSO_CALLED = 6
 _MOST_SUBCLASSES = 2
+_MOST_FILES = 400
 
 _Cases = List[Tuple[str, Case]]
 
 
-def all_cases(
-    unit: Unit, classes: List[type], root: str = "", seconds: float = math.inf
-) -> make.Made:
-    """Return inputs for a unit of the project in the folder `root`.
+def all_cases(unit: Unit, classes: List[type], seconds: float = math.inf) -> make.Made:
+    """Return inputs for a unit.
 
     `classes` are dataclasses of the project that may be arguments. After `seconds` of CPU time,
     the inputs that were found by then are returned.
@@ -43,11 +43,11 @@ def all_cases(
     A case with `then` is about a function in the unit's result: where in it ("of"), and with which
     arguments to call that ("args", "kwargs").
     """
-    hints = {"class": unit.owner, "classes": classes, "root": root}
+    hints = {"class": unit.owner, "classes": classes}
     deadline = time.process_time() + seconds
     made = make.make_cases(unit.function, unit.function, hints, seconds)
     found = list(made.cases)
-    for cls in _subclasses(unit, root):
+    for cls in _subclasses(unit):
         left = deadline - time.process_time()
         others = make.make_cases(unit.function, unit.function, dict(hints, **{"class": cls}), left)
         plain = [(about, case) for about, case in others.cases if not _is_scaled(about)]
@@ -63,20 +63,12 @@ def all_cases(
     return made._replace(cases=cases)
 
 
-def _subclasses(unit: Unit, root: str) -> Iterator[type]:
+def _subclasses(unit: Unit) -> Iterator[type]:
     """Yield classes of the project that inherit a method, and override what it reads of itself."""
     owner = unit.owner
-    if owner is None or not root:
+    if owner is None or not projects.is_project_file(unit.file):
         return
-    package, _, _ = owner.__module__.rpartition(".")
-    folder = os.path.dirname(os.path.realpath(getattr(unit.module, "__file__", "") or root))
-    for source in constructions.of_project(root).sources.mentioning([owner.__name__], folder):
-        if not _derives(source.tree, owner.__name__):
-            continue
-        name = os.path.relpath(source.path, folder)[: -len(".py")].replace(os.sep, ".")
-        if not name.startswith("."):
-            with contextlib.suppress(Exception):  # as the module would where it is imported
-                importlib.import_module("%s.%s" % (package, name) if package else name)
+    _import_users(owner, unit.file)
     read = code_usage.names_read([unwrapped(unit.function)])
     waiting: List[Any] = list(type.__subclasses__(owner))
     count = 0
@@ -89,10 +81,16 @@ def _subclasses(unit: Unit, root: str) -> Iterator[type]:
             yield cls
 
 
-def _derives(tree: ast.AST, name: str) -> bool:
-    """Return whether a module defines a class with a base of this name."""
-    bases = [b for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for b in node.bases]
-    return any(name in (attribute(base, "id"), attribute(base, "attr")) for base in bases)
+def _import_users(owner: type, file: str) -> None:
+    """Import the modules in the folder of a class, or below, that define a class derived of it."""
+    package, _, _ = owner.__module__.rpartition(".")
+    folder = os.path.dirname(os.path.realpath(file))
+    derived = re.compile(r"^class \w+\(.*\b%s\b" % re.escape(owner.__name__), re.MULTILINE)
+    for path in sorted(Path(folder).rglob("*.py"))[:_MOST_FILES]:
+        if derived.search(path.read_text(encoding="utf-8", errors="replace")):
+            name = ".".join(path.relative_to(folder).with_suffix("").parts)
+            with contextlib.suppress(Exception):  # as the module would where it is imported
+                importlib.import_module("%s.%s" % (package, name) if package else name)
 
 
 def _named(cls: type, about: str) -> str:

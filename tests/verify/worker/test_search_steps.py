@@ -10,11 +10,10 @@ from worker_package import load_worker
 
 make = load_worker("inputs.make")
 shapes = load_worker("inputs.shapes")
-variations = load_worker("instances.variations")
 
 
-def inputs_of(unit, cls=None, root=""):
-    made = make.make_cases(unit, f"tests:{unit.__qualname__}", {"class": cls, "root": root})
+def inputs_of(unit, cls=None):
+    made = make.make_cases(unit, f"tests:{unit.__qualname__}", {"class": cls})
     assert made.cases, made.detail
     return made.cases[0][1]["args"]
 
@@ -137,10 +136,11 @@ ONCE = """
 
 
 def test_an_object_in_place_of_a_key(package, tmp_path):
+    load_worker("environment.projects").add(str(tmp_path))
     module = f"{package(keys=ONCE)}.keys"
     __import__(module)
     keys = sys.modules[module]
-    _, safe_key = inputs_of(keys.noise, root=str(tmp_path))
+    _, safe_key = inputs_of(keys.noise)
     assert type(safe_key) is keys.OneTimeKey
 
     def scaled(x, safe_key):
@@ -149,15 +149,3 @@ def test_an_object_in_place_of_a_key(package, tmp_path):
     # Haiku runs it twice: to initialise, and to apply.
     initialised = load_worker("frameworks.haiku_units").initialised
     assert initialised(scaled, (jnp.ones((2, 3)), safe_key), {}).shape == (2, 3)
-
-
-class Attributes(dict):
-    __getattr__ = dict.__getitem__
-
-
-def test_settings_whose_keys_are_attributes_are_varied():
-    settings = Attributes(outer=Attributes(first=False), width=3)
-    found = variations.variations(settings, ["first"])
-    assert [one.outer.first for one in found] == [False, True]
-    assert type(found[1]) is type(found[1].outer) is Attributes
-    assert variations.difference(found[1], found[0]) == "outer.first=True"

@@ -150,14 +150,17 @@ def _code_constants(code: CodeType) -> List[Any]:
 
 def fields_read(function: Callable[..., Any], name: str) -> Set[str]:
     """Return what a function reads of an argument: attributes, and keys that are strings."""
-    found: Set[str] = set()
-    for part in ast.walk(_tree(function)):
-        if isinstance(part, ast.Attribute) and _named(part.value, name):
-            found.add(part.attr)
-        elif isinstance(part, ast.Subscript) and _named(part.value, name):
-            key = getattr(part.slice, "value", None)
-            found |= {key} if isinstance(key, str) else set()
-    return found - _NOT_FIELDS
+    parts = ast.walk(_tree(function))
+    found = {p.attr for p in parts if isinstance(p, ast.Attribute) and _named(p.value, name)}
+    return (found | keys_read(function, name)) - _NOT_FIELDS
+
+
+def keys_read(function: Callable[..., Any], name: str) -> Set[str]:
+    """Return the strings by which a function subscripts an argument."""
+    parts = ast.walk(_tree(function))
+    subscripts = [p for p in parts if isinstance(p, ast.Subscript) and _named(p.value, name)]
+    keys = [getattr(each.slice, "value", None) for each in subscripts]
+    return {key for key in keys if isinstance(key, str)}
 
 
 def _tree(function: Callable[..., Any]) -> ast.AST:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
-from ..instances import sizes, variations
 from ..lookup import attribute
 from .candidates import OTHER
 from .node import ABSENT, ARRAY, LIST, PROBE, VALUE, Choice, Node
@@ -135,17 +134,11 @@ def _fit(pins: Pins, others: Pins) -> bool:
 def are_made_up(pins: Pins) -> bool:
     """Return whether a value is a string that no code knows."""
     values = [choice.value for _, choice in pins if choice.kind == VALUE]
-    held = [value for settings in values for _, value in variations.fields(settings)]
-    return any(type(value) is str and value == OTHER for value in [*values, *held])
+    return any(type(value) is str and value == OTHER for value in values)
 
 
 def described(node: Node, choice: Choice) -> str:
-    """Return what a choice for a node is, or which of its settings differ from the first."""
-    first = node.alternatives[0].value if node.alternatives else None
-    held = choice.value
-    if choice.kind == VALUE and (isinstance(held, dict) or sizes.holds_settings(held)):
-        changed = variations.difference(held, first) if first is not None else ""
-        return "{}.{}".format(node.label, changed) if changed else ""
+    """Return what a choice for a node is."""
     return "{}={}".format(node.label, _shown(choice))
 
 

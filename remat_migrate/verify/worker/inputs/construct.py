@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import zlib
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -12,9 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks import flax_modules, nnx_modules, pure_functions
-from ..instances import constructions, variations
 from ..made_numbers import made_numbers
-from ..producers import produced
+from ..project import constructors, produced, settings
 from ..transfer import constructed
 from . import candidates, stand_in, type_hints
 from .node import (
@@ -54,10 +52,10 @@ def add_parameters(search: Any, node: Node) -> None:
     """Add nodes for the arguments of a constructor that are required, flags, or found."""
     assert node.choice is not None
     cls = node.choice.value
-    made = constructions.signature(cls)
+    made = constructors.signature(cls)
     if made is None or node.children:
         return
-    found = search.arguments_of(cls)
+    found = constructors.arguments_of(cls)
     known = type_hints.of_callable(cls)
     empty = inspect.Parameter.empty
     siblings = tuple(made.parameters)
@@ -67,7 +65,7 @@ def add_parameters(search: Any, node: Node) -> None:
             continue
         annotation = known.get(name, parameter.annotation)
         if name in found:
-            plan: Optional[Plan] = _plan_found(name, found[name], search)
+            plan: Optional[Plan] = _plan_found(name, found[name])
             node.children[name] = search.new((*node.path, name), node, annotation, plan)
             continue
         plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
@@ -77,27 +75,25 @@ def add_parameters(search: Any, node: Node) -> None:
             if name not in search.names_read:
                 continue
             if type(parameter.default) is not bool:
-                plan = _plan_of_default(name, parameter.default, search)
+                plan = _plan_of_default(name, parameter.default)
                 if plan is None:
                     continue
         node.children[name] = search.new((*node.path, name), node, annotation, plan)
 
 
-def _plan_found(name: str, thing: Any, search: Any) -> Plan:
-    """Plan an argument that is known, and other values of what is read from it."""
-    found = variations.variations(thing, search.names_read)
-    if len(found) > 1:
-        return Plan([value(found[0]), value(thing)], [value(one) for one in found])
+def _plan_found(name: str, thing: Any) -> Plan:
+    """Plan an argument that is known."""
+    if settings.holds_settings(thing):
+        return Plan([Choice(FIELDS, thing)])
     choices = _others_of(name, thing)
     return Plan(choices, choices) if choices else type_hints.plan_by_default(name, thing, None)
 
 
-def _plan_of_default(name: str, default: Any, search: Any) -> Optional[Plan]:
+def _plan_of_default(name: str, default: Any) -> Optional[Plan]:
     """Plan an argument with a default that can be varied; None for others."""
+    if settings.holds_settings(default) and not flax_modules.is_module(default):
+        return Plan([Choice(FIELDS, default)])
     others = _others_of(name, default)
-    if not others and dataclasses.is_dataclass(default) and not flax_modules.is_module(default):
-        found = variations.variations(default, search.names_read)
-        others = [value(one) for one in found] if len(found) > 1 else []
     return Plan(others, others) if others else None
 
 
@@ -108,7 +104,7 @@ def _others_of(name: str, default: Any) -> List[Choice]:
     if counts := candidates.counts_of(default):
         return counts
     if candidates.is_dtype(name):
-        types = [default, *variations.other_dtypes(default)]
+        types = [default, *produced.other_dtypes(default)]
         return [value(one) for one in types] if len(types) > 1 else []
     return []
 
@@ -120,7 +116,7 @@ def instance(node: Node, get_value: GetValue) -> Any:
     library = nnx_modules.nnx()
     if library is not None and cls is library.Rngs:
         return library.Rngs(0)
-    made = constructions.signature(cls)
+    made = constructors.signature(cls)
     parameters = list(made.parameters.values()) if made else []
     made_so_far: List[Any] = []
     kwargs: Dict[str, Any] = {}

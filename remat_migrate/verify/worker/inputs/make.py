@@ -24,10 +24,9 @@ import numpy as np
 from .. import module_state
 from ..frameworks import flax_modules, pure_functions
 from ..frameworks.abstraction import evaluated
-from ..instances import constructions, sizes
-from ..instances.constructions import concrete, of_project
 from ..lookup import unwrapped
-from ..producers.produced import Producers
+from ..project import constructors, settings
+from ..project.produced import Producers
 from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
 from .combinations import Combinations, Pins, are_made_up, described
 from .node import ABSENT, DICT, FIELDS, INSTANCE, LIST, VALUE, Choice, Plan
@@ -41,8 +40,6 @@ TRIES = 600
 TRIES_FOR_ANOTHER = 120
 # For a string that is none of those that the code knows: it may well be refused.
 TRIES_FOR_MADE_UP = 4
-# For each way to construct an instance.
-_FEWEST_TRIES = 60
 
 _NOT_FINITE = "its values are not finite"
 
@@ -69,9 +66,9 @@ def make_cases(
 ) -> Made:
     """Return inputs under which `unit` runs: the first has been run, the others traced.
 
-    `name` is "module:qualified name". `hints`: "class", the class of a method; "classes",
-    dataclasses of the project that may be arguments; and "root", the folder of the project. After
-    `seconds`, the cases that were found by then are returned.
+    `name` is "module:qualified name". `hints`: "class", the class of a method, and "classes",
+    dataclasses of the project that may be arguments. After `seconds`, the cases that were found by
+    then are returned.
     """
     budget = Budget(TRIES, work)
     stopped = ""
@@ -132,24 +129,27 @@ class _Maker:
         if self.cls is not None and not _takes_instance(self.cls, unit, name):
             self.cls = None
         else:
-            self.cls = concrete(self.cls)
-        self.classes = hints.get("classes") or []
-        self.constructions = of_project(hints.get("root") or "")
-        self.producers = Producers(self.constructions, self.classes)
-        reached = code_usage.reached(unit, self.cls)
-        self.read = code_usage.names_read(reached)
-        self._start(0)
+            self.cls = constructors.concrete(self.cls)
+        self.producers = Producers(hints.get("classes") or [])
+        read = code_usage.names_read(code_usage.reached(unit, self.cls))
+        self.search = Search(self.producers.classes, read, self.producers)
+        self.context: Optional[Dict[str, Any]] = None
+        if self.cls is not None and flax_modules.is_module_class(self.cls):
+            self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
         self.cases: List[Tuple[str, Case]] = []
         # Which numbers the cases have.
         self.variant: Optional[int] = None
         self.reasons: List[str] = []
 
     def run(self, budget: Budget) -> None:
-        made = constructions.signature(self.unit)
+        made = constructors.signature(self.unit)
         if made is None:
             self.reasons.append("its signature cannot be read")
             return
-        trouble = self._first(made, budget)
+        self._roots(made)
+        self._use_sizes()
+        known = search_loop.decide_unread(self.search, self.unit)
+        trouble = self._solve(budget, known)
         if trouble is not None:
             self.reasons.append("no inputs found: " + trouble)
             return
@@ -159,65 +159,21 @@ class _Maker:
         if self.cases and not self._is_abstract():
             self._variants(base, budget)
 
-    def _start(self, way: int) -> None:
-        """Start a search that constructs classes in one of the ways that are known."""
-        self.search = Search(
-            self.classes,
-            self.read,
-            self.constructions,
-            way,
-            self.producers,
-        )
-        self.context: Optional[Dict[str, Any]] = None
-        if self.cls is not None and flax_modules.is_module_class(self.cls):
-            self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
-
-    def _first(self, made: inspect.Signature, budget: Budget) -> Optional[str]:
-        """Find the first inputs, with the first way to construct the classes that has any."""
-        self._roots(made)
-        ways = self._ways()
-        troubles: List[str] = []
-        for way in range(ways):
-            if way:
-                self._start(way)
-                self._roots(made)
-            self._use_sizes()
-            if way == ways - 1:
-                share = budget
-            else:  # the first ways are the likeliest
-                share = Budget(max(budget.tries // 2, _FEWEST_TRIES), budget.left() / 2)
-                budget.tries -= share.tries
-            trouble = self._solve(share, known=search_loop.decide_unread(self.search, self.unit))
-            if share is not budget:
-                budget.tries += max(share.tries, 0)
-            if trouble is None:
-                return None
-            troubles.append(trouble)
-        return troubles[0]
-
     def _instances(self) -> List[type]:
         """Return the classes of the arguments that are instances."""
         choices = [node.choice for _, node in self.search.roots if node.choice is not None]
         return [choice.value for choice in choices if choice.kind == INSTANCE]
 
-    def _ways(self) -> int:
-        """Return how many ways there are to construct the arguments."""
-        return max([len(self.constructions.of(cls)) for cls in self._instances()] or [1])
-
     def _use_sizes(self) -> None:
         """Let arrays have the sizes of the instances."""
-        candidates.sizes.clear()
         for cls in self._instances():
-            known = self.search.arguments_of(cls)
-            candidates.sizes.update(sizes.main_sizes(known))
-            for name, number in sizes.numbers(known):
-                if sizes.kind(name) == "vocabulary" and name in self.read:
-                    candidates.sizes["vocabulary"] = number
+            sizes = constructors.sizes_of(cls)
+            candidates.sizes.update(settings.main_sizes(sizes, self.search.names_read))
 
     def _is_abstract(self) -> bool:
         """Return whether the unit is a method of a module that is too large to compute with."""
         return self.context is not None and any(
-            sizes.is_large(self.search.arguments_of(cls)) for cls in self._instances()
+            settings.is_large(constructors.sizes_of(cls)) for cls in self._instances()
         )
 
     def _roots(self, made: inspect.Signature) -> None:

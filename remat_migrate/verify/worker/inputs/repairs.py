@@ -70,15 +70,20 @@ def python_values(node: Node, blamed: Blame) -> List[Choice]:
 def by_error(node: Node, blamed: Blame) -> List[Choice]:
     """Return candidates for a probe of which only the error is known."""
     text = str(blamed.error)
-    texts = [key for key in blamed.keys if isinstance(key, (str, int))]
-    if isinstance(blamed.error, KeyError) and texts:
-        node.offer([value(key) for key in texts])
-        return [value(key) for key in texts] + candidates.strings(node.name)
+    if keys := _keys(blamed):
+        node.offer(keys)
+        return keys + candidates.strings(node.name)
     if re.search(r"must be (a )?str|expected str|attribute name", text):
         return candidates.strings(node.name)
     if re.search(r"must be real number|__array_ufunc__|as an integer|must be integers", text):
         return candidates.numbers(node.name) + candidates.shapes(node.name, node.inside)
     return candidates.leftover(node)
+
+
+def _keys(blamed: Blame) -> List[Choice]:
+    """Return the keys of the dictionary that lacked one."""
+    known = [key for key in blamed.keys if isinstance(key, (str, int))]
+    return [value(key) for key in known] if isinstance(blamed.error, KeyError) else []
 
 
 def choices(node: Node, blamed: Blame) -> List[Choice]:
@@ -98,7 +103,7 @@ def choices(node: Node, blamed: Blame) -> List[Choice]:
     if node.choice is not None and type(node.choice.value) is str:
         # What the code has compared it with, and what the message may allow.
         quoted = [value(text) for text in re.findall(r"['\"](\w+)['\"]", str(blamed.error))]
-        first = first + node.alternatives + quoted
+        first = _keys(blamed) + first + node.alternatives + quoted
     kept, seen = [], {node.choice.key() if node.choice is not None else None}
     for choice in [*first, *node.queue]:
         if choice.key() not in seen:

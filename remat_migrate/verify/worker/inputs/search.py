@@ -15,9 +15,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 
-from ..instances.constructions import Constructions
 from ..lookup import unwrapped
-from ..producers import produced
+from ..project import constructors, produced
 from ..work import TooManyOperations, operations
 from . import blame, candidates, construct, networks, type_hints
 from .blame import Blame
@@ -94,15 +93,10 @@ class Search:
         self,
         classes: Sequence[type],
         names_read: Sequence[str],
-        constructions: Optional[Constructions] = None,
-        way: int = 0,
         producers: Optional[produced.Producers] = None,
     ) -> None:
         self.classes = list(classes)
-        self.constructions = constructions or Constructions()
-        self.producers = producers or produced.Producers(self.constructions, classes)
-        # Which of the ways to construct classes is tried.
-        self.way = way
+        self.producers = producers or produced.Producers(classes)
         self.names_read = list(names_read)
         self.nodes: Dict[int, Node] = {}
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
@@ -181,16 +175,11 @@ class Search:
     def objects(self, node: Node, attribute: str) -> List[Choice]:
         """Return the project's classes that have the attributes that were read, or any object."""
         node.attributes.add(attribute)
-        fitting = [cls for cls in self.classes if produced.has(cls, node.attributes)]
-        for cls in self.constructions.classes():
+        fitting = [cls for cls in self.classes if constructors.offers(cls, node.attributes)]
+        for cls in constructors.classes():
             if cls not in fitting and all(callable(vars(cls).get(n)) for n in node.attributes):
                 fitting.append(cls)
         return [Choice(INSTANCE, cls) for cls in _outermost_first(fitting)] + [Choice(OBJECT)]
-
-    def arguments_of(self, cls: type) -> Dict[str, Any]:
-        """Return what is known of the arguments that construct a class."""
-        ways = self.constructions.of(cls)
-        return ways[min(self.way, len(ways) - 1)]
 
     def offer_other_keys(self, node: Node, frame: FrameType) -> None:
         """Offer the other keys of the dictionary in which a string is looked up."""

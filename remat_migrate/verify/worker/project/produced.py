@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import inspect
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks.abstraction import has_abstract
@@ -25,14 +25,17 @@ from ..inputs.node import (
     array,
     value,
 )
-from ..instances import sizes
-from ..instances.constructions import Constructions, concrete, offered, signature
-from ..instances.expressions import Unknown
-from .initialisers import Initialiser, Initialisers
+from . import constructors, initialisers
+from .constructors import MISSING, VARIADIC
+from .initialisers import Initialiser
+from .settings import fields, holds_settings, replaced, shallow
 
-_MISSING = inspect.Parameter.empty
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _MOST_INITIALISERS = 8
+_OTHER_DTYPES = {"float32": "bfloat16", "bfloat16": "float32"}
+
+
+class Unknown(Exception):
+    """Nothing tells an argument of an initialiser."""
 
 
 class _Static(NamedTuple):
@@ -45,77 +48,35 @@ class Producers:
     """What a project makes for the parameters of its functions.
 
     Args:
-        constructions: the project.
         classes: its classes of settings.
     """
 
-    def __init__(self, constructions: Constructions, classes: Iterable[type]) -> None:
-        self.constructions = constructions
+    def __init__(self, classes: Iterable[type]) -> None:
         self.classes = list(classes)
-        self.initialisers = Initialisers(constructions)
         self._trees: Dict[Any, Optional[Tree]] = {}
 
     # Plans for the parameters of a unit
 
     def plan(self, unit: Any, name: str, plan: Optional[Plan], default: Any) -> Optional[Plan]:
         """Return a plan that prefers what the project makes for a parameter."""
-        if default is not _MISSING and default is not None:
-            return self._others(default) or plan
+        if default is not MISSING:
+            return Plan([Choice(FIELDS, shallow(default))]) if holds_settings(default) else plan
         kinds = {choice.kind for choice in plan.choices[:1]} if plan else set()
         if plan and INSTANCE in kinds:
-            found = self.initialisers.returning(unit, plan.choices[0].value)
+            found = initialisers.returning(unit, plan.choices[0].value)
             return plan._replace(choices=[*_trees(found), *plan.choices])
-        if kinds & {KEY} or (plan and plan.alternatives and default is _MISSING):
+        if kinds & {KEY} or (plan and plan.alternatives):
             return plan
+        if candidates.is_settings(name):
+            read = code_usage.fields_read(unit, name)
+            made = [Choice(INSTANCE, cls) for cls in self._with(read)]
+        else:
+            made = _trees(initialisers.named(unit, name))
         rest = list(plan.choices) if plan else [Choice("probe")]
-        if default is not None:
-            if candidates.is_settings(name):
-                made = self._settings(unit, name)
-            else:
-                made = _trees(self.initialisers.of(unit, name))
-                if not made and plan is None:
-                    passed = self._passed(unit, name)
-                    if passed is not None:
-                        return passed
-            if made:
-                return Plan(made + rest, plan.alternatives if plan else [])
-        return plan
+        return Plan(made + rest, plan.alternatives if plan else []) if made else plan
 
-    def _settings(self, unit: Any, name: str) -> List[Choice]:
-        """Return what a caller passes, and the classes of settings with what is read."""
-        read = code_usage.fields_read(unit, name)
-        values: List[Any] = []
-        with contextlib.suppress(Unknown):
-            passed = self.initialisers.passed(unit, name)
-            if isinstance(passed, dict) or sizes.holds_settings(passed):
-                values += [passed] if read <= offered(passed) else []
-        values += self.constructions.offering(read)
-        small = {repr(one): one for one in (sizes.levels({name: v})[0][name] for v in values)}
-        kinds = {type(one) for one in values}
-        fitting = [cls for cls in self.classes if read and has(cls, read) and cls not in kinds]
-        found = [Choice(FIELDS, one) for one in small.values()]
-        return found + [Choice(INSTANCE, cls) for cls in fitting]
-
-    def _others(self, default: Any) -> Optional[Plan]:
-        """Plan settings that have a default: it, and the others of its class in the project."""
-        if not sizes.holds_settings(default):
-            return None
-        others = [one for one in self.constructions.held(type(default)) if one != default]
-        choices = [Choice(FIELDS, one) for one in (default, *others[:2])]
-        return Plan(choices, choices)
-
-    def _passed(self, unit: Any, name: str) -> Optional[Plan]:
-        """Plan the Python value that a caller passes, and others like it."""
-        try:
-            passed = self.initialisers.passed(unit, name)
-        except Unknown:
-            return None
-        plain = isinstance(passed, (str, int, float, tuple, list)) or sizes.holds_settings(passed)
-        leaves = jax.tree_util.tree_leaves(passed)
-        if not plain or any(isinstance(leaf, (jax.Array, np.ndarray)) for leaf in leaves):
-            return None
-        planned = plan_field(name, passed) or Plan([value(passed)])
-        return Plan([*planned.choices, Choice("probe")], planned.alternatives)
+    def _with(self, read: Iterable[str]) -> List[type]:
+        return [cls for cls in self.classes if read and constructors.offers(cls, read)]
 
     # Results of initialisers
 
@@ -137,7 +98,7 @@ class Producers:
     def _tree(self, search: Any, node: Node, initialiser: Initialiser) -> Optional[Tree]:
         try:
             arguments = self._arguments(search, node, initialiser.function)
-        except (Unknown, LookupError):
+        except Unknown:
             return None
         key = (initialiser, repr(arguments))
         if key not in self._trees:
@@ -159,10 +120,10 @@ class Producers:
         ]
         held = [search.passed_value(root) for root in settings]
         for name, parameter in made.parameters.items():
-            if parameter.kind in _VARIADIC:
+            if parameter.kind in VARIADIC:
                 continue
             annotation = hints.get(name, parameter.annotation)
-            plan = type_hints.plan_for(name, annotation, _MISSING)
+            plan = type_hints.plan_for(name, annotation, MISSING)
             if plan is not None and plan.choices[0].kind == KEY:
                 found[name] = jax.random.PRNGKey(17)
                 continue
@@ -179,24 +140,23 @@ class Producers:
                 found[name] = next(fields(one)[name] for one in held if name in fields(one))
             elif root is not None and root.choice is not None:
                 found[name] = _structs(root.choice.value)
-            elif parameter.default is _MISSING:
+            elif parameter.default is MISSING:
                 found[name] = self._alone(function, name, annotation)
         return found
 
     def _alone(self, function: Callable[..., Any], name: str, annotation: Any) -> Any:
-        """Return an argument of an initialiser that its own callers or its name tell."""
-        for one in self.constructions.instances(concrete(annotation)):
-            return one
+        """Return an argument of an initialiser that its annotation or its name tells."""
+        classes = [annotation]
         if candidates.is_settings(name):
-            for one in self.constructions.offering(code_usage.fields_read(function, name)):
-                return one
-        with contextlib.suppress(Unknown):
-            return self.initialisers.passed(function, name)
-        for cls in self.classes:
-            for one in self.constructions.instances(cls)[:1]:
-                if name in fields(one):
-                    return fields(one)[name]
-        plan = type_hints.plan_for(name, annotation, _MISSING)
+            classes += self._with(code_usage.fields_read(function, name))
+        for cls in classes:
+            made = constructors.instance_of(cls) if isinstance(cls, type) else None
+            if made is not None:
+                return shallow(made)
+        for made in filter(None, map(constructors.instance_of, self.classes)):
+            if name in fields(made):
+                return fields(made)[name]
+        plan = type_hints.plan_for(name, annotation, MISSING)
         if plan is not None and plan.choices[0].kind == VALUE:
             return plan.choices[0].value
         if candidates.is_number(name):
@@ -234,11 +194,24 @@ def plan_field(name: str, held: Any) -> Optional[Plan]:
     if isinstance(held, enum.Enum):
         members = [value(member) for member in type(held)]
         return Plan([value(held)], members)
+    if candidates.is_dtype(name):
+        return Plan([value(held)], [value(held), *map(value, other_dtypes(held))])
+    if holds_settings(held):
+        return Plan([Choice(FIELDS, held)])
     if type(held) is str:
         return Plan([value(held)], [value(held)])
     if counts := candidates.counts_of(held):
         return Plan(counts[:1], counts)
     return None
+
+
+def other_dtypes(held: Any) -> List[Any]:
+    """Return another type to compute in, in the same form: bfloat16, or float32 in its place."""
+    if isinstance(held, str):
+        return [other for name, other in _OTHER_DTYPES.items() if held == name]
+    if isinstance(held, jnp.dtype):
+        return [jnp.dtype(other) for name, other in _OTHER_DTYPES.items() if held == name]
+    return [getattr(jnp, other) for n, other in _OTHER_DTYPES.items() if held is getattr(jnp, n)]
 
 
 def with_fields(node: Node, get_value: Callable[[Node], Any]) -> Any:
@@ -249,9 +222,9 @@ def with_fields(node: Node, get_value: Callable[[Node], Any]) -> Any:
     new = {
         name: thing
         for name, thing in new.items()
-        if type(thing) is not type(held[name]) or thing != held[name]
+        if thing is not held[name] and (type(thing) is not type(held[name]) or thing != held[name])
     }
-    return sizes.replaced(node.choice.value, new) if new else node.choice.value
+    return replaced(node.choice.value, new) if new else node.choice.value
 
 
 def _traced(initialiser: Initialiser, arguments: Dict[str, Any]) -> Optional[Tree]:
@@ -317,21 +290,3 @@ def _become(search: Any, node: Node, before: Tree, tree: Tree) -> None:
             key = leaf[1].startswith("key<")
             child.choose([Choice(KEY, ("typed", 0)) if key else array(*leaf)], node.order)
         node.children[str(number)] = child
-
-
-def fields(settings: Any) -> Dict[str, Any]:
-    """Return what settings hold by name: entries of a dictionary, attributes of an object."""
-    if isinstance(settings, dict):
-        return {key: value for key, value in dict.items(settings) if isinstance(key, str)}
-    return sizes.attributes(settings)
-
-
-def has(cls: type, attributes: Iterable[str]) -> bool:
-    """Return whether instances of a class appear to have all these attributes."""
-    known = set(dir(cls)) | set(getattr(cls, "__dataclass_fields__", ()))
-    for owner in cls.__mro__:
-        known |= set(getattr(owner, "__annotations__", ()))
-    if not hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "_fields"):
-        made = signature(cls)
-        known |= set(made.parameters) if made else set()
-    return all(attribute in known for attribute in attributes)

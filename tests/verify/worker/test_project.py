@@ -1,34 +1,39 @@
-"""How the worker makes instances of modules with configurations, in projects on disk."""
+"""Inputs that follow what the project makes: settings, instances, parameters by initialisers."""
 
 from __future__ import annotations
 
 import importlib
+import sys
 
+import jax
+import jax.numpy as jnp
 import pytest
 from worker_package import load_worker
 
-constructions = load_worker("instances.constructions")
-sizes = load_worker("instances.sizes")
 make = load_worker("inputs.make")
+projects = load_worker("environment.projects")
+settings = load_worker("project.settings")
 pytest.importorskip("flax")
 
 
 @pytest.fixture
-def project(package):
-    """Return a function that writes modules into a package and imports one of them."""
+def project(package, tmp_path):
+    """Return a function that writes modules into a package, imports them, and returns the first."""
 
     def write(**modules):
-        return importlib.import_module(f"{package(**modules)}.{next(iter(modules))}")
+        projects.add(str(tmp_path))
+        name = package(**modules)
+        first, *_ = [importlib.import_module(f"{name}.{module}") for module in modules]
+        return first
 
     return write
 
 
-def cases_of(module, name):
+def cases_of(module, name, classes=()):
     owner, _, method = name.partition(".")
     cls = getattr(module, owner) if method else None
     unit = getattr(cls, method) if method else getattr(module, owner)
-    root = module.__file__.rpartition("/")[0].rpartition("/")[0]
-    made = make.make_cases(unit, f"m:{name}", {"class": cls, "classes": [], "root": root})
+    made = make.make_cases(unit, f"m:{name}", {"class": cls, "classes": list(classes)})
     assert made.cases, made.detail
     return [case for _, case in made.cases]
 
@@ -77,32 +82,6 @@ class Layer(nn.Module):
         y = y.reshape(x.shape) if config.norm == "rms" else y
         return x + nn.Dense(config.d_model)(nn.Dense(config.ffn_dim)(y))
 """
-
-
-def test_arguments_are_those_of_the_call_in_the_project(project):
-    module = project(
-        heads="""
-        import flax.linen as nn
-
-        class Attention(nn.Module):
-            width: int
-            heads: int
-
-            @nn.compact
-            def __call__(self, x):
-                assert self.width % self.heads == 0 and self.heads == 6
-                return nn.DenseGeneral((self.heads, self.width // self.heads))(x)
-        """,
-        model="""
-        from .heads import Attention
-
-        def model():
-            width = 60
-            return Attention(width, heads=6)
-        """,
-    )
-    instance, _ = cases_of(module, "Attention.__call__")[0]["args"]
-    assert instance.heads == 6
 
 
 def test_abstract_classes_are_replaced_by_concrete_ones(project):
@@ -336,7 +315,7 @@ def test_stand_ins_for_settings_are_read_both_ways(project):
     assert all(case["args"][1].eps and case["args"][1]["heads"] for case in cases)
 
 
-def test_defaults_of_an_annotated_configuration_shrink(project):
+def test_arrays_have_the_width_of_an_annotated_configuration(project):
     module = project(
         forward="""
         from .config import BartConfig
@@ -347,7 +326,7 @@ def test_defaults_of_an_annotated_configuration_shrink(project):
         config=CONFIG,
     )
     x, config = cases_of(module, "forward")[0]["args"]
-    assert config.d_model == x.shape[-1] == 64
+    assert config.d_model == x.shape[-1] == 1024
 
 
 def test_protocols_of_functions_are_functions(project):
@@ -364,28 +343,6 @@ def test_protocols_of_functions_are_functions(project):
         """
     )
     assert callable(cases_of(module, "run")[0]["args"][1])
-
-
-@pytest.mark.parametrize(
-    ("given", "shrunk"),
-    [
-        (
-            {"hidden_size": 768, "num_heads": 12, "vocab_size": 30522, "num_layers": 12},
-            {"hidden_size": 48, "num_heads": 12, "vocab_size": 96, "num_layers": 2},
-        ),
-        # Each head keeps an even size, as rotary embeddings need.
-        ({"width": 300, "num_heads": 3}, {"width": 12, "num_heads": 3}),
-        ({"features": 64, "mlp_dim": 96}, {"features": 8, "mlp_dim": 12}),
-        ({"features": 7, "mlp_dim": 14}, {"features": 7, "mlp_dim": 14}),
-        ({"image_size": 224, "patch_size": 16}, {"image_size": 32, "patch_size": 16}),
-        ({"max_seq_len": 4096, "chunk_size": 128}, {"max_seq_len": 64, "chunk_size": 2}),
-        ({"vocab_size": 50257, "eos_token_id": 50256}, {"vocab_size": 96, "eos_token_id": 95}),
-        ({"block_out_channels": (128, 256)}, {"block_out_channels": (8, 16)}),
-    ],
-)
-def test_sizes_shrink_in_proportion(given, shrunk):
-    assert sizes.levels(given)[0] == shrunk
-    assert sizes.levels(given)[-1] == given
 
 
 def test_flags_in_the_default_of_a_field_vary(project):
@@ -411,3 +368,175 @@ def test_flags_in_the_default_of_a_field_vary(project):
     )
     made = [case["args"][0] for case in cases_of(module, "Stack.__call__")]
     assert {stack.remat.enabled for stack in made} == {False, True}
+
+
+LINEAR = """
+import jax
+import jax.numpy as jnp
+
+def init_linear(key, n_in, n_out):
+    return {"w": jax.random.normal(key, (n_in, n_out)), "b": jnp.zeros(n_out)}
+
+def linear(p, x):
+    return x @ p["w"] + p["b"]
+"""
+MODEL = """
+import dataclasses
+import jax
+import jax.numpy as jnp
+from . import layers
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    width: int = 6
+    heads: int = 2
+    depth: int = 2
+    rate: float = 0.0
+    act: str = "gelu"
+
+def init(key, cfg):
+    keys = jax.random.split(key, cfg.depth + 1)
+    block = lambda k: {"qkv": layers.init_linear(k, cfg.width, 3 * cfg.width)}
+    table = jax.random.normal(keys[0], (11, cfg.width))
+    return {"table": table, "blocks": [block(k) for k in keys[1:]]}
+
+def block(params, x, key, cfg, train):
+    b, t, c = x.shape
+    q, k, v = jnp.split(layers.linear(params["qkv"], x), 3, axis=-1)
+    q = q.reshape(b, t, cfg.heads, c // cfg.heads)
+    h = jax.nn.gelu(v) if cfg.act == "gelu" else jnp.tanh(v)
+    if train and cfg.rate > 0:
+        h = h * jax.random.bernoulli(key, 1 - cfg.rate, h.shape)
+    return x + h + q.reshape(x.shape)
+
+def forward(params, tokens, key, cfg, train=False):
+    x = params["table"][tokens]
+    for p, k in zip(params["blocks"], jax.random.split(key, cfg.depth)):
+        x = jax.checkpoint(lambda p, x, k: block(p, x, k, cfg, train))(p, x, k)
+    return x
+"""
+
+
+def test_parameters_are_those_of_the_initialiser(project):
+    model = project(model=MODEL, layers=LINEAR)
+    params, tokens, _, cfg = cases_of(model, "forward", [model.Config])[-1]["args"][:4]
+    assert params["table"].shape == (11, 6)
+    assert [p["qkv"]["w"].shape for p in params["blocks"]] == [(6, 18), (6, 18)]
+    # The layers differ, and so do biases that are initialised with zeros.
+    assert not jnp.allclose(*[p["qkv"]["w"] for p in params["blocks"]])
+    assert jnp.abs(params["blocks"][0]["qkv"]["b"]).min() > 0
+    assert tokens.dtype == jnp.int32
+    assert (cfg.width, cfg.depth) == (6, 2)
+
+
+def test_parameters_of_an_inner_function_fit_its_settings(project):
+    model = project(model=MODEL, layers=LINEAR)
+    params, x, _, cfg, _ = cases_of(model, "block", [model.Config])[0]["args"]
+    assert params["qkv"]["w"].shape == (6, 18)
+    assert x.shape[-1] == cfg.width
+
+
+def test_settings_vary_as_far_as_they_are_read(project):
+    model = project(model=MODEL, layers=LINEAR)
+    found = [case["args"][3] for case in cases_of(model, "forward", [model.Config])]
+    assert {cfg.rate > 0 for cfg in found} == {True, False}
+    assert {cfg.act == "gelu" for cfg in found} == {True, False}
+    assert {cfg.width for cfg in found} == {6}
+
+
+def test_settings_of_a_class_that_no_annotation_names(project):
+    config = """
+    import dataclasses
+
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        features: int = 4
+        extra: int = 0
+        mode: str = "a"
+    """
+    net = """
+    import jax
+    import jax.numpy as jnp
+
+    def create_params(key, features, extra=0):
+        return [jax.random.normal(k, (features + extra, features)) for k in jax.random.split(key)]
+
+    def apply(params, x, cfg):
+        if cfg.extra:
+            x = jnp.concatenate([x, jnp.ones((cfg.extra,))])
+        return (x @ params[0] + params[1].sum()) * (2.0 if cfg.mode == "b" else 1.0)
+    """
+    module = project(net=net, config=config)
+    config = sys.modules[module.__name__.replace("net", "config")].Config
+    found = [case["args"] for case in cases_of(module, "apply", [config])]
+    assert {cfg.mode for _, _, cfg in found} >= {"a", "b"}
+    # The parameters follow a count that is zero by default.
+    assert {(cfg.extra, params[0].shape) for params, _, cfg in found} == {(0, (4, 4)), (2, (6, 4))}
+
+
+def test_unpacked_arrays_that_are_computed_with():
+    def pendulum(state, dt):
+        angle, speed = state
+        return state + dt * jnp.stack([speed, -jnp.sin(angle)])
+
+    made = make.make_cases(pendulum, "m:pendulum", {})
+    assert made.cases, made.detail
+    assert made.cases[0][1]["args"][0].shape[0] == 2
+
+
+def test_unpacked_arrays_that_are_computed_with_in_a_loop():
+    def rollout(state, steps=3, method="euler"):
+        def body(state, _):
+            angle, speed = state
+            change = jnp.stack([speed, -jnp.sin(angle)])
+            return state + (0.1 if method == "euler" else 0.2) * change, None
+
+        return jax.lax.scan(body, state, None, length=steps)[0]
+
+    made = make.make_cases(rollout, "m:rollout", {})
+    assert made.cases, made.detail
+    assert made.cases[0][1]["args"][0].shape[0] == 2
+
+
+def test_indices_into_known_arrays():
+    def rows(index):
+        return jnp.arange(12.0).reshape(4, 3)[index]
+
+    made = make.make_cases(rows, "m:rows", {})
+    assert made.cases, made.detail
+    assert jnp.issubdtype(jnp.asarray(made.cases[0][1]["args"][0]).dtype, jnp.integer)
+    assert jax.tree_util.tree_leaves(rows(*made.cases[0][1]["args"]))
+
+
+STUDENT = """
+from typing import Any, NamedTuple
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+class State(NamedTuple):
+    params: Any
+    step: Any
+
+class Student(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(x)
+
+def init(key, features=5):
+    return State(Student().init(key, jnp.zeros((1, features)))["params"], jnp.zeros((), jnp.int32))
+
+def loss(params, x):
+    def out(p):
+        return Student().apply({"params": p}, x).sum()
+    return jax.checkpoint(lambda p: jax.grad(out)(p))(params)["Dense_0"]["bias"].sum()
+"""
+
+
+def test_parameters_are_part_of_the_state_that_the_project_initialises(project):
+    pytest.importorskip("flax")
+    cases = cases_of(project(student=STUDENT), "loss")
+    params, x = cases[0]["args"]
+    # Neither the whole state nor variables with the width of any input.
+    assert params["Dense_0"]["kernel"].shape == (5, 3)
+    assert x.shape[-1] == 5

@@ -1,1 +1,0 @@
-"""What the functions of a project make for the parameters of others."""

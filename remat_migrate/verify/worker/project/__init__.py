@@ -1,0 +1,1 @@
+"""What the user's project makes: settings, and parameters by its own initialisers."""
