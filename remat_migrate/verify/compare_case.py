@@ -34,14 +34,14 @@ class _How(NamedTuple):
     """How to evaluate a case.
 
     Attributes:
-        eager: with uncompiled gradients; for its programs, with all derivatives.
+        derivatives: for its programs, with all derivatives.
         first: for its programs.
         values: with the values, if it is for its programs.
         variation: see `worker.comparison.conditions`.
         constants: compute them in its programs, see `worker.program.trace.programs`.
     """
 
-    eager: bool = False
+    derivatives: bool = False
     first: bool = False
     values: bool = True
     variation: str = ""
@@ -49,51 +49,47 @@ class _How(NamedTuple):
 
 
 def compared(
-    sides: Sides, unit: Unit, case: str, *, eager: bool, made: bool, values: bool = True
+    sides: Sides, unit: Unit, case: str, *, derivatives: bool, values: bool = True
 ) -> Verdict:
     """Compare a case as programs and, unless they are the same, as numbers in every mode.
 
-    If `eager`, the numbers include uncompiled gradients. If the inputs are `made`, degenerate
-    results prove nothing. Without `values`, nothing is computed where the programs are the same.
+    If `derivatives`, the programs include those of all derivatives. Without `values`, nothing is
+    computed where the programs are the same.
     """
     try:
-        verdict = _compared(sides, unit, case, eager, made, values)
+        verdict = _compared(sides, unit, case, derivatives, values)
         return _fails_before(sides, unit, case, verdict) or verdict
     except _Refused as refusal:
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=sides.translate(str(refusal)))
 
 
-def _compared(
-    sides: Sides, unit: Unit, case: str, eager: bool, made: bool, values: bool
-) -> Verdict:
+def _compared(sides: Sides, unit: Unit, case: str, derivatives: bool, values: bool) -> Verdict:
     ran: list[BothExecuted] = []
-    first = _run_both(sides, unit, case, _How(eager, first=True, values=values), made, ran)
+    first = _run_both(sides, unit, case, _How(derivatives, first=True, values=values), ran)
     if first.outcome is Outcome.EQUAL and first.evidence is not Evidence.NUMBERS:
         return first
     if first.outcome is Outcome.NOT_EXERCISED and first.difference and not values:
-        first = _run_both(sides, unit, case, _How(first=True), made, ran)
+        first = _run_both(sides, unit, case, _How(first=True), ran)
     if first.outcome is Outcome.DIFFERS and (first.max_rel is None or _differs_plainly(first)):
         return first
     if first.difference:
         # One side may compute at compile time what the other traces.
-        how = _How(eager, first=True, constants=True)
-        computed = _run_both(sides, unit, case, how, made, ran)
+        how = _How(derivatives, first=True, constants=True)
+        computed = _run_both(sides, unit, case, how, ran)
         if computed.outcome is Outcome.EQUAL and computed.evidence is not Evidence.NUMBERS:
             return computed
         if computed.evidence is Evidence.PROGRAM:
             first = computed
     # Where the programs are the same but for checkpoints, XLA may round differently for these.
     variation = "dissolved" if first.evidence is Evidence.PROGRAM else ""
-    verdict = _run_both(sides, unit, case, _How(eager, variation=variation), made, ran)
+    verdict = _run_both(sides, unit, case, _How(variation=variation), ran)
     if first.evidence is Evidence.PROGRAM:
         if is_undecided(verdict):
             return replace(verdict, outcome=Outcome.EQUAL, evidence=Evidence.PROGRAM)
         evidence = Evidence.BOTH if verdict.outcome is Outcome.EQUAL else Evidence.PROGRAM
         return replace(verdict, evidence=evidence)
-    is_same = verdict.outcome is Outcome.EQUAL and verdict.returned
-    if first.dropped and not is_same and not verdict.outcome.is_wrong:
+    if first.dropped and not verdict.outcome.is_wrong:
         verdict = replace(verdict, outcome=Outcome.DIFFERS, detail=first.dropped, evidence=None)
-    verdict = _exercised(sides, unit, case, verdict)
     return replace(verdict, difference=first.difference)
 
 
@@ -102,7 +98,7 @@ def _fails_before(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verd
     if verdict.outcome is not Outcome.FAILS_AFTER or sides.task.before == sides.task.after:
         return None
     for how in (_How(first=True), _How()):
-        written = _run_both(sides, unit, case, how, False, [], sides.written)
+        written = _run_both(sides, unit, case, how, [], sides.written)
         if written.outcome is Outcome.FAILS_AFTER:
             detail = f"with its checkpoints, the old code fails, too: {written.detail}"
             return replace(written, outcome=Outcome.FAILS_BEFORE, detail=detail, traced=())
@@ -112,27 +108,6 @@ def _fails_before(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verd
 def _differs_plainly(verdict: Verdict) -> bool:
     """Return whether compiled values alone decide."""
     return bool(verdict.max_rel and verdict.max_rel > _PLAIN)
-
-
-def _exercised(sides: Sides, unit: Unit, case: str, verdict: Verdict) -> Verdict:
-    """Return the verdict, which is not exercised if no number depends on the edited checkpoints.
-
-    Those that return traced values are changed for this; others are compared themselves.
-    """
-    if verdict.outcome is not Outcome.EQUAL or verdict.returned or not verdict.executed:
-        return verdict
-    if not all(side.called for side in verdict.executed):
-        return verdict
-    folders = []
-    for variation in ("", "returned"):
-        folders.append(sides.folder("returned"))
-        how = _How(variation=variation)
-        if _evaluated(sides, sides.before, unit, case, folders[-1], how).failure:
-            return verdict
-    found = _comparison(sides, unit, _Results(case, folders[1], made=False), folders[0])
-    if found.outcome is not Outcome.NOT_EXERCISED:
-        return verdict
-    return replace(found, shapes=verdict.shapes, executed=verdict.executed)
 
 
 def is_undecided(verdict: Verdict) -> bool:
@@ -145,7 +120,6 @@ def _run_both(
     unit: Unit,
     case: str,
     how: _How,
-    made: bool,
     ran: list[BothExecuted],
     new_side: Worker | None = None,
 ) -> Verdict:
@@ -157,7 +131,7 @@ def _run_both(
     after = after_run()
     if before.needs_constants and not after.needs_constants and not how.constants:
         constants = how._replace(constants=True)
-        return _run_both(sides, unit, case, constants, made, ran, new_side)
+        return _run_both(sides, unit, case, constants, ran, new_side)
     if before.lacks:
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=before.lacks)
     if before.failure:
@@ -189,8 +163,7 @@ def _run_both(
         )
     if differs := _settings_differ(before, after):
         return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=before.shapes)
-    results = _Results(case, new, made)
-    verdict = _decided(sides, unit, results, how, old)
+    verdict = _decided(sides, unit, case, how, old, new)
     refused = bool(after.failure and (not after.fits or _STAND_IN in after.failure))
     verdict = replace(verdict, shapes=before.shapes, takes_others=refused)
     ran.append((before.executed, after.executed))
@@ -203,31 +176,17 @@ def _run_both(
     return replace(verdict, executed=all_of(ran))
 
 
-class _Results(NamedTuple):
-    """What the new code computed for a case.
-
-    Attributes:
-        case: the file of the case.
-        new: the folder of the results.
-        made: whether the inputs are made.
-    """
-
-    case: str
-    new: str
-    made: bool
-
-
-def _decided(sides: Sides, unit: Unit, results: _Results, how: _How, old: str) -> Verdict:
+def _decided(sides: Sides, unit: Unit, case: str, how: _How, old: str, new: str) -> Verdict:
     """Compare with what the old code computed and, where that differs, computes another time."""
-    verdict = _comparison(sides, unit, results, old)
+    verdict = _comparison(sides, unit, old, new)
     if verdict.outcome is not Outcome.DIFFERS:
         return verdict
     if how.first and verdict.max_rel is not None and not _differs_plainly(verdict):
         return verdict
     again = sides.folder("again")
-    how = how._replace(eager=not how.first, variation="again")
-    ran = _evaluated(sides, sides.before, unit, results.case, again, how).ran
-    return _comparison(sides, unit, results, old, again) if ran else verdict
+    how = how._replace(variation="again")
+    ran = _evaluated(sides, sides.before, unit, case, again, how).ran
+    return _comparison(sides, unit, old, new, again) if ran else verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,21 +290,14 @@ def _evaluated(
     return replace(found, failure=error_line(failure), error=failure, lacks=lacks)
 
 
-def _comparison(
-    sides: Sides,
-    unit: Unit,
-    results: _Results,
-    old: str,
-    again: str = "",
-) -> Verdict:
+def _comparison(sides: Sides, unit: Unit, old: str, new: str, again: str = "") -> Verdict:
     try:
         reply = sides.after.ask(
             do="compare",
             before=old,
-            after=results.new,
+            after=new,
             tolerances=dict(sides.task.options.tolerance),
             again=again,
-            made=results.made,
         )
     except WorkerEnded as error:
         # The code under test may still run there.
@@ -381,7 +333,6 @@ def _comparison(
         traceback=_traceback(sides, reply["failure"]),
         difference=sides.translate(reply["difference"]),
         returns_nothing=returns_nothing,
-        returned=reply["returned"],
         dropped=sides.translate(reply["dropped"]),
     )
 

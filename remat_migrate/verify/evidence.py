@@ -171,8 +171,8 @@ class Verdict:
         returns_nothing: whether the unit returns no values, so that what it calls is not compared.
         takes_others: whether the new code refuses the arguments: its parameters are others, or an
             argument is a stand-in.
-        returned: whether the numbers that its edited checkpoints return were compared.
-        dropped: how these differ, where both sides are the same program in all else.
+        dropped: how what its edited checkpoints return differs, where both sides are the same
+            program in all else.
     """
 
     unit: Unit
@@ -193,7 +193,6 @@ class Verdict:
     difference: str = ""
     returns_nothing: bool = field(default=False, compare=False, repr=False)
     takes_others: bool = field(default=False, compare=False, repr=False)
-    returned: bool = field(default=False, compare=False, repr=False)
     dropped: str = field(default="", compare=False, repr=False)
 
 

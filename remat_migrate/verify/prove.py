@@ -238,7 +238,7 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         made = cases.inputs is not Inputs.DECLARED
         is_other = about.startswith((LOWER_PRECISION, RESIZED))
         values = not is_other and not (made and verdicts)
-        verdict = compared(sides, unit, case, eager=number == 0, made=made, values=values)
+        verdict = compared(sides, unit, case, derivatives=number == 0, values=values)
         if about.startswith(_VARIED) and verdict.traced:
             # The number must be concrete, and real calls may never pass another value.
             continue

@@ -14,7 +14,7 @@ import os
 import sys
 from typing import Any, Dict, List, Tuple
 
-from . import computed, coverage, interpreter_state, relocate, shim
+from . import coverage, interpreter_state, relocate, shim
 from .environment import configuration, effects, flags, ledger
 from .environment import install as environment
 from .failures import describe
@@ -61,7 +61,6 @@ def _answer(request: Reply) -> Reply:
             configuration.apply(sys.modules["jax"], request["path"])
             before = interpreter_state.snapshot()
             coverage.begin()
-            computed.begin(request["qualname"])
         reply = _ANSWERS[request["do"]](request)
     except NotFound as error:
         reply = {"missing": str(error)}
@@ -222,7 +221,7 @@ def _evaluate(request: Reply) -> Reply:
             unit.function,
             case,
             request["folder"],
-            request["eager"],
+            request["derivatives"],
             request["first"],
             request["values"],
             request["variation"],
@@ -249,7 +248,7 @@ def _compare(request: Reply) -> Reply:
     from .program import agreement
 
     before, after = request["before"], request["after"]
-    found = compare.compare(before, after, request["tolerances"], request["again"], request["made"])
+    found = compare.compare(before, after, request["tolerances"], request["again"])
     program = agreement.agreement(before, after)
     dropped = program.detail if program.is_dropped else ""
     reply = dict(found._asdict(), program=program.state, difference="", dropped=dropped)

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
-import numpy as np
-
 from ..failures import headline
-from .entries import (
-    RETURNED,
-    Leaves,
-    Result,
-    allowed_differences,
-    arrays_of,
-    structure_difference,
-    take_policies,
-)
+from .entries import Leaves, Result, allowed_differences, structure_difference, take_policies
 
 EQUAL, DIFFERS, FAILS_AFTER, FAILS_BEFORE = "equal", "differs", "fails-after", "fails-before"
 NOT_EXERCISED = "not-exercised"
@@ -37,7 +27,6 @@ class Comparison(NamedTuple):
         only_numbers_differ: whether only the values of arrays differ, or were not computed.
         is_abstract: whether they cannot be computed, because the arguments are abstract.
         returns_nothing: whether there are no results to compare.
-        returned: whether what edited checkpoints return was compared.
     """
 
     verdict: str
@@ -48,7 +37,6 @@ class Comparison(NamedTuple):
     only_numbers_differ: bool = False
     is_abstract: bool = False
     returns_nothing: bool = False
-    returned: bool = False
 
 
 def compare(
@@ -56,7 +44,6 @@ def compare(
     after: str,
     tolerances: Optional[Dict[str, float]] = None,
     again: str = "",
-    made: bool = False,
 ) -> Comparison:
     """Compare two result folders that `evaluate` wrote.
 
@@ -65,17 +52,12 @@ def compare(
         after: the new code's results.
         tolerances: the user's, by dtype.
         again: the folder of another run of the old code, if there is one.
-        made: whether the inputs are made, so that others could be: where the old code's results
-            are degenerate, they prove nothing.
     """
     old, new = Result(before), Result(after)
-    ran = [m for m in old.modes if "error" not in old.modes[m] and not m.endswith(RETURNED)]
+    ran = [mode for mode in old.modes if "error" not in old.modes[mode]]
     if old.modes and not ran:
         error = next(iter(old.modes.values()))["error"]
         return Comparison(FAILS_BEFORE, detail=headline(error), failure=error)
-    degenerate = _degenerate(old, ran) if made else ""
-    if degenerate:
-        return Comparison(NOT_EXERCISED, detail=degenerate, only_numbers_differ=True)
     for name, default in old.defaults.items():
         now = new.defaults.get(name, default)
         if now != default:
@@ -106,28 +88,15 @@ class _Sides:
         self.policies: Set[str] = set()
 
     def compare(self, ran: List[str]) -> Comparison:
-        """Return the verdict on these modes, and on what edited checkpoints return."""
+        """Return the verdict on these modes."""
         for mode in ran:
             found = self._mode(mode)
             if found:
                 return found
-        returned = _both_returned(self.old, self.new) if not self.new.is_moved else []
-        for mode in returned:
-            is_doubted = bool(self.doubts)
-            leaves = self._leaves(mode, "")
-            if leaves.reason:
-                detail, is_sure = _returned_otherwise(self.old, self.new, mode, leaves)
-                if is_sure and not is_doubted:
-                    return self._verdict(DIFFERS, detail)
-                self.doubts.append(detail)
         if self.doubts:
             return self._verdict(NOT_EXERCISED, self.doubts[0])
-        if self.new.is_moved:
-            detail = "no result depends on what its edited checkpoints return"
-            return Comparison(NOT_EXERCISED, detail=detail)
-        leaves_of = self.old.modes
-        every = [leaf for mode in (*ran, *returned) for leaf in leaves_of[mode]["leaves"]]
-        return _equal(every, self.max_abs, self.max_rel)._replace(returned=bool(returned))
+        every = [leaf for mode in ran for leaf in self.old.modes[mode]["leaves"]]
+        return _equal(every, self.max_abs, self.max_rel)
 
     def _verdict(self, verdict: str, detail: str) -> Comparison:
         """Return a verdict on numbers."""
@@ -146,18 +115,9 @@ class _Sides:
     def _mode(self, mode: str) -> Optional[Comparison]:
         """Return the verdict if a mode decides it."""
         old, new, where = self.old.modes[mode], self.new.modes.get(mode), _where(mode)
-        if new is None and mode.endswith("gradient") and _has_values(self.new, mode):
-            return None  # skipped because it is slow; the compiled gradient is there
         if new is None or "error" in new:
             error = (new or next(iter(self.new.modes.values())))["error"]
             return _failed(error, where, self.old.policy_errors)
-        if mode.endswith("jit") and _has_gradient(old) != _has_gradient(new):
-            error = self.new.modes.get(mode[: -len("jit")] + "gradient", {}).get("error")
-            if _has_gradient(old) and error:
-                return _failed(error, " in the gradient" + where, self.old.policy_errors)
-            if _has_gradient(new):
-                # Without a gradient in the old code, none is needed.
-                new = self.new.modes[mode] = _values_alone(new, old)
         label = mode.rpartition(" ")[0]
         if label in self.policies and not mode.endswith("eager"):
             return None  # of what else is returned with them, the values suffice
@@ -199,33 +159,6 @@ def _values_and_functions(outcome: Dict[str, Any]) -> Tuple[Dict[str, Any], List
     return {"tree": "", "leaves": leaves}, places
 
 
-def _both_returned(old: Result, new: Result) -> List[str]:
-    """Return the modes where edited checkpoints return arrays of the same shapes on both sides."""
-    return [
-        mode
-        for mode in old.modes
-        if mode.endswith(RETURNED)
-        and mode in new.modes
-        and not structure_difference(old.modes[mode], new.modes[mode])
-    ]
-
-
-def _returned_otherwise(old: Result, new: Result, mode: str, found: Leaves) -> Tuple[str, bool]:
-    """Return what differs in what edited checkpoints return, and whether it is a fault.
-
-    They may wrap more or less than before. Then they have other names, or return results.
-    """
-    index = found.index
-    was, now = (side.modes[mode]["checkpoints"] for side in (old, new))
-    detail = "the checkpoint of %s returns other values, though the results are the same: %s"
-    wrapped = [[name.rpartition(" at line ")[0] for name in names] for names in (was, now)]
-    value = arrays_of(new, mode)[index][1]
-    results = arrays_of(old, mode[: -len(RETURNED)] + "eager")
-    is_result = any(np.array_equal(value, array) for _, array in results)
-    reason = found.reason.partition(": ")[2]
-    return detail % (now[index], reason), wrapped[0] == wrapped[1] and not is_result
-
-
 def _failed(error: Dict[str, Any], where: str, policy_errors: List[str]) -> Comparison:
     """Return the verdict where only the new code fails."""
     if headline(error) in policy_errors:
@@ -248,39 +181,3 @@ def _equal(leaves: List[Dict[str, Any]], max_abs: float, max_rel: float) -> Comp
 def _where(mode: str) -> str:
     label, _, kind = mode.rpartition(" ")
     return _WHERE[kind] + (" of %s" % label if label else "")
-
-
-def _has_values(result: Result, mode: str) -> bool:
-    """Return whether the values that belong to a gradient were computed."""
-    values = mode[: -len("gradient")] + "eager"
-    return "error" not in result.modes.get(values, {"error": None})
-
-
-def _has_gradient(compiled: Dict[str, Any]) -> bool:
-    return any(leaf["path"].startswith("[1]") for leaf in compiled["leaves"])
-
-
-def _values_alone(compiled: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the compiled results without their gradient, which the old ones lack."""
-    leaves = [leaf for leaf in compiled["leaves"] if leaf["path"].startswith("[0]")]
-    alike = len(leaves) == len(old["leaves"])
-    return {"tree": old["tree"] if alike else compiled["tree"], "leaves": leaves}
-
-
-def _degenerate(old: Result, ran: List[str]) -> str:
-    """Return why results would be the same whatever the code does; empty if they would not."""
-    modes = [mode for mode in ran if mode.endswith("eager")]
-    modes = [mode for mode in modes if mode != "init eager"] or modes
-    leaves = [leaf for mode in modes for leaf in old.modes[mode]["leaves"]]
-    arrays = [array for mode in modes for _, array in arrays_of(old, mode)]
-    if len(arrays) < len(leaves) or not arrays:
-        return ""
-    if not any(array.size for array in arrays):
-        return "its results are empty"
-    if all(array.dtype.kind in "fc" for array in arrays):
-        if not any(np.isfinite(array).any() for array in arrays):
-            return "its results are not finite"
-        gradients = [g for m in ran if m.endswith("gradient") for _, g in arrays_of(old, m)]
-        if gradients and not any(array.any() for array in arrays + gradients):
-            return "its results and gradients are zero"
-    return ""

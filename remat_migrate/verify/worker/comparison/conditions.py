@@ -4,39 +4,27 @@
   that change depend on random numbers without a seed, on the time, or on what an earlier run left,
   so that they say nothing about the new code.
 - "dissolved": both sides without checkpoints, because these change what XLA compiles together.
-- "returned": what edited checkpoints return is changed, see `applications.moving`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from typing import Iterator, List
+from typing import Any, ContextManager, Iterator
 
-from .. import applications
 from ..program import trace
 
-AGAIN, DISSOLVED, RETURNED = "again", "dissolved", "returned"
+AGAIN, DISSOLVED = "again", "dissolved"
 
 # Not a multiple of a second, minute or day.
 _AHEAD_NANOSECONDS = 123_456_789_123
 
 
-@contextlib.contextmanager
-def condition(name: str) -> Iterator[List[str]]:
-    """Evaluate under a condition; an empty name is none.
-
-    Gives the checkpoints whose results were changed.
-    """
-    moved: List[str] = []
-    with contextlib.ExitStack() as stack:
-        if name == AGAIN:
-            stack.enter_context(_clock_ahead())
-        elif name == DISSOLVED:
-            stack.enter_context(trace.dissolved())
-        elif name == RETURNED:
-            moved = stack.enter_context(applications.moving())
-        yield moved
+def condition(name: str) -> ContextManager[Any]:
+    """Evaluate under a condition; an empty name is none."""
+    if name == AGAIN:
+        return _clock_ahead()
+    return trace.dissolved() if name == DISSOLVED else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

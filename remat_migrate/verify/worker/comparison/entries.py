@@ -44,7 +44,6 @@ class Result:
         self.defaults: Dict[str, str] = read["defaults"]
         self.policy_errors: List[str] = read.get("policy_errors", [])
         self.is_abstract: bool = read.get("abstract", False)
-        self.is_moved: bool = read.get("moved", False)
         self.precision: str = read.get("precision", "")
         with open(os.path.join(folder, "arrays.bin"), "rb") as stored:
             self._data = stored.read()
@@ -55,9 +54,6 @@ class Result:
         array = np.frombuffer(self._data, leaf["stored"], count, leaf["offset"])
         return array.reshape(leaf["shape"])
 
-
-# The mode of what edited checkpoints return.
-RETURNED = "returned"
 
 # In the text of a structure.
 POLICY = "<policy>"
@@ -128,7 +124,6 @@ class Leaves:
         max_abs: the largest difference.
         max_rel: the largest difference relative to the largest entry of its array.
         reason: where a difference exceeds its limit; empty if none does.
-        index: of the array that it is about.
         varies: where one does that two runs of the old code show as well; empty if none does.
     """
 
@@ -142,7 +137,6 @@ class Leaves:
     ) -> None:
         self.max_abs = self.max_rel = 0.0
         self.reason = self.varies = ""
-        self.index = 0
         before, after = arrays_of(old, mode), arrays_of(new, mode)
         limits = _Limits(old, mode, allowed)
         for index, ((leaf, a), (_, b)) in enumerate(zip(before, after)):
@@ -154,8 +148,8 @@ class Leaves:
             said = _at(leaf["path"]) + found.said
             if again and limits.apart(leaf, a, arrays_of(again, mode)[index][1]).said:
                 self.varies = self.varies or said
-            elif not self.reason:
-                self.reason, self.index = said, index
+            else:
+                self.reason = self.reason or said
 
 
 class _Apart(NamedTuple):

@@ -5,7 +5,6 @@ Results are written as bytes with their dtypes in a JSON file: comparing them ne
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import json
 import os
@@ -18,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import applications, module_state, relocate, shim
+from .. import module_state, relocate, shim
 from ..environment import caches
 from ..failures import describe
 from ..frameworks import pure_functions
@@ -26,11 +25,7 @@ from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
 from ..lookup import attribute
 from ..program import agreement, trace
 from ..transfer.arrays import is_key, key_data
-from ..work import operations_of
 from . import conditions, entries, precision, results
-
-# Each operation is compiled when it first runs outside jit, which takes longer than running it.
-_MOST_EAGER = 100
 
 # Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -62,7 +57,7 @@ def evaluate(
     unit: Any,
     case: Dict[str, Any],
     folder: str,
-    eager: bool = True,
+    derivatives: bool = True,
     first: bool = False,
     values: bool = True,
     variation: str = "",
@@ -70,16 +65,14 @@ def evaluate(
 ) -> Evaluated:
     """Run a unit and write what came of it below `folder`.
 
-    Modes: `eager` (values), `returned` (what edited checkpoints return there), `gradient`
-    (vector-Jacobian products with random cotangents), `jit` (both, compiled as one program over all
-    arrays). A mode that raises is a result, too. Without `eager`, or where there are many
-    operations, there are no gradients but those under jit, which cost a fraction. What the unit's
-    parameters default to is written as well.
+    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents, compiled
+    unless Python needs values), `jit` (values of one compiled program). A mode that raises is a
+    result, too. What the unit's parameters default to is written as well.
 
     With `first`, there are the values and, in a file of their own, the programs of the unit
-    and, with `eager`, of all its derivatives, which suffice if both sides agree. Without `values`,
-    or if an argument is abstract, there are only the programs. For `variation`, see `conditions`;
-    for `constants`, `trace.programs`.
+    and, with `derivatives`, of its derivatives, which suffice if both sides agree. Without
+    `values`, or if an argument is abstract, there are only the programs. For `variation`, see
+    `conditions`; for `constants`, `trace.programs`.
     """
     writer = _Writer(folder, seed=int(variation == conditions.AGAIN))
     modes: Dict[str, Any] = {}
@@ -87,10 +80,8 @@ def evaluate(
     precisions: List[str] = []
     is_abstract = has_abstract(case)
     del shim.policy_errors[:]
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(warnings.catch_warnings())
+    with warnings.catch_warnings(), conditions.condition(variation):
         warnings.simplefilter("ignore")
-        moved = stack.enter_context(conditions.condition(variation))
         try:
             prepared = _prepared(unit, case, first)
             computes = first and values and not is_abstract
@@ -106,10 +97,10 @@ def evaluate(
                 # What `init` returns goes into `apply`, if there is one.
                 is_used = one.label == "init" and len(prepared) > 1
                 if computes and not is_used:
-                    modes.update(_compiled(program, label, writer))
-                programs[one.label] = program.traced(eager, is_used, constants)
+                    modes[label + "eager"] = _compiled(program, writer)
+                programs[one.label] = program.traced(derivatives, is_used, constants)
             else:
-                precisions.append(_run(program, label, modes, writer, eager))
+                precisions.append(_run(program, label, modes, writer))
     writer.close(
         {
             "modes": modes,
@@ -117,7 +108,6 @@ def evaluate(
             "precision": precision.coarsest(precisions),
             "policy_errors": sorted(set(shim.policy_errors)),
             "abstract": is_abstract,
-            "moved": bool(moved),
         }
     )
     if programs:
@@ -131,40 +121,17 @@ def evaluate(
     )
 
 
-def _eager(program: _Program, label: str, writer: _Writer) -> Dict[str, Any]:
-    """Return the modes of values: the result, and what edited checkpoints return meanwhile."""
-    return _values(lambda returned: program.outcome(program.arrays()), label, writer)
+def _compiled(program: _Program, writer: _Writer) -> Dict[str, Any]:
+    """Return the values, from one compiled program if possible: it takes a fraction of the time."""
 
-
-def _compiled(program: _Program, label: str, writer: _Writer) -> Dict[str, Any]:
-    """As `_eager`, from one compiled program if possible, which takes a fraction of the time."""
-
-    def run(returned: List[applications.Returned]) -> Any:
+    def run() -> Any:
         try:
             return compiled(program.outcome_when_traced, program.shared_arrays())
         except NotCompiled:
-            del returned[:]
             _seed(writer.seed)
             return program.outcome(program.arrays())
 
-    return _values(run, label, writer)
-
-
-def _values(
-    run: Callable[[List[applications.Returned]], Any], label: str, writer: _Writer
-) -> Dict[str, Any]:
-    with applications.collecting() as returned:
-        modes = {label + "eager": _outcome(lambda: run(returned), writer)}
-    kept = [one for one in returned if not _is_deleted(one.array)]
-    if kept and "error" not in modes[label + "eager"]:
-        written = writer.write([one.array for one in kept])
-        names = [one.checkpoint for one in kept]
-        modes[label + entries.RETURNED] = dict(written, checkpoints=names)
-    return modes
-
-
-def _is_deleted(array: Any) -> bool:
-    return isinstance(array, jax.Array) and array.is_deleted()
+    return _outcome(run, writer)
 
 
 def _prepared(
@@ -182,30 +149,20 @@ def _prepared(
     return pure_functions.prepare(results.called(unit, then["of"]), case, traced)
 
 
-def _run(
-    program: _Program, label: str, modes: Dict[str, Any], writer: _Writer, eager_gradient: bool
-) -> str:
+def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) -> str:
     """Add the modes of a program, and return the lowest precision that it rounds to."""
-    modes.update(_eager(program, label, writer))
-    eager = modes[label + "eager"]
-    with_gradient = "error" not in eager and program.has_gradient
+
+    def values(arrays: List[Any]) -> List[Any]:
+        return program.array_results(program.call(arrays))
+
+    modes[label + "eager"] = _outcome(lambda: program.outcome(program.arrays()), writer)
+    if "error" not in modes[label + "eager"] and program.has_gradient:
+        gradient = _outcome(lambda: jax.jit(program.gradient)(program.arrays()), writer)
+        if "error" in gradient:
+            gradient = _outcome(lambda: program.gradient(program.arrays()), writer)
+        modes[label + "gradient"] = gradient
+    modes[label + "jit"] = _outcome(lambda: jax.jit(values)(program.arrays()), writer)
     jaxpr = program.jaxpr()
-    eager_gradient = eager_gradient and (jaxpr is None or operations_of(jaxpr) <= _MOST_EAGER)
-    if with_gradient and eager_gradient:
-        modes[label + "gradient"] = _outcome(lambda: program.gradient(program.arrays()), writer)
-        with_gradient = "error" not in modes[label + "gradient"]
-
-    def both(arrays: List[Any]) -> Any:
-        values = program.array_results(program.call(arrays))
-        return values, program.gradient(arrays) if with_gradient else None
-
-    compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
-    if "error" in compiled and with_gradient and not eager_gradient:
-        # Perhaps only the gradient fails.
-        with_gradient = False
-        modes[label + "gradient"] = compiled
-        compiled = _outcome(lambda: jax.jit(both)(program.arrays()), writer)
-    modes[label + "jit"] = compiled
     return precision.lowest_precision(jaxpr) if jaxpr is not None else ""
 
 
