@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any, Callable, List, NamedTuple, Sequence
+from typing import Any, Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -19,23 +18,6 @@ class _Index:
 
 
 index = _Index()
-
-
-class _KeyPaths:
-    """How registered pytrees are flattened one level deep, with the keys of their children."""
-
-    def get(self, kind: Any, default: Any = None) -> Any:
-        """Return the handler of a class of pytrees."""
-        known = sys.modules["jax._src.tree_util"]._registry
-        return self if kind in known and kind is not type(None) else default
-
-    def flatten_with_keys(self, tree: Any) -> Any:
-        """Return the children with their keys, and what else the tree holds."""
-        with_paths = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda x: x is not tree)
-        return [(path[0], child) for path, child in with_paths[0]], None
-
-
-registry_with_keypaths = _KeyPaths()
 
 
 def identity(value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -122,61 +104,3 @@ def id_print(arg: Any, *, result: Any = None, **kwargs: Any) -> Any:
 def named_call(function: Callable[..., Any], *, name: Any = None) -> Callable[..., Any]:
     """Return a function with a name scope."""
     return jax.named_call(function, name=name)
-
-
-# -- the stack of traces, to which each trace now has a parent instead
-
-
-class MainTrace(NamedTuple):
-    """A trace of the stack."""
-
-    level: int
-    trace_type: type
-    is_staging: bool
-
-    @property
-    def main(self) -> MainTrace:
-        """The trace itself, which `find_top_trace` returned an instance of."""
-        return self
-
-
-class _TraceStack:
-    @property
-    def stack(self) -> List[MainTrace]:
-        """The traces, the outermost first."""
-        trace = sys.modules["jax._src.core"].trace_ctx.trace
-        types: List[type] = []
-        while trace is not None:
-            types.insert(0, type(trace))
-            trace = getattr(trace, "parent_trace", None)
-        staging = ("EvalTrace", "DynamicJaxprTrace")
-        return [MainTrace(n, kind, kind.__name__ in staging) for n, kind in enumerate(types)]
-
-    @property
-    def dynamic(self) -> MainTrace:
-        """The innermost trace that also takes operations on constants."""
-        return [trace for trace in self.stack if trace.is_staging][-1]
-
-
-class _TraceState:
-    trace_stack = _TraceStack()
-    substack = (0,)
-
-
-class _ThreadLocalState:
-    trace_state = _TraceState()
-
-
-thread_local_state = _ThreadLocalState()
-
-
-def cur_sublevel() -> int:
-    """Return the number of calls within the innermost trace, which have traces of their own now."""
-    return 0
-
-
-def find_top_trace(args: Sequence[Any], *unused: Any, **options: Any) -> MainTrace:
-    """Return the innermost of the traces of some values, and of those that take constants."""
-    stack = _TraceState.trace_stack.stack
-    kinds = {type(arg._trace) for arg in args if isinstance(arg, jax.core.Tracer)}
-    return [trace for trace in stack if trace.is_staging or trace.trace_type in kinds][-1]
