@@ -16,7 +16,6 @@ from remat_migrate.verify.executed import settled
 from remat_migrate.verify.units.module_diff import diff_modules
 
 coverage = load_worker("coverage")
-computed = load_worker("computed")
 
 UNITS = """
 import os
@@ -219,7 +218,7 @@ def f(x):
         coverage.Spot(2, (7, 22, 7, 27), 7, 7, True, False),
     ]
     ran: list[int] = []
-    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append, computed.NAME: computed.note}
+    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append}
     coverage.probe(tree, spots)
     exec(compile(tree, "m", "exec"), space)
     assert space["__doc__"] == "Docstring."

@@ -17,7 +17,6 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 import jax
 
-from .. import computed
 from .abstraction import abstractly, alike, evaluated, runs
 from .flax_modules import (
     Place,
@@ -273,8 +272,8 @@ class _PureUnit:
             self.bind_others(module, given, state.get("elsewhere", []))
             positional, named = given["args"], given["kwargs"]
             if self.is_method:
-                return computed.result_of(self.unit, positional, named)
-            return module(lambda: computed.result_of(self.unit, positional, named))
+                return self.unit(*positional, **named)
+            return module(lambda: self.unit(*positional, **named))
 
         return call
 

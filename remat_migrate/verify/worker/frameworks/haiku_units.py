@@ -16,7 +16,6 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import jax
 
-from .. import computed
 from .abstraction import alike, evaluated, runs
 from .pure_call import PureCall
 
@@ -193,7 +192,7 @@ class _PureUnit:
             for name, count in self.counters.items():
                 frame.counter_stack.peek()[name] = count
             positional, named = _Moving(frame.frame_id).moved((args, kwargs))
-            return computed.result_of(self.unit, positional, named)
+            return self.unit(*positional, **named)
 
         return haiku().transform_with_state(body)
 

@@ -15,7 +15,6 @@ from ..frameworks import flax_modules, nnx_modules, pure_functions
 from ..instances import constructions, variations
 from ..made_numbers import made_numbers
 from ..producers import produced
-from ..transfer import constructed
 from . import candidates, stand_in, type_hints
 from .node import (
     ABSENT,
@@ -134,7 +133,7 @@ def instance(node: Node, get_value: GetValue) -> Any:
             kwargs[parameter.name] = thing
     if pure_functions.is_deferred(cls):
         return pure_functions.Deferred(cls, tuple(made_so_far), kwargs)
-    return constructed.construct(cls, tuple(made_so_far), kwargs)
+    return cls(*made_so_far, **kwargs)
 
 
 def arguments(pairs: Roots, get_value: GetValue) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:

@@ -17,7 +17,6 @@ from ..frameworks import flax_modules
 from ..inputs import candidates, type_hints
 from ..inputs.node import VALUE
 from ..lookup import has
-from ..transfer import constructed
 from . import sizes
 from .expressions import Evaluator, Unknown, is_settings
 from .sources import Scope, Sources
@@ -284,7 +283,7 @@ def _is_large(name: str, number: int) -> bool:
 
 def _made(cls: type, given: Arguments) -> Optional[Any]:
     try:
-        return constructed.construct(cls, (), given)
+        return cls(**given)
     except Exception:  # the constructor of the project, on what it may refuse
         return None
 
