@@ -270,7 +270,7 @@ def test_nested_functions(through):
 def test_ambiguous_nested_functions(through):
     first, second = alike()
     assert first.__code__ is not second.__code__
-    with pytest.raises(pickling.CannotSave, match="alike.<locals>.<lambda>"):
+    with pytest.raises(pickling.CannotSave, match=r"alike\.<locals>\.<lambda>"):
         through(first)
 
 
