@@ -122,15 +122,3 @@ def runs(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, 
     except Exception:  # the user's function, perhaps in a wrong context
         return False
     return True
-
-
-def alike(tree: Any, other: Any) -> bool:
-    """Return whether two trees have the same structure, and arrays of the same types."""
-    return bool(_outline(tree) == _outline(other))
-
-
-def _outline(tree: Any) -> Any:
-    leaves, structure = jax.tree_util.tree_flatten(tree)
-    return structure, [
-        (leaf.shape, str(leaf.dtype)) if isinstance(leaf, ARRAYS) else None for leaf in leaves
-    ]

@@ -6,6 +6,7 @@ functions are pickled by name, so that the migrated ones are loaded on the other
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import io
 import os
@@ -109,7 +110,7 @@ class _Pickler(pickle.Pickler):
             return self._named(value)
         if self._positive is not None and type(value).__module__.startswith(_OPAQUE):
             return pickle.loads, (pickle.dumps(value),)  # its arrays are none of the program
-        return NotImplemented
+        return self._found(value) if _is_bare(value) else NotImplemented
 
     def _array(self, array: Any) -> Any:
         """Reduce an array or a tracer, to its shape and dtype if only those are kept."""
@@ -141,14 +142,19 @@ class _Pickler(pickle.Pickler):
         own = isinstance(value, types.FunctionType) and value.__module__ in _OWN_MODULES
         if own or value in (type(None), type(...), type(NotImplemented)):
             return NotImplemented  # the standard pickler writes these by name
-        found = names.find(value)
-        if found is not None:
-            return names.lookup, tuple(found._replace(module=self._module(found.module)))
-        if isinstance(value, types.FunctionType):
+        found = self._found(value)
+        if found is NotImplemented and isinstance(value, types.FunctionType):
             return self._nested(value)
-        if isinstance(value, type) or not _is_object(value):
+        if found is NotImplemented and (isinstance(value, type) or not _is_object(value)):
             raise CannotSave(f"{value.__module__}.{names.own_name(value)}")
-        return NotImplemented
+        return found
+
+    def _found(self, value: Any) -> Any:
+        """Reduce a value to the name by which a module holds it, if one does."""
+        found = names.find(value)
+        if found is None:
+            return NotImplemented
+        return names.lookup, tuple(found._replace(module=self._module(found.module)))
 
     def _nested(self, function: Any) -> Any:
         """Reduce a function defined in another function, with what it closes over."""
@@ -165,6 +171,16 @@ def _is_method(value: Any) -> bool:
     """Return whether a value is a method bound to an object, as `[].append`."""
     owner = getattr(value, "__self__", None)
     return isinstance(value, _METHODS) and not isinstance(owner, (types.ModuleType, type(None)))
+
+
+def _is_bare(value: Any) -> bool:
+    """Return whether an object has no state: a sentinel, compared by identity."""
+    if type(value) in copyreg.dispatch_table:
+        return False
+    reduced = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+    make, arguments, *state = reduced if isinstance(reduced, tuple) else (None, ())
+    is_new = make is copyreg.__newobj__ and len(arguments) == 1  # type: ignore[attr-defined]
+    return is_new and all(part is None or part == {} for part in state)
 
 
 def _is_object(value: Any) -> bool:
