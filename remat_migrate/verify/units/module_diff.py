@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -50,13 +49,11 @@ class ModuleDiff:
         changed: the units that both have, in the order of the new text, the module itself last.
         added: units that only the new text has.
         removed: units that only the old text has.
-        renamed: units with the same body and another name, as pairs of old and new name.
     """
 
     changed: tuple[ChangedUnit, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    renamed: tuple[tuple[str, str], ...] = ()
 
 
 def diff_modules(before: str, after: str) -> ModuleDiff:
@@ -108,21 +105,13 @@ class _Comparison:
 
     def diff(self) -> ModuleDiff:
         old, new = self._before.units, self._after.units
-        removed = {name: old[name] for name in old if name not in new}
-        added = {name: new[name] for name in new if name not in old}
-        renamed = _renamed(removed, added)
         self._changed |= {name for name in self._shared if _differ(old[name], new[name])}
         self._mark_classes()
         unread = self._mark_readers_of(self._changed_names())
-        paired = {name for pair in renamed for name in pair}
         return ModuleDiff(
             (*self._changed_units(), *self._changed_module(unread)),
-            (*(n for n in added if n not in paired), *_without_methods(self._after, self._before)),
-            (
-                *(n for n in removed if n not in paired),
-                *_without_methods(self._before, self._after),
-            ),
-            renamed,
+            tuple(_only_in(self._after, self._before)),
+            tuple(_only_in(self._before, self._after)),
         )
 
     def _changed_units(self) -> list[ChangedUnit]:
@@ -327,34 +316,9 @@ def _first_difference(before: Sequence[Piece], after: Sequence[Piece]) -> list[i
     return []
 
 
-def _renamed(
-    removed: Mapping[str, Sequence[Piece]], added: Mapping[str, Sequence[Piece]]
-) -> tuple[tuple[str, str], ...]:
-    """Pair the removed units with added ones that have the same body.
-
-    Of several with one body those are paired that share the last part of their name, or the class;
-    of the rest, only a single one on each side.
-    """
-    same: defaultdict[tuple[str, ...], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for index, group in enumerate((removed, added)):
-        for name, pieces in group.items():
-            same[tuple(piece.nameless for piece in pieces)][index].append(name)
-    pairs = []
-    for old, new in same.values():
-        for part in (2, 0):
-            for name in list(old):
-                alike = [n for n in new if n.rpartition(".")[part] == name.rpartition(".")[part]]
-                if len(alike) == 1 and (part == 2 or len(old) == 1 or "." in name):
-                    pairs.append((name, alike[0]))
-                    old.remove(name)
-                    new.remove(alike[0])
-        if len(old) == len(new) == 1:
-            pairs.append((old[0], new[0]))
-    return tuple(sorted(pairs))
-
-
-def _without_methods(one: Outline, other: Outline) -> Iterator[str]:
-    """Yield the classes of one module that the other lacks and that have no methods."""
+def _only_in(one: Outline, other: Outline) -> Iterator[str]:
+    """Yield the units of one module that the other lacks, and its classes without methods."""
+    yield from (name for name in one.units if name not in other.units)
     for name, found in one.classes.items():
         if name not in other.classes and not found.methods:
             yield name
