@@ -1,8 +1,8 @@
 """Notes what edited checkpoints return while a case runs.
 
 A caller may drop these values, or test no more than their shapes. So they are compared, too: arrays
-as further results, and values that are traced by what computes them. In a program, an equation
-that returns its operand marks each: it is never removed, and belongs to the trace it is made in.
+as further results, and values that are traced by what computes them. In a program, each is
+marked, see `jax_internals.mark`.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ def note(checkpoint: str, result: Any) -> Any:
     """Note what an edited checkpoint returned, and return it."""
     if _collected is None and _moved is None and _marked is None:
         return result
+    from . import jax_internals  # imports JAX
+
     jax, numpy = sys.modules["jax"], sys.modules["numpy"]
     try:
         leaves, tree = jax.tree_util.tree_flatten(result)
@@ -96,9 +98,7 @@ def note(checkpoint: str, result: Any) -> Any:
         if _marked is not None:
             _marked.add(checkpoint)
             array = jax.numpy.asarray(leaf)
-            # Operations on constants may be computed at once; a mark must stay.
-            with sys.modules["jax._src.config"].eager_constant_folding(False):
-                sys.modules["jax._src.ad_checkpoint"].name_p.bind(array, name=MARK + checkpoint)
+            jax_internals.mark(array, MARK + checkpoint)
         elif _collected is not None and _has_room(_collected):
             value = _untraced(leaf)
             if _is_number(value):

@@ -13,8 +13,7 @@ import contextlib
 import time
 from typing import Iterator, List
 
-from .. import applications
-from ..program import trace
+from .. import applications, jax_internals
 
 AGAIN, DISSOLVED, RETURNED = "again", "dissolved", "returned"
 
@@ -33,7 +32,7 @@ def condition(name: str) -> Iterator[List[str]]:
         if name == AGAIN:
             stack.enter_context(_clock_ahead())
         elif name == DISSOLVED:
-            stack.enter_context(trace.dissolved())
+            stack.enter_context(jax_internals.dissolved())
         elif name == RETURNED:
             moved = stack.enter_context(applications.moving())
         yield moved
