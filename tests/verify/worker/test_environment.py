@@ -311,20 +311,3 @@ def test_caches_are_empty_after_a_trace(package, monkeypatch):
         memo.attend(jnp.ones(3))
     caches.clear()
     assert memo.attend(jnp.ones(3)).tolist() == traced.tolist()
-
-
-def test_removed_options_have_their_final_value() -> None:
-    options = load_worker("environment.options")
-
-    class Config:
-        jax_array = "known"
-
-        def update(self, name: str, value: object) -> None:
-            raise AttributeError(name)
-
-    config = Config()
-    options._add(config)
-    config.update("jax_omnistaging", True)
-    assert (config.jax_array, config.jax_omnistaging) == ("known", True)  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="jax_unknown"):
-        config.update("jax_unknown", 1)

@@ -64,7 +64,7 @@ def _parts(statement: ast.stmt) -> Iterator[ast.stmt]:
 
 def _run(statement: ast.stmt, names: Dict[str, Any], path: str, flags: int) -> None:
     tree = ast.Module(body=[statement], type_ignores=[])
-    code = coverage.compiled(tree, path, "exec", flags, dont_inherit=True)
+    code = compile(tree, path, "exec", flags, dont_inherit=True)
     try:
         exec(code, names)
     except KeyboardInterrupt:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import caches, definitions, flags, options, projects, successors
+from . import caches, definitions, flags, projects, successors
 
 
 def install(root: str) -> None:
@@ -13,4 +13,3 @@ def install(root: str) -> None:
     successors.install()
     definitions.install()
     flags.install()
-    options.install()

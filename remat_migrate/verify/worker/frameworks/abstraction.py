@@ -16,6 +16,19 @@ _MOST_COMPILED = 2000
 ARRAYS = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
 
 
+def _of_arrays(
+    function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]
+) -> Tuple[Callable[[List[Any]], Any], List[Any]]:
+    """Return a function as one of the arrays among its arguments, and these."""
+    arrays, join = split((args, kwargs))
+
+    def of_arrays(given: List[Any]) -> Any:
+        positional, named = join(given)
+        return function(*positional, **named)
+
+    return of_arrays, arrays
+
+
 def split(tree: Any) -> Tuple[List[Any], Callable[[List[Any]], Any]]:
     """Return the array leaves of a tree, and a function that rebuilds it from other arrays."""
     leaves, structure = jax.tree_util.tree_flatten(tree)
@@ -40,13 +53,7 @@ def abstractly(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict
 
     What it returns must consist of arrays and Python numbers. Raises what the function raises.
     """
-    arrays, join = split((args, kwargs))
-
-    def of_arrays(given: List[Any]) -> Any:
-        positional, named = join(given)
-        return function(*positional, **named)
-
-    return jax.eval_shape(of_arrays, arrays)
+    return jax.eval_shape(*_of_arrays(function, args, kwargs))
 
 
 def evaluated(
@@ -64,12 +71,7 @@ def evaluated(
     if shapes_do:
         with contextlib.suppress(Exception):  # running it reports the reason
             return abstractly(function, args, kwargs)
-    arrays, join = split((args, kwargs))
-
-    def of_arrays(given: List[Any]) -> Any:
-        positional, named = join(given)
-        return function(*positional, **named)
-
+    of_arrays, arrays = _of_arrays(function, args, kwargs)
     try:
         return compiled(of_arrays, arrays)
     except NotCompiled:
@@ -111,14 +113,13 @@ def compiled(function: Callable[[List[Any]], Any], arrays: List[Any]) -> Any:
 
 def runs(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:
     """Return whether a function can be traced on these arguments."""
-    arrays, join = split((args, kwargs))
+    of_arrays, arrays = _of_arrays(function, args, kwargs)
 
-    def of_arrays(given: List[Any]) -> None:
-        positional, named = join(given)
-        function(*positional, **named)
+    def without_result(given: List[Any]) -> None:
+        of_arrays(given)
 
     try:
-        jax.eval_shape(of_arrays, arrays)
+        jax.eval_shape(without_result, arrays)
     except Exception:  # the user's function, perhaps in a wrong context
         return False
     return True
