@@ -198,24 +198,16 @@ def _read_blobs(root: Path, blobs: Mapping[Path, str], found: _Differences) -> N
     if not blobs:
         return
     names = "".join(f"{blob}\n" for blob in blobs.values()).encode()
-    sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", data=names).splitlines()
-    small: dict[Path, int] = {}
-    for path, size in zip(blobs, sizes, strict=True):
+    output = io.BytesIO(_git(root, "cat-file", "--batch", data=names))
+    for path in blobs:
+        *_, size = output.readline().split()
         if not size.isdigit():  # "missing"
             raise UsageError(
                 f"{path.relative_to(root)}: the repository lacks its old version; try `git fetch`"
             )
-        if int(size) > BIG_FILE:
-            found.skip(path, root)
-        else:
-            small[path] = int(size)
-    names = "".join(f"{blobs[path]}\n" for path in small).encode()
-    output = io.BytesIO(_git(root, "cat-file", "--batch", data=names))
-    for path, count in small.items():
+        data = output.read(int(size))
         output.readline()
-        data = output.read(count)
-        output.readline()
-        if data.startswith(_LFS):
+        if len(data) > BIG_FILE or data.startswith(_LFS):
             found.skip(path, root)
         else:
             found.before[path] = data

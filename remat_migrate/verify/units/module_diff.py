@@ -8,10 +8,8 @@ name whose import or value changed. The functions that it calls do not count: th
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import zip_longest
 
 from ..evidence import Spot
@@ -19,7 +17,6 @@ from .edits import Edits
 from .outline import STAR, Outline, Piece, outline
 
 MODULE = ""
-_BUILTINS = frozenset(dir(builtins))
 _CALLED = ("__call__", "forward")
 
 
@@ -135,7 +132,7 @@ class _Comparison:
                 for side in (self._before, self._after)
                 for piece in side.bindings.get(other, ())
             )
-            reads = self._any_reads(self._after.units.get(name, ()), other)
+            reads = _any_reads(self._after.units.get(name, ()), other)
             if reads and not imported:
                 edits.compare(*self._nodes(other))
             if reads and not (imported and is_edited):
@@ -239,7 +236,7 @@ class _Comparison:
             name = waiting.pop()
             if name not in readers:
                 bindings = self._after.bindings.items()
-                readers[name] = {other for other, each in bindings if self._any_reads(each, name)}
+                readers[name] = {other for other, each in bindings if _any_reads(each, name)}
                 waiting += readers[name]
                 if self._mark_units_that_read(name):
                     readers[name].add(MODULE)
@@ -248,27 +245,18 @@ class _Comparison:
 
     def _mark_units_that_read(self, name: str) -> bool:
         """Mark the units that read a name; return whether units of either text do, or are it."""
-        self._changed |= {u for u in self._shared if self._any_reads(self._after.units[u], name)}
+        self._changed |= {u for u in self._shared if _any_reads(self._after.units[u], name)}
         for owner, found in self._after.classes.items():
             if owner in self._before.classes:
-                if self._any_reads(found.header, name):
+                if _any_reads(found.header, name):
                     self._mark_class(owner)
                 for attribute, pieces in found.attributes.items():
-                    if self._any_reads(pieces, name):
+                    if _any_reads(pieces, name):
                         self._mark_attribute(owner, attribute)
         sides = (self._before, self._after)
         if any(name in side.units or name in side.classes for side in sides):
             return True
-        return any(self._any_reads(side.unit_pieces, name) for side in sides)
-
-    def _any_reads(self, pieces: Iterable[Piece], name: str) -> bool:
-        if not name.startswith(STAR):
-            return any(name in piece.mentions for piece in pieces)
-        return any(m.partition(".")[0] not in self._defined for p in pieces for m in p.mentions)
-
-    @cached_property
-    def _defined(self) -> set[str]:
-        return self._before.names | self._after.names | _BUILTINS
+        return any(_any_reads(side.unit_pieces, name) for side in sides)
 
     # -- the module itself
 
@@ -289,6 +277,11 @@ class _Comparison:
                 if not any(p.is_import for side in (old, new) for p in side.bindings.get(name, ())):
                     edits.compare(*self._nodes(name))
             yield ChangedUnit(MODULE, lines[0], *edits.spots)
+
+
+def _any_reads(pieces: Iterable[Piece], name: str) -> bool:
+    # Any name may be of a module of which all names are imported.
+    return name.startswith(STAR) or any(name in piece.mentions for piece in pieces)
 
 
 def _differ(before: Iterable[Piece], after: Iterable[Piece]) -> bool:

@@ -1,8 +1,8 @@
 """Names that JAX, Flax, Haiku, Optax, and NumPy removed, and what replaced them.
 
 From the changelogs of the libraries. A name is looked up only if it is missing, so a row holds for
-every release. The functions in `replacements` stand for what no longer exists under any name.
-Checkpoint functions are missing here: they are what migrations are about.
+every release. What no longer exists under any name has no row. Checkpoint functions have none
+either: they are what migrations are about.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Dict, List, Tuple
 
 # Columns: the old name, where a final `*` stands for every member of a module; the release that
 # deprecates or removes it, by the changelog, `-` for what was never public; the names that replace
-# it, by preference, where `{}` stands for the module of `replacements`.
+# it, by preference.
 _TABLE = """
 jax.DeviceArray                                0.4.7  jax.Array
 jax.PRNGKey                                    -      jax.random.PRNGKey
@@ -25,22 +25,14 @@ jax.core.*                                     0.4.38 jax.extend.core.* jax._src
 jax.core.ConcretizationTypeError               0.7.0  jax.errors.ConcretizationTypeError
 jax.core.ShapeDtypeStruct                      -      jax.ShapeDtypeStruct
 jax.core.get_aval                              0.8.2  jax.typeof
-jax.core.raise_to_shaped                       0.6.0  {}.identity
 jax.custom_derivatives.*                       0.6.1  jax._src.custom_derivatives.*
 jax.custom_transpose.*                         -      jax._src.custom_transpose.*
-jax.device_put_replicated                      0.10.0 {}.device_put_replicated
-jax.device_put_sharded                         0.10.0 {}.device_put_sharded
-jax.dlpack.to_dlpack                           0.6.0  {}.identity
 jax.experimental.PartitionSpec                 0.4.1  jax.sharding.PartitionSpec
 jax.experimental.array.*                       -      jax.*
-jax.experimental.disable_x64                   0.8.0  {}.disable_x64
 jax.experimental.enable_x64                    0.8.0  jax.enable_x64
 jax.experimental.export.*                      0.4.36 jax.export.*
 jax.experimental.gda_serialization.*           0.4.9  jax.experimental.array_serialization.*
 jax.experimental.global_device_array.GlobalDeviceArray -      jax.Array
-jax.experimental.host_callback.call            0.4.26 {}.host_call
-jax.experimental.host_callback.id_print        0.4.26 {}.id_print
-jax.experimental.host_callback.id_tap          0.4.26 {}.id_tap
 jax.experimental.layout.DeviceLocalLayout      0.7.0  jax.experimental.layout.Layout
 jax.experimental.maps.FrozenDict               0.4.26 flax.core.FrozenDict
 jax.experimental.maps.Mesh                     0.4.1  jax.sharding.Mesh
@@ -56,7 +48,6 @@ jax.experimental.sharding.*                    -      jax.sharding.*
 jax.experimental.stax.*                        0.2.25 jax.example_libraries.stax.*
 jax.host_count                                 0.2.13 jax.process_count
 jax.host_id                                    0.2.13 jax.process_index
-jax.host_ids                                   0.2.13 {}.host_ids
 jax.interpreters.ad.*                          -      jax._src.interpreters.ad.*
 jax.interpreters.batching.*                    -      jax._src.interpreters.batching.*
 jax.interpreters.mlir.*                        0.6.0  jax._src.interpreters.mlir.*
@@ -67,8 +58,6 @@ jax.interpreters.xla.DeviceArray               0.4.7  jax.Array
 jax.interpreters.xla._DeviceArray              0.4.7  jax.Array
 jax.interpreters.xla.*                         0.4.31 jax.extend.core.* jax._src.dispatch.*
 jax.lax.*                                      0.4.18 jax._src.lax.lax.* jax._src.lax.slicing.*
-jax.lax.pvary                                  0.8.2  {}.pvary
-jax.lax.tie_in                                 0.4.24 {}.tie_in
 jax.lax.zeros_like_array                       0.7.1  jax.numpy.zeros_like
 jax.lib.xla_bridge.*                           0.8.0  jax.extend.backend.* jax._src.xla_bridge.*
 jax.lib.xla_client.*                           0.8.0  jax._src.lib.xla_client.*
@@ -80,18 +69,11 @@ jax.numpy.alltrue                              0.4.12 jax.numpy.all
 jax.numpy.cumproduct                           0.4.12 jax.numpy.cumprod
 jax.numpy.fix                                  0.9.0  jax.numpy.trunc
 jax.numpy.in1d                                 0.4.16 jax.numpy.isin
-jax.numpy.msort                                0.4.1  {}.msort
 jax.numpy.product                              0.4.12 jax.numpy.prod
 jax.numpy.round_                               0.4.32 jax.numpy.round
 jax.numpy.row_stack                            0.4.16 jax.numpy.vstack
 jax.numpy.sometrue                             0.4.12 jax.numpy.any
 jax.numpy.trapz                                0.4.16 jax.numpy.trapezoid
-jax.ops.index                                  0.2.22 {}.index
-jax.ops.index_add                              0.2.22 {}.index_add
-jax.ops.index_max                              0.2.22 {}.index_max
-jax.ops.index_min                              0.2.22 {}.index_min
-jax.ops.index_mul                              0.2.22 {}.index_mul
-jax.ops.index_update                           0.2.22 {}.index_update
 jax.partial                                    0.2.21 functools.partial
 jax.prng.*                                     0.4.16 jax.extend.random.* jax._src.prng.*
 jax.random.KeyArray                            0.4.16 jax.Array
@@ -115,7 +97,6 @@ jax.xla.*                                      -      jax.interpreters.xla.*
 jax._src.lib.xla_bridge.*                      -      jax._src.xla_bridge.*
 jax._src.linear_util.*                         -      jax.extend.linear_util.*
 jax._src.tree_util.tree_multimap               -      jax.tree_util.tree_map
-haiku.experimental.named_call                  -      {}.named_call
 haiku.experimental.profiler_name_scopes        -      haiku.experimental.name_scope
 optax.AdditiveWeightDecayState                 -      optax.AddDecayedWeightsState
 optax.NO_PARAMS_MSG                            -      optax.base.NO_PARAMS_MSG
@@ -125,7 +106,6 @@ optax.safe_int32_increment                     0.2.5  optax.safe_increment
 numpy.ComplexWarning                           2.0    numpy.exceptions.ComplexWarning
 numpy.Inf                                      2.0    numpy.inf
 numpy.Infinity                                 2.0    numpy.inf
-numpy.NINF                                     2.0    {}.NINF
 numpy.NaN                                      2.0    numpy.nan
 numpy.PINF                                     2.0    numpy.inf
 numpy.alltrue                                  2.0    numpy.all

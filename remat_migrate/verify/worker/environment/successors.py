@@ -98,15 +98,12 @@ def successor(name: str) -> Optional[Tuple[str, Any]]:
     for new in removed_names.successors(name):
         value = _value(new)
         if value is not _ABSENT:
-            return new.replace("{}.", "a stand-in with the same meaning, "), value
+            return new, value
     return None
 
 
 def _value(name: str) -> Any:
     """Return the value of a dotted name."""
-    if name.startswith("{}."):
-        replacements = importlib.import_module(__package__ + ".replacements")
-        return getattr(replacements, name[3:])
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import jax
 import numpy as np
@@ -14,6 +14,15 @@ from ..work import TracedOperations
 _MOST_COMPILED = 2000
 
 ARRAYS = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
+
+
+class PureCall(NamedTuple):
+    """A plain function with its arguments, labelled "", "init", or "apply"."""
+
+    label: str
+    function: Callable[..., Any]
+    args: Tuple[Any, ...]
+    kwargs: Dict[str, Any]
 
 
 def _of_arrays(

@@ -10,9 +10,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
 
-from .abstraction import abstractly, evaluated, runs
+from .abstraction import PureCall, abstractly, evaluated, runs
 from .flax_modules import Place, is_bound, is_module, linen, modules_among, replaced_at
-from .pure_call import PureCall
 
 # Names of random keys that are always provided; errors name any others.
 USUAL_RNGS = ("params", "dropout")

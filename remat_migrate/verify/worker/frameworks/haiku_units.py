@@ -10,8 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import jax
 
-from .abstraction import evaluated, runs
-from .pure_call import PureCall
+from .abstraction import PureCall, evaluated, runs
 
 CONTEXT = {"library": "haiku"}
 

@@ -11,9 +11,9 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ..environment import caches
 from . import flax_units, haiku_units
+from .abstraction import PureCall
 from .flax_modules import unbound
 from .haiku_units import Deferred, is_deferred
-from .pure_call import PureCall
 
 __all__ = [
     "Deferred",
