@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -151,6 +152,37 @@ def test_no_import_cycles():
 def test_no_folder_is_crowded():
     modules = Counter(path.parent for path in MODULES if path.parts[0] != "rules")
     assert [(folder, count) for folder, count in modules.items() if count > MOST_MODULES] == []
+
+
+PRIVATE = ("jax._src", "jax.interpreters", "jaxlib")
+KNOW_PRIVATE = ("measure/worker/internals", "verify/worker/jax_internals.py")
+
+
+def imported_modules(tree: ast.Module) -> Iterator[str]:
+    """The modules that a file imports, or looks up by a name in quotes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+            case ast.Subscript(slice=ast.Constant(value=str(name))):
+                yield name
+            case ast.Call(
+                func=ast.Attribute(attr="import_module" | "get"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield name
+
+
+def test_private_modules_of_jax_are_imported_in_one_place():
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if any(name.startswith(PRIVATE) for name in imported_modules(ast.parse(path.read_text())))
+    }
+    assert {path for path in found if not path.startswith(KNOW_PRIVATE)} == set()
+    assert KNOW_PRIVATE[1] in found
 
 
 def test_module_names_say_something():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from .evidence import Unit, UnitKey
@@ -20,12 +19,10 @@ class Environment:
     """The substitutes for what cannot be imported.
 
     Attributes:
-        python: the interpreter.
         old: for each unit, the substitutes that its old code depends on, by name.
         new: the same for its new code.
     """
 
-    python: Path
     old: dict[UnitKey, dict[str, Reason]] = field(default_factory=dict)
     new: dict[UnitKey, dict[str, Reason]] = field(default_factory=dict)
 
@@ -49,7 +46,7 @@ class Environment:
         return ""
 
     def sentence(self) -> str:
-        """Return one sentence on what did not import, with what to install; empty if all did."""
+        """Return one sentence on what did not import; empty if all did."""
         found: dict[str, Reason] = {}
         for side in (self.old, self.new):
             for reasons in side.values():
@@ -60,12 +57,10 @@ class Environment:
                 lacking.setdefault(found[name]["text"].strip("()"), []).append(name)
         if not lacking:
             return ""
-        install = sorted({reason["install"] for reason in found.values()} - {""})
-        command = f"; to install what is missing: {self.python} -m pip install {' '.join(install)}"
         groups = [f"{why}: {_listed(names)}" for why, names in sorted(lacking.items(), key=_order)]
         said = "; ".join(groups[:_MOST_GROUPS])
         more = f"; and {len(groups) - _MOST_GROUPS} more" if len(groups) > _MOST_GROUPS else ""
-        return f"not everything could be imported: {said}{more}{command if install else ''}"
+        return f"not everything could be imported: {said}{more}"
 
 
 def _order(group: tuple[str, list[str]]) -> tuple[bool, int, str]:
@@ -81,10 +76,8 @@ def _listed(names: list[str]) -> str:
 
 def needed(touched: Iterable[Reason]) -> str:
     """Return why a unit cannot run that computes with stand-ins; empty if it does not."""
-    reasons = list(touched)
-    install = sorted({reason["install"] for reason in reasons} - {""})
-    said = f"it needs {', '.join(map(_text, reasons))}" if reasons else ""
-    return f"{said}: pip install {' '.join(install)}" if install else said
+    reasons = ", ".join(map(_text, touched))
+    return f"it needs {reasons}" if reasons else ""
 
 
 def _text(reason: Reason) -> str:

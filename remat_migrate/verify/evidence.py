@@ -65,7 +65,6 @@ class Spot:
         last: its last line, blocks excluded.
         is_expression: whether it is an expression that its statement evaluates only sometimes.
         at_import: whether importing the module runs it.
-        condition: what it depends on: `if is_training`.
     """
 
     line: int
@@ -76,7 +75,6 @@ class Spot:
     last: int
     is_expression: bool = False
     at_import: bool = False
-    condition: str = ""
 
 
 @dataclass(frozen=True, slots=True)

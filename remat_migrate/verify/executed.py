@@ -68,8 +68,7 @@ def missing(unit: Unit, executed: BothExecuted) -> str:
     for pieces, side, whose in ((unit.after, new, ""), (unit.before, old, " of the old code")):
         for spot in pieces:
             if (unit.path, spot) not in side.ran:
-                condition = f" ({spot.condition})" if spot.condition else ""
-                return f"line {spot.first}{whose} did not run{condition}"
+                return f"line {spot.first}{whose} did not run"
         for path, spot, name in sorted(side.created - side.called):
             if path == unit.path and spot in pieces:
                 return f"the checkpoint of {name} at line {spot.first}{whose} was never called"

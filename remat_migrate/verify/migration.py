@@ -105,15 +105,8 @@ def _since(
 ) -> tuple[State, ProjectDiff]:
     """Return an older state, and the units that differ from it."""
     found = find_base(root, base, paths)
-    changed = diff_project(
-        [(c.path, c.before, c.after) for c in found.changes if c.old_path is None], import_names
-    )
-    moved = tuple(
-        f"{c.old_path.name} was renamed to {c.path.name}, not compared"
-        for c in found.changes
-        if c.old_path is not None
-    )
-    notes = (*found.notes, *moved, *changed.notes)
+    changed = diff_project([(c.path, c.before, c.after) for c in found.changes], import_names)
+    notes = (*found.notes, *changed.notes)
     return State(root, found.texts, found.new), replace(changed, notes=notes)
 
 

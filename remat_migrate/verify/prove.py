@@ -257,7 +257,8 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     if not equal:
         return replace(verdicts[0], inputs=cases.inputs)
     notes = dict.fromkeys(verdict.detail for verdict in equal if verdict.detail)
-    returns_nothing = all(verdict.returns_nothing for verdict in equal)
+    # The results of further cases are not computed where the programs are the same.
+    returns_nothing = any(verdict.returns_nothing for verdict in equal)
     is_edited = bool(unit.qualname or unit.before or unit.after)
     return Verdict(
         unit,

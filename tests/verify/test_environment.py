@@ -59,7 +59,6 @@ def test_unit_that_needs_a_package(ran: dict[str, Any]) -> None:
     found = ran["model.lacking"]
     assert found["verdict"] == "not-exercised"
     assert found["detail"].startswith("it needs nobody_has_this (not installed)")
-    assert "pip install nobody-has-this" in found["detail"]
 
 
 def test_statement_that_fails_in_the_new_code_only(ran: dict[str, Any]) -> None:
@@ -68,19 +67,19 @@ def test_statement_that_fails_in_the_new_code_only(ran: dict[str, Any]) -> None:
 
 
 def test_one_sentence_about_the_environment() -> None:
-    environment = Environment(Path("/usr/bin/python"))
+    environment = Environment()
     unit = Unit(Path("model.py"), "block")
     assert environment.sentence() == ""
     rows = [
-        ("jax.linear_util", "-> jax.extend.linear_util", "bridged", ""),
-        ("torch", "(not installed)", "missing", "torch"),
-        ("PIL", "(not installed)", "missing", "pillow"),
-        ("flax.optim", "(not in flax 0.12.12)", "missing", ""),
+        ("jax.linear_util", "-> jax.extend.linear_util", "bridged"),
+        ("torch", "(not installed)", "missing"),
+        ("PIL", "(not installed)", "missing"),
+        ("flax.optim", "(not in flax 0.12.12)", "missing"),
     ]
-    fields = ("name", "text", "kind", "install")
+    fields = ("name", "text", "kind")
     reasons = [dict(zip(fields, row, strict=True)) for row in rows]
     environment.add(unit, {"environment": {"reasons": reasons}}, is_new=True)
     assert environment.sentence() == (
         "not everything could be imported: not installed: PIL, torch; not in flax 0.12.12:"
-        " flax.optim; to install what is missing: /usr/bin/python -m pip install pillow torch"
+        " flax.optim"
     )

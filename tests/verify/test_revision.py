@@ -11,7 +11,6 @@ from support import git, write_files
 
 from remat_migrate.errors import UsageError
 from remat_migrate.verify.copies import revision
-from remat_migrate.verify.copies.renames import paired
 from remat_migrate.verify.copies.revision import Base, FileChange, find_base
 from remat_migrate.verify.copies.workspace import make_workspace
 
@@ -89,19 +88,15 @@ def test_every_kind_of_change(root: Path, tmp_path: Path, state: str) -> None:
     after = tree(root)
     found = find_base(root, name)
     assert found.changes == tuple(
-        FileChange(root / path, old, new, root / was if was else None)
-        for path, old, new, was in [
-            ("changed.py", b"x = 1\n", b"x = 2\n", None),
-            ("new.py", None, b"n = 1\n", None),
-            ("pkg/data.json", b"{}", b"[]", None),
-            (
-                "pkg/inner/renamed.py",
-                LONG.encode(),
-                LONG.replace("line_3", "changed").encode(),
-                "pkg/moved.py",
-            ),
-            ("removed.py", b"gone = 1\n", None, None),
-            ("schön/模 型.py", b"z = 1\r\n", b"z = 2\r\n", None),
+        FileChange(root / path, old, new)
+        for path, old, new in [
+            ("changed.py", b"x = 1\n", b"x = 2\n"),
+            ("new.py", None, b"n = 1\n"),
+            ("pkg/data.json", b"{}", b"[]"),
+            ("pkg/inner/renamed.py", None, LONG.replace("line_3", "changed").encode()),
+            ("pkg/moved.py", LONG.encode(), None),
+            ("removed.py", b"gone = 1\n", None),
+            ("schön/模 型.py", b"z = 1\r\n", b"z = 2\r\n"),
         ]
     )
     assert found.new == {root / "new.py", root / "pkg/inner/renamed.py"}
@@ -119,6 +114,7 @@ def test_only_requested_files_are_compared_but_all_are_rebuilt(root: Path, tmp_p
         "changed.py",
         "pkg/data.json",
         "pkg/inner/renamed.py",
+        "pkg/moved.py",
     ]
     assert rebuilt(found, tmp_path / "copy") == before
     assert find_base(root, "HEAD", [root / "removed.py"]).changes == (
@@ -214,24 +210,13 @@ class TestSubmodules:
         commit(root, {"a.py": "1"})
         return root / "library"
 
-    def test_another_commit(self, root: Path, library: Path, tmp_path: Path) -> None:
-        before = tree(root)
+    def test_another_commit(self, root: Path, library: Path) -> None:
         commit(library, {"lib.py": "2", "new.py": "3"})
         found = find_base(root, "HEAD")
-        assert [(c.path.name, c.before, c.after) for c in found.changes] == [
-            ("lib.py", b"1", b"2"),
-            ("new.py", None, b"3"),
-        ]
-        assert rebuilt(found, tmp_path / "copy") == before
-
-    def test_missing_commit_of_a_submodule(self, root: Path, library: Path) -> None:
-        commit(library, {"lib.py": "2"})
-        commit(root)
-        git(root, "submodule", "--quiet", "deinit", "--force", "library")
-        found = find_base(root, "HEAD~1")
         assert found.changes == ()
-        assert len(found.notes) == 1
-        assert found.notes[0].startswith("library: the submodule's old commit is not here")
+        assert found.notes == (
+            "library is a submodule; both sides use the version in the working tree",
+        )
 
 
 class TestFolder:
@@ -244,37 +229,12 @@ class TestFolder:
         write_files(tmp_path / "project", self.FILES)
         return tmp_path / "project"
 
-    def test_base_of_the_requested_folder(self, project: Path, tmp_path: Path) -> None:
-        write_files(tmp_path / "old_pkg", {"a.py": "0", "b.py": "1", "c.py": "2"})
-        found = find_base(project, str(tmp_path / "old_pkg"), [project / "pkg"])
-        assert found.changes == (
-            FileChange(project / "pkg/a.py", b"0", b"1"),
-            FileChange(project / "pkg/c.py", b"2", None),
-        )
-        assert rebuilt(found, tmp_path / "copy") == {
-            **tree(project),
-            "pkg/a.py": b"0",
-            "pkg/c.py": b"2",
-        }
-
-    def test_base_of_a_parent_folder(self, project: Path, tmp_path: Path) -> None:
-        shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name}-old")
-        write_files(project, {"pkg/a.py": "2"})
-        found = find_base(project, str(tmp_path.parent / f"{tmp_path.name}-old"))
-        assert found.changes == (FileChange(project / "pkg/a.py", b"1", b"2"),)
-
     def test_within_the_project(self, project: Path, tmp_path: Path) -> None:
         shutil.copytree(project, tmp_path / "old")
         shutil.move(tmp_path / "old", project / "old")
         write_files(project, {"pkg/a.py": "2"})
         found = find_base(project, str(project / "old"))
         assert found.changes == (FileChange(project / "pkg/a.py", b"1", b"2"),)
-
-    def test_base_of_a_part_of_the_project(self, project: Path, tmp_path: Path) -> None:
-        write_files(tmp_path / "old", {"pkg/a.py": "0"})
-        found = find_base(project, str(tmp_path / "old"))
-        assert "has only part" in found.notes[0]
-        assert rebuilt(found, tmp_path / "copy") == {**tree(project), "pkg/a.py": b"0"}
 
     def test_base_relative_to_the_working_directory(
         self, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -338,28 +298,3 @@ class TestWrongUsage:
         blob = git(root, "rev-parse", "HEAD~1:a.py").strip()
         (root / ".git/objects" / blob[:2] / blob[2:]).unlink()
         assert "a.py: the repository lacks its old version" in self.refused(root, "HEAD~1")
-
-
-class TestPairs:
-    """Pairs of removed and added files."""
-
-    def pairs(self, removed: Mapping[str, str], added: Mapping[str, str]) -> set[tuple[str, str]]:
-        found = paired(
-            {Path(name): text.encode() for name, text in removed.items()},
-            {Path(name): text.encode() for name, text in added.items()},
-        )
-        return {(old.as_posix(), new.as_posix()) for old, new in found.items()}
-
-    def test_equal_content_with_the_most_similar_path(self) -> None:
-        removed = {"a/x.py": LONG, "a/y.py": LONG}
-        added = {"b/y.py": LONG, "b/x.py": LONG, "c.py": LONG}
-        assert self.pairs(removed, added) == {("a/x.py", "b/x.py"), ("a/y.py", "b/y.py")}
-
-    def test_shared_lines(self) -> None:
-        half = "".join(LONG.splitlines(keepends=True)[:12])
-        added = {"near.py": half + "more = 1\n", "far.py": "line_1 = 1\n", "near.txt": LONG + "x"}
-        assert self.pairs({"x.py": LONG}, added) == {("x.py", "near.py")}
-        assert self.pairs({"x.py": LONG}, {"y.py": "other = 1\n"}) == set()
-
-    def test_empty_files_are_not_paired(self) -> None:
-        assert self.pairs({"a/__init__.py": ""}, {"b/__init__.py": ""}) == set()

@@ -214,10 +214,10 @@ class TestImports:
         found = diff_modules("import a.b\nimport a.c" + units, "import a.c" + units)
         assert [unit.qualname for unit in found.changed] == ["one"]
 
-    def test_star_import_affects_readers_of_undefined_names(self) -> None:
+    def test_star_import_affects_everything(self) -> None:
         units = "\nimport m\ndef one(x): return len(m.f(x))\ndef two(x): return block(x)\n"
         found = diff_modules("from a import *" + units, "from b import *" + units)
-        assert [unit.qualname for unit in found.changed] == ["two"]
+        assert [unit.qualname for unit in found.changed] == ["one", "two"]
 
     def test_names_that_only_new_or_removed_code_reads(self) -> None:
         before = "def f(x): return x\n"
@@ -449,28 +449,7 @@ class TestNames:
         before = "def f(): return 1\nclass A:\n  def m(self): return 2\n"
         after = "def g(x): return 3\nclass A:\n  def n(self, x): return 4\nclass C:\n  x: int\n"
         found = diff_modules(before, after)
-        assert found == ModuleDiff((), ("g", "A.n", "C"), ("f", "A.m"), ())
-
-    def test_renamed(self) -> None:
-        before = "def f(n):\n  return f(n - 1)\n"
-        assert diff_modules(before, before.replace("f(n", "g(n")).renamed == (("f", "g"),)
-        found = diff_modules(before, before.replace("f(n", "g(n").replace("1", "2"))
-        assert found == ModuleDiff((), ("g",), ("f",), ())
-
-    def test_a_renamed_class(self) -> None:
-        before = "class A:\n def f(self): return super(A, self).f()\n def g(self): return 1\n"
-        found = diff_modules(before, before.replace("A", "B"))
-        assert found == ModuleDiff((), (), (), (("A.f", "B.f"), ("A.g", "B.g")))
-
-    def test_ambiguous_renames_are_not_paired(self) -> None:
-        before = "def a(): return 1\ndef b(): return 1\n"
-        after = "def c(): return 1\ndef d(): return 1\n"
-        assert diff_modules(before, after).renamed == ()
-        before = "class A:\n def f(self): return 1\n def g(self): return 1\n"
-        assert diff_modules(before, before.replace("A", "B")).renamed == (
-            ("A.f", "B.f"),
-            ("A.g", "B.g"),
-        )
+        assert found == ModuleDiff((), ("g", "A.n", "C"), ("f", "A.m"))
 
     def test_readers_of_removed_names(self) -> None:
         before = "def f(): return 1\ndef g(): return f()\n"

@@ -9,20 +9,17 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...discovery.listing import list_files, run_git
 from ...errors import UsageError
-from .renames import paired
 from .workspace import BIG_FILE
 
 _REGULAR = frozenset({"100644", "100755"})
 _SUBMODULE = "160000"
 _LFS = b"version https://git-lfs"
-# A folder with a smaller share of the project's Python files is a part of it, not its past.
-_WHOLE = 0.5
 _SAME = "both sides use the version in the working tree"
 
 
@@ -34,13 +31,11 @@ class FileChange:
         path: the file in the working tree, or where it would be.
         before: its bytes in the base; None for a new file.
         after: its bytes now; None for a removed file.
-        old_path: its path in the base, relative to the working tree, if it was renamed.
     """
 
     path: Path
     before: bytes | None
     after: bytes | None
-    old_path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +64,8 @@ def find_base(root: Path, base: str, paths: Sequence[Path] = ()) -> Base:
 
     Args:
         root: the project's folder; it may lie within the repository.
-        base: a folder with an older state of the project (or of the one folder in `paths`), or
-            any name of a git revision: a branch, a tag, a hash, `HEAD~1`.
+        base: a folder with an older state of the project, or any name of a git revision: a branch,
+            a tag, a hash, `HEAD~1`.
         paths: the requested files and folders; empty for the whole project.
 
     Raises:
@@ -80,19 +75,19 @@ def find_base(root: Path, base: str, paths: Sequence[Path] = ()) -> Base:
     requested = [Path(os.path.realpath(path)) for path in paths]
     found = _Differences()
     if os.path.isdir(base):
-        _compare_folder(real, Path(os.path.realpath(base)), requested, found)
+        _compare_folder(real, Path(os.path.realpath(base)), found)
     else:
         _compare_revision(real, _tree(real, base), found)
-    changes = sorted(found.changes(), key=lambda change: change.path)
+    changes = [
+        FileChange(path, found.before.get(path), found.after.get(path))
+        for path in sorted({*found.before, *found.after})
+        if found.before.get(path) != found.after.get(path)
+    ]
     return Base(
         real,
-        tuple(c for c in changes if not requested or _is_requested(c, requested)),
-        {c.old_path or c.path: c.before for c in changes if c.before is not None},
-        frozenset(
-            c.path
-            for c in changes
-            if c.path not in found.kept and (c.before is None or c.old_path is not None)
-        ),
+        tuple(c for c in changes if not requested or any(map(c.path.is_relative_to, requested))),
+        {c.path: c.before for c in changes if c.before is not None},
+        frozenset(c.path for c in changes if c.before is None),
         tuple(found.notes),
     )
 
@@ -104,35 +99,17 @@ class _Differences:
     Attributes:
         before: old bytes by path.
         after: new bytes by path.
-        kept: new files that the base gets, too.
         notes: see `Base`.
     """
 
     before: dict[Path, bytes] = field(default_factory=dict)
     after: dict[Path, bytes] = field(default_factory=dict)
-    kept: set[Path] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
-
-    def changes(self) -> Iterator[FileChange]:
-        """Yield the files that differ, a renamed file once."""
-        removed = {p: b for p, b in self.before.items() if p not in self.after}
-        added = {p: b for p, b in self.after.items() if p not in self.before}
-        moved = {new: old for old, new in paired(removed, added).items()}
-        for path in {*self.before, *self.after} - set(moved.values()):
-            old_path = moved.get(path)
-            before, after = self.before.get(old_path or path), self.after.get(path)
-            if before != after or old_path is not None:
-                yield FileChange(path, before, after, old_path)
 
     def skip(self, path: Path, root: Path) -> None:
         """Leave out a file that is too large."""
         self.after.pop(path, None)
         self.notes.append(f"{path.relative_to(root)}: too large to compare; {_SAME}")
-
-
-def _is_requested(change: FileChange, requested: Iterable[Path]) -> bool:
-    places = [change.path, change.old_path or change.path]
-    return any(place.is_relative_to(path) for place in places for path in requested)
 
 
 def _size(path: Path) -> int:
@@ -196,7 +173,7 @@ def _compare_revision(root: Path, tree: str, found: _Differences) -> None:
         old_mode, mode, blob, *_ = head.lstrip(":").split(" ")
         path = root / name
         if _SUBMODULE in (old_mode, mode):
-            _compare_submodule(path, blob if old_mode == _SUBMODULE else "", found)
+            found.notes.append(f"{name} is a submodule; {_SAME}")
             continue
         after = _read(path, root, found) if mode.strip("0") else None
         if after is not None:
@@ -216,37 +193,21 @@ def _compare_revision(root: Path, tree: str, found: _Differences) -> None:
             found.after[path] = data
 
 
-def _compare_submodule(folder: Path, commit: str, found: _Differences) -> None:
-    known = commit and run_git(folder, "rev-parse", "-q", "--verify", f"{commit}^{{tree}}")
-    if known and not known.returncode and (folder / ".git").exists():
-        _compare_revision(folder, known.stdout.decode().strip(), found)
-    else:
-        found.notes.append(f"{folder.name}: the submodule's old commit is not here; {_SAME}")
-
-
 def _read_blobs(root: Path, blobs: Mapping[Path, str], found: _Differences) -> None:
     """Read objects of the repository, except large ones and Git LFS pointers."""
     if not blobs:
         return
     names = "".join(f"{blob}\n" for blob in blobs.values()).encode()
-    sizes = _git(root, "cat-file", "--batch-check=%(objectsize)", data=names).splitlines()
-    small: dict[Path, int] = {}
-    for path, size in zip(blobs, sizes, strict=True):
+    output = io.BytesIO(_git(root, "cat-file", "--batch", data=names))
+    for path in blobs:
+        *_, size = output.readline().split()
         if not size.isdigit():  # "missing"
             raise UsageError(
                 f"{path.relative_to(root)}: the repository lacks its old version; try `git fetch`"
             )
-        if int(size) > BIG_FILE:
-            found.skip(path, root)
-        else:
-            small[path] = int(size)
-    names = "".join(f"{blobs[path]}\n" for path in small).encode()
-    output = io.BytesIO(_git(root, "cat-file", "--batch", data=names))
-    for path, count in small.items():
+        data = output.read(int(size))
         output.readline()
-        data = output.read(count)
-        output.readline()
-        if data.startswith(_LFS):
+        if len(data) > BIG_FILE or data.startswith(_LFS):
             found.skip(path, root)
         else:
             found.before[path] = data
@@ -269,57 +230,30 @@ def _message(output: bytes) -> str:
 # -- a folder
 
 
-def _compare_folder(root: Path, base: Path, requested: Sequence[Path], found: _Differences) -> None:
+def _compare_folder(root: Path, base: Path, found: _Differences) -> None:
     if root.is_relative_to(base):
         raise UsageError(f"--base {base}: contains the project itself; pass an older copy of it")
-    folder, old_folder, old_files = _counterparts(root, base, requested)
     files = {
-        path.relative_to(folder)
-        for path in list_files(folder, lambda name: True)
+        path.relative_to(root)
+        for path in list_files(root, lambda name: True)
         if not path.is_relative_to(base)
     }
-    python = sum(name.suffix == ".py" for name in files)
-    if sum(name.suffix == ".py" for name in old_files) < _WHOLE * python:
-        found.kept = {folder / name for name in files - old_files}
-        found.notes.append(f"{base} has only part of the project's files; for the rest {_SAME}")
+    old_files = {path.relative_to(base) for path in list_files(base, lambda name: True)}
+    if not any(name.suffix == ".py" for name in files & old_files):
+        raise UsageError(
+            f"--base {base}: none of its Python files has a counterpart in {root}; pass a folder"
+            f" with the project's layout, or `{base.name}~0` for the git revision of that name"
+        )
     for name in files | old_files:
-        old, new = old_folder / name, folder / name
+        old, new = base / name, root / name
         shared = name in files and name in old_files
         if shared and _size(old) == _size(new) > BIG_FILE:
             continue  # assume that they are equal rather than read gigabytes
-        before = _read(old, old_folder, found) if name in old_files else None
-        after = _read(new, folder, found) if name in files else None
+        before = _read(old, base, found) if name in old_files else None
+        after = _read(new, root, found) if name in files else None
         if shared and (before is None or after is None):
             continue
         if before is not None and before != after:
             found.before[new] = before
         if after is not None and before != after:
             found.after[new] = after
-
-
-def _counterparts(
-    root: Path, base: Path, requested: Sequence[Path]
-) -> tuple[Path, Path, set[Path]]:
-    """Return a folder of the project, the folder to compare it with, and the files of the latter.
-
-    `base` may be an older state of the project, of the one folder that the user named, or of a
-    folder around the project: whichever has most files in common with it.
-    """
-    candidates = [(root, base)]
-    candidates += [(root, base / root.relative_to(above)) for above in root.parents]
-    if len(requested) == 1 and requested[0].is_dir() and requested[0] != root:
-        candidates.append((requested[0], base))
-    best: tuple[int, Path, Path, set[Path]] | None = None
-    for folder, old in candidates:
-        if not old.is_dir() or old == folder:
-            continue
-        files = {path.relative_to(old) for path in list_files(old, lambda name: True)}
-        shared = sum(name.suffix == ".py" and (folder / name).is_file() for name in files)
-        if shared and (best is None or shared > best[0]):
-            best = shared, folder, old, files
-    if best is None:
-        raise UsageError(
-            f"--base {base}: none of its Python files has a counterpart in {root}; pass a folder"
-            f" with the project's layout, or `{base.name}~0` for the git revision of that name"
-        )
-    return best[1:]

@@ -110,7 +110,7 @@ class Sides:
         """Make the copies. The workers end when `stack` is closed."""
         self.task = task
         self.scratch = scratch
-        self.environment = Environment(task.python)
+        self.environment = Environment()
         self.pool = stack.enter_context(ThreadPoolExecutor(2))
         self._stack = stack
         self.stop = threading.Event()

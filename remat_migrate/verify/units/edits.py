@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -21,34 +20,6 @@ from .meaning import (
     is_idle,
     mentions_of,
 )
-
-_LONGEST_CONDITION = 60
-_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a statement is: whether importing runs it, and under which condition."""
-
-    at_import: bool = True
-    condition: str = ""
-
-    def inside(self, node: ast.stmt, label: str) -> _Place:
-        """Return the place of a block of a compound statement."""
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return _Place(at_import=False)
-            case ast.If(test=test) | ast.While(test=test):
-                word = "if" if isinstance(node, ast.If) else "while"
-                text = _short(test) if label == "body" else f"not ({_short(test)})"
-                return replace(self, condition=f"{word} {text}")
-            case ast.For() | ast.AsyncFor():
-                return replace(self, condition=f"for {_short(node.target)} in {_short(node.iter)}")
-            case ast.Match(subject=subject):
-                return replace(self, condition=f"match {_short(subject)}")
-            case ast.Try() if label.startswith("except"):
-                return replace(self, condition="except")
-        return self
 
 
 class Edits:
@@ -65,17 +36,17 @@ class Edits:
 
     def compare(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
         """Add the differences between two versions of some module-level statements."""
-        self._block(old, new, _Place(), _Place())
+        self._block(old, new, True, True)
 
     def compare_headers(self, old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> None:
         """As `compare`, without the blocks of the statements."""
         before, after = ([content_of(header_of(node)) for node in side] for side in (old, new))
         if before != after:
-            self.old += (_statement(node, _Place()) for node in old)
-            self.new += (_statement(node, _Place()) for node in new)
+            self.old += (_statement(node, True) for node in old)
+            self.new += (_statement(node, True) for node in new)
 
     def _block(
-        self, old: Sequence[ast.stmt], new: Sequence[ast.stmt], at_old: _Place, at_new: _Place
+        self, old: Sequence[ast.stmt], new: Sequence[ast.stmt], at_old: bool, at_new: bool
     ) -> None:
         old, new = _active(old), _active(new)
         a, b = [content_of(node) for node in old], [content_of(node) for node in new]
@@ -84,7 +55,7 @@ class Edits:
                 self._replaced(old[i:j], new[k:m], at_old, at_new)
 
     def _replaced(
-        self, old: Sequence[ast.stmt], new: Sequence[ast.stmt], at_old: _Place, at_new: _Place
+        self, old: Sequence[ast.stmt], new: Sequence[ast.stmt], at_old: bool, at_new: bool
     ) -> None:
         a, b = [_kind(node) for node in old], [_kind(node) for node in new]
         for tag, i, j, k, m in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
@@ -95,7 +66,7 @@ class Edits:
                 self.old += (s for node in old[i:j] for s in _whole(node, at_old))
                 self.new += (s for node in new[k:m] for s in _whole(node, at_new))
 
-    def _pair(self, old: ast.stmt, new: ast.stmt, at_old: _Place, at_new: _Place) -> None:
+    def _pair(self, old: ast.stmt, new: ast.stmt, at_old: bool, at_new: bool) -> None:
         before, after = header_of(old), header_of(new)
         if isinstance(new, ast.Raise):
             return
@@ -105,12 +76,12 @@ class Edits:
             self._expressions(before, after, at_old, at_new)
         blocks = dict(blocks_of(old))
         for label, block in blocks_of(new):
-            inside = at_old.inside(old, label), at_new.inside(new, label)
+            inside = _inside(old, at_old), _inside(new, at_new)
             self._block(blocks.pop(label, []), block, *inside)
-        for label, block in blocks.items():
-            self._block(block, [], at_old.inside(old, label), at_new)
+        for block in blocks.values():
+            self._block(block, [], _inside(old, at_old), at_new)
 
-    def _expressions(self, old: ast.AST, new: ast.AST, at_old: _Place, at_new: _Place) -> None:
+    def _expressions(self, old: ast.AST, new: ast.AST, at_old: bool, at_new: bool) -> None:
         """Add the differing pieces of two expressions that run only sometimes."""
         stack: list[tuple[Any, Any]] = [(old, new)]
         while stack:
@@ -139,10 +110,10 @@ class Edits:
     ) -> None:
         """Add the statements that read one of some changed names or attributes."""
         for nodes, found in ((old, self.old), (new, self.new)):
-            for node, place in _statements(nodes, _Place()):
+            for node, at_import in _statements(nodes, True):
                 read, attributes_read = mentions_of(header_of(node))
                 if read & names or attributes_read & attributes:
-                    found.append(_statement(node, place))
+                    found.append(_statement(node, at_import))
 
 
 def _active(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -161,20 +132,20 @@ def _kind(node: ast.stmt) -> tuple[str, str]:
     return type(node).__name__, ""
 
 
-def _statements(body: Sequence[ast.stmt], place: _Place) -> Iterator[tuple[ast.stmt, _Place]]:
+def _statements(body: Sequence[ast.stmt], at_import: bool) -> Iterator[tuple[ast.stmt, bool]]:
     """Yield statements and those in their blocks, except what only leads to an exception."""
     for node in _active(body):
         if isinstance(node, ast.Raise):
             continue
-        yield node, place
-        for label, block in blocks_of(node):
+        yield node, at_import
+        for _, block in blocks_of(node):
             if not (block and isinstance(block[-1], ast.Raise)):
-                yield from _statements(block, place.inside(node, label))
+                yield from _statements(block, _inside(node, at_import))
 
 
-def _whole(node: ast.stmt, place: _Place) -> Iterator[Spot]:
+def _whole(node: ast.stmt, at_import: bool) -> Iterator[Spot]:
     """Yield all pieces of a statement."""
-    for inner, at in _statements([node], place):
+    for inner, at in _statements([node], at_import):
         yield _statement(inner, at)
         yield from _all_lazy(header_of(inner), at)
 
@@ -195,7 +166,7 @@ def _lazy(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             yield "value", node.value
 
 
-def _all_lazy(value: object, place: _Place) -> Iterator[Spot]:
+def _all_lazy(value: object, at_import: bool) -> Iterator[Spot]:
     """Yield the parts of an expression without a counterpart that may not run with it."""
     stack = list(value) if isinstance(value, list) else [value]
     while stack:
@@ -204,11 +175,11 @@ def _all_lazy(value: object, place: _Place) -> Iterator[Spot]:
             continue
         for _, part in _lazy(node):
             if any(isinstance(inner, ast.Call) for inner in ast.walk(part)):
-                yield _expression(node, part, place)
+                yield _expression(node, part, at_import)
         stack += ast.iter_child_nodes(node)
 
 
-def _statement(node: ast.stmt, place: _Place) -> Spot:
+def _statement(node: ast.stmt, at_import: bool) -> Spot:
     last = max(
         (
             part.end_lineno or part.lineno
@@ -227,23 +198,14 @@ def _statement(node: ast.stmt, place: _Place) -> Spot:
         min((part.lineno for part in decorators), default=node.lineno),
         max(last, node.lineno),
         is_expression=False,
-        at_import=place.at_import,
-        condition=place.condition,
+        at_import=at_import,
     )
 
 
 _DECORATED = FunctionDefinition | ast.ClassDef
 
 
-def _expression(around: ast.AST, node: ast.expr, place: _Place) -> Spot:
-    match around:
-        case ast.IfExp(test=test):
-            text = _short(test)
-            place = replace(place, condition=f"if {text}" if node is around.body else f"not {text}")
-        case ast.Lambda():
-            place = _Place(at_import=False, condition="lambda")
-        case _ if isinstance(around, _COMPREHENSIONS):
-            place = replace(place, condition="comprehension")
+def _expression(around: ast.AST, node: ast.expr, at_import: bool) -> Spot:
     last = node.end_lineno or node.lineno
     return Spot(
         node.lineno,
@@ -253,11 +215,10 @@ def _expression(around: ast.AST, node: ast.expr, place: _Place) -> Spot:
         node.lineno,
         last,
         is_expression=True,
-        at_import=place.at_import,
-        condition=place.condition,
+        at_import=at_import and not isinstance(around, ast.Lambda),
     )
 
 
-def _short(node: ast.expr) -> str:
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= _LONGEST_CONDITION else text[: _LONGEST_CONDITION - 3] + "..."
+def _inside(node: ast.stmt, at_import: bool) -> bool:
+    """Return whether importing runs the blocks of a compound statement."""
+    return at_import and not isinstance(node, FunctionDefinition)

@@ -11,12 +11,11 @@ from ...analysis.names.scopes import parameters
 FunctionDefinition = ast.FunctionDef | ast.AsyncFunctionDef
 # How a string was quoted and whether a name is read: neither changes the meaning.
 _MEANINGLESS = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
-_IDENTIFIERS = frozenset({"name", "id", "attr"})
 _BLOCKS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 
 
-def content_of(node: ast.AST, anonymous: frozenset[str] = frozenset()) -> str:
-    """Return a tree as text, with one placeholder for all identifiers in `anonymous`."""
+def content_of(node: ast.AST) -> str:
+    """Return a tree as text."""
     # Not recursive: a sum may have a thousand terms.
     parts: list[str] = []
     stack: list[object] = [node]
@@ -26,9 +25,7 @@ def content_of(node: ast.AST, anonymous: frozenset[str] = frozenset()) -> str:
             parts.append(type(item).__name__)
             for name in reversed(item._fields):
                 if name not in _MEANINGLESS:
-                    value = getattr(item, name, None)
-                    hidden = name in _IDENTIFIERS and value in anonymous
-                    stack.append("\0" if hidden else value)
+                    stack.append(getattr(item, name, None))
         elif isinstance(item, list):
             kept = [part for part in item if not is_idle(part)]
             parts.append(f"[{len(kept)}")

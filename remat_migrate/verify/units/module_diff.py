@@ -8,11 +8,8 @@ name whose import or value changed. The functions that it calls do not count: th
 from __future__ import annotations
 
 import ast
-import builtins
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import zip_longest
 
 from ..evidence import Spot
@@ -20,7 +17,6 @@ from .edits import Edits
 from .outline import STAR, Outline, Piece, outline
 
 MODULE = ""
-_BUILTINS = frozenset(dir(builtins))
 _CALLED = ("__call__", "forward")
 
 
@@ -50,13 +46,11 @@ class ModuleDiff:
         changed: the units that both have, in the order of the new text, the module itself last.
         added: units that only the new text has.
         removed: units that only the old text has.
-        renamed: units with the same body and another name, as pairs of old and new name.
     """
 
     changed: tuple[ChangedUnit, ...] = ()
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    renamed: tuple[tuple[str, str], ...] = ()
 
 
 def diff_modules(before: str, after: str) -> ModuleDiff:
@@ -108,21 +102,13 @@ class _Comparison:
 
     def diff(self) -> ModuleDiff:
         old, new = self._before.units, self._after.units
-        removed = {name: old[name] for name in old if name not in new}
-        added = {name: new[name] for name in new if name not in old}
-        renamed = _renamed(removed, added)
         self._changed |= {name for name in self._shared if _differ(old[name], new[name])}
         self._mark_classes()
         unread = self._mark_readers_of(self._changed_names())
-        paired = {name for pair in renamed for name in pair}
         return ModuleDiff(
             (*self._changed_units(), *self._changed_module(unread)),
-            (*(n for n in added if n not in paired), *_without_methods(self._after, self._before)),
-            (
-                *(n for n in removed if n not in paired),
-                *_without_methods(self._before, self._after),
-            ),
-            renamed,
+            tuple(_only_in(self._after, self._before)),
+            tuple(_only_in(self._before, self._after)),
         )
 
     def _changed_units(self) -> list[ChangedUnit]:
@@ -146,7 +132,7 @@ class _Comparison:
                 for side in (self._before, self._after)
                 for piece in side.bindings.get(other, ())
             )
-            reads = self._any_reads(self._after.units.get(name, ()), other)
+            reads = _any_reads(self._after.units.get(name, ()), other)
             if reads and not imported:
                 edits.compare(*self._nodes(other))
             if reads and not (imported and is_edited):
@@ -250,7 +236,7 @@ class _Comparison:
             name = waiting.pop()
             if name not in readers:
                 bindings = self._after.bindings.items()
-                readers[name] = {other for other, each in bindings if self._any_reads(each, name)}
+                readers[name] = {other for other, each in bindings if _any_reads(each, name)}
                 waiting += readers[name]
                 if self._mark_units_that_read(name):
                     readers[name].add(MODULE)
@@ -259,27 +245,18 @@ class _Comparison:
 
     def _mark_units_that_read(self, name: str) -> bool:
         """Mark the units that read a name; return whether units of either text do, or are it."""
-        self._changed |= {u for u in self._shared if self._any_reads(self._after.units[u], name)}
+        self._changed |= {u for u in self._shared if _any_reads(self._after.units[u], name)}
         for owner, found in self._after.classes.items():
             if owner in self._before.classes:
-                if self._any_reads(found.header, name):
+                if _any_reads(found.header, name):
                     self._mark_class(owner)
                 for attribute, pieces in found.attributes.items():
-                    if self._any_reads(pieces, name):
+                    if _any_reads(pieces, name):
                         self._mark_attribute(owner, attribute)
         sides = (self._before, self._after)
         if any(name in side.units or name in side.classes for side in sides):
             return True
-        return any(self._any_reads(side.unit_pieces, name) for side in sides)
-
-    def _any_reads(self, pieces: Iterable[Piece], name: str) -> bool:
-        if not name.startswith(STAR):
-            return any(name in piece.mentions for piece in pieces)
-        return any(m.partition(".")[0] not in self._defined for p in pieces for m in p.mentions)
-
-    @cached_property
-    def _defined(self) -> set[str]:
-        return self._before.names | self._after.names | _BUILTINS
+        return any(_any_reads(side.unit_pieces, name) for side in sides)
 
     # -- the module itself
 
@@ -300,6 +277,11 @@ class _Comparison:
                 if not any(p.is_import for side in (old, new) for p in side.bindings.get(name, ())):
                     edits.compare(*self._nodes(name))
             yield ChangedUnit(MODULE, lines[0], *edits.spots)
+
+
+def _any_reads(pieces: Iterable[Piece], name: str) -> bool:
+    # Any name may be of a module of which all names are imported.
+    return name.startswith(STAR) or any(name in piece.mentions for piece in pieces)
 
 
 def _differ(before: Iterable[Piece], after: Iterable[Piece]) -> bool:
@@ -327,34 +309,9 @@ def _first_difference(before: Sequence[Piece], after: Sequence[Piece]) -> list[i
     return []
 
 
-def _renamed(
-    removed: Mapping[str, Sequence[Piece]], added: Mapping[str, Sequence[Piece]]
-) -> tuple[tuple[str, str], ...]:
-    """Pair the removed units with added ones that have the same body.
-
-    Of several with one body those are paired that share the last part of their name, or the class;
-    of the rest, only a single one on each side.
-    """
-    same: defaultdict[tuple[str, ...], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for index, group in enumerate((removed, added)):
-        for name, pieces in group.items():
-            same[tuple(piece.nameless for piece in pieces)][index].append(name)
-    pairs = []
-    for old, new in same.values():
-        for part in (2, 0):
-            for name in list(old):
-                alike = [n for n in new if n.rpartition(".")[part] == name.rpartition(".")[part]]
-                if len(alike) == 1 and (part == 2 or len(old) == 1 or "." in name):
-                    pairs.append((name, alike[0]))
-                    old.remove(name)
-                    new.remove(alike[0])
-        if len(old) == len(new) == 1:
-            pairs.append((old[0], new[0]))
-    return tuple(sorted(pairs))
-
-
-def _without_methods(one: Outline, other: Outline) -> Iterator[str]:
-    """Yield the classes of one module that the other lacks and that have no methods."""
+def _only_in(one: Outline, other: Outline) -> Iterator[str]:
+    """Yield the units of one module that the other lacks, and its classes without methods."""
+    yield from (name for name in one.units if name not in other.units)
     for name, found in one.classes.items():
         if name not in other.classes and not found.methods:
             yield name

@@ -44,7 +44,6 @@ class Piece:
         line: the line of its `def`, or of the statement.
         span: its characters, decorators included.
         content: its meaning, with the conditions around it.
-        nameless: the same with a placeholder for its own name.
         mentions: the names of the module that it reads, and their attributes: `jax.checkpoint`.
         attributes: the attributes that it reads from any object.
         node: the statement.
@@ -55,7 +54,6 @@ class Piece:
     line: int
     span: Span
     content: str
-    nameless: str
     mentions: frozenset[str]
     attributes: frozenset[str]
     node: ast.stmt
@@ -207,7 +205,7 @@ class _Reader:
                 piece = self._piece(name, node, under)
                 content = f"{under.content}import {meaning}"
                 self.outline.bindings.setdefault(key, []).append(
-                    replace(piece, content=content, nameless=content, is_import=True)
+                    replace(piece, content=content, is_import=True)
                 )
 
     def _assignment(
@@ -291,14 +289,11 @@ class _Reader:
     ) -> Piece:
         meaning = meaning or node
         mentions, attributes = mentions_of(meaning)
-        # A recursive function reads its own name.
-        own = frozenset(name.split(".")) - {""}
         return Piece(
             name,
             node.lineno,
             self._source.full_span(node),
             under.content + content_of(meaning),
-            under.content + content_of(meaning, own),
             mentions | under.mentions,
             attributes,
             node,

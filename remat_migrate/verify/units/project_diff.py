@@ -35,7 +35,7 @@ class ProjectDiff:
     Attributes:
         units: the units that can be run and compared.
         unproved: verdicts on changes that cannot: files that are not Python or cannot be parsed.
-        notes: which units are new, removed or renamed.
+        notes: which units are new or removed.
     """
 
     units: tuple[Unit, ...] = ()
@@ -292,8 +292,6 @@ def _unit(path: Path, qualname: str, line: int, import_names: ImportNames) -> Un
 
 
 def _notes(name: str, found: ModuleDiff) -> Iterator[str]:
-    for old, new in found.renamed:
-        yield f"{name}: {old} was renamed to {new}, not compared"
     for what, names in (("new", found.added), ("removed", found.removed)):
         if names:
             yield f"{name}: {what}: {', '.join(names)}"

@@ -1,7 +1,7 @@
 """Marks what edited checkpoints return in a program that is traced.
 
-A caller may drop these values, or test no more than their shapes. An equation that returns its
-operand marks each: it is never removed, and belongs to the trace it is made in.
+A caller may drop these values, or test no more than their shapes. So each is marked, see
+`jax_internals.mark`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def note(checkpoint: str, result: Any) -> Any:
     """Mark what an edited checkpoint returned, and return it."""
     if _marked is None:
         return result
+    from . import jax_internals  # imports JAX
+
     jax = sys.modules["jax"]
     try:
         leaves = jax.tree_util.tree_leaves(result)
@@ -41,10 +43,7 @@ def note(checkpoint: str, result: Any) -> Any:
         return result  # such as a dict with keys that have no order
     for leaf in filter(_is_number, leaves):
         _marked.add(checkpoint)
-        array = jax.numpy.asarray(leaf)
-        # Operations on constants may be computed at once; a mark must stay.
-        with sys.modules["jax._src.config"].eager_constant_folding(False):
-            sys.modules["jax._src.ad_checkpoint"].name_p.bind(array, name=MARK + checkpoint)
+        jax_internals.mark(jax.numpy.asarray(leaf), MARK + checkpoint)
     return result
 
 

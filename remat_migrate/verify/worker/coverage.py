@@ -8,14 +8,11 @@ called: `watched` functions of the checkpoint family note both.
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import builtins
 import functools
-import importlib.machinery
 import json
-import operator
 import os
 import sys
 import types
@@ -39,12 +36,6 @@ _RAN = "__remat_migrate_ran__"
 # What one checkpoint wraps: the edited piece that applies it, and a name.
 _Application = Tuple[int, str]
 _MISSING = object()
-# For trees that have their probes.
-compiled = compile
-# The flags that a caller passes on to what it compiles.
-_FUTURE = functools.reduce(
-    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-)
 FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)
 
 
@@ -89,9 +80,6 @@ def install(table: str) -> None:
             _spots.setdefault(each, []).append(spot)
     if _spots:
         setattr(builtins, _RAN, _ran)
-        loader: Any = importlib.machinery.SourceFileLoader
-        loader.get_code = functools.partialmethod(_get_code, loader.get_code)
-        builtins.compile = _compile
 
 
 def begin() -> None:
@@ -127,40 +115,12 @@ def _ran(number: int) -> None:
 # -- probes
 
 
-def _get_code(self: Any, original: Any, fullname: Optional[str] = None) -> Any:
-    path = self.get_filename(fullname)
-    ordinary = type(self) is importlib.machinery.SourceFileLoader
-    if not ordinary or os.path.realpath(path) not in _spots:
-        return original(self, fullname)
-    data = self.get_data(path)
-    tree = ast.parse(data, path)
-    watch(tree, path)
-    return compiled(tree, path, "exec", dont_inherit=True)
-
-
-def _compile(
-    source: Any,
-    filename: Any,
-    mode: str,
-    flags: int = 0,
-    dont_inherit: bool = False,
-    *optimize: int,
-    **rest: Any,
-) -> Any:
-    """Compile like the function of this name; put probes into trees that a loader has changed."""
-    if not dont_inherit:
-        flags |= sys._getframe(1).f_code.co_flags & _FUTURE
-    whole = isinstance(source, ast.Module) and mode == "exec" and not flags & ast.PyCF_ONLY_AST
-    if whole and isinstance(filename, (str, os.PathLike)):
-        watch(source, os.fspath(filename))
-    return compiled(source, filename, mode, flags, True, *optimize, **rest)
-
-
 def watch(tree: ast.Module, path: str, skipped: Container[ast.stmt] = ()) -> None:
     """Put a call before each spot of a file; not before statements of the module to be skipped."""
     spots = _spots.get(os.path.realpath(path))
     if spots:
-        probe(tree, spots, skipped)
+        _Probes(spots, skipped).visit(tree)
+        ast.fix_missing_locations(tree)
 
 
 def is_edited(path: str, statement: ast.stmt) -> bool:
@@ -168,23 +128,6 @@ def is_edited(path: str, statement: ast.stmt) -> bool:
     end: int = statement.end_lineno  # type: ignore[attr-defined,assignment,unused-ignore]
     spots = _spots.get(os.path.realpath(path), ())
     return any(statement.lineno <= spot.first and spot.last <= end for spot in spots)
-
-
-def probe(tree: ast.Module, spots: List[Spot], skipped: Container[ast.stmt] = ()) -> None:
-    """Put a call before each spot, except for statements of the module to be skipped."""
-    _end_all(tree)
-    _Probes(spots, skipped).visit(tree)
-    ast.fix_missing_locations(tree)
-
-
-def _end_all(tree: ast.Module) -> None:
-    """Give an end to what has only a start, such as the imports that pytest adds to a test file.
-
-    Else it would get the end of the node around it, which may be before its start.
-    """
-    for node in ast.walk(tree):
-        if hasattr(node, "lineno") and getattr(node, "end_lineno", None) is None:
-            node.end_lineno, node.end_col_offset = node.lineno, node.col_offset  # type: ignore[attr-defined,unused-ignore]
 
 
 class _Probes(ast.NodeTransformer):

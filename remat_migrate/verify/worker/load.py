@@ -11,7 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from . import main_program, shim
 from .comparison import results
-from .environment import flags, missing
+from .environment import missing
 from .recording import pytest_fixtures
 
 # The options of checkpoint functions.
@@ -76,7 +76,6 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         Exception: whatever importing the module raises.
     """
     module = load_module(name, path)
-    flags.activate(str(getattr(module, "__file__", "")))
     if not qualname:
         return Unit(
             lambda: public_values({**vars(module), **main_program.run(module)}), None, module

@@ -32,7 +32,7 @@ def run(module: Any) -> Dict[str, Any]:
     rest = ast.Module(body=[s for s in program if s not in skipped], type_ignores=[])
     coverage.watch(rest, path)
     names = dict(vars(module), __name__="__main__")
-    exec(coverage.compiled(rest, path, "exec", dont_inherit=True), names)
+    exec(compile(rest, path, "exec", dont_inherit=True), names)
     kind = sys.modules["jax"].Array
     # An option that is edited, such as a policy, may be a number on one side.
     return {name: value for name, value in names.items() if isinstance(value, kind)}

@@ -15,7 +15,7 @@ import sys
 from typing import Any, Dict, List, Tuple
 
 from . import coverage, interpreter_state, relocate, shim
-from .environment import configuration, effects, flags, ledger
+from .environment import configuration, effects, ledger
 from .environment import install as environment
 from .failures import describe
 from .load import NotFound, load_module, load_unit
@@ -130,35 +130,19 @@ def _make(request: Reply) -> Reply:
             "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
         }
     given = (constructors.records(), request["seconds"])
-    cases: List[Tuple[str, Any]] = []
-    for values in _flags_to_try(unit):
-        if not cases:
-            flags.use(unit.file, values)
-            with shim.policies_rejected():
-                made = unit_cases.all_cases(unit, *given)
-            if not made.cases and shim.policy_errors:
-                # The policy is not among the arguments: the code itself is wrong about it.
-                made = unit_cases.all_cases(unit, *given)
-            cases = list(made.cases)
-            for _, case in cases:
-                case["left_out"] = unit_cases.left_out(unit.function, case)
-                if values:
-                    case["flags"] = values
+    with shim.policies_rejected():
+        made = unit_cases.all_cases(unit, *given)
+    if not made.cases and shim.policy_errors:
+        # The policy is not among the arguments: the code itself is wrong about it.
+        made = unit_cases.all_cases(unit, *given)
+    cases = list(made.cases)
+    for _, case in cases:
+        case["left_out"] = unit_cases.left_out(unit.function, case)
     reply = _saved(cases, request["folder"])
     reply["stopped"] = made.stopped
     if not reply["cases"]:
         reply["detail"] = reply["detail"] or made.detail
     return reply
-
-
-def _flags_to_try(unit: Any) -> List[Dict[str, Any]]:
-    """Return values of the flags that a unit's file defines: small ones first if it reads any."""
-    from .inputs import code_usage
-    from .project import settings
-
-    read = code_usage.names_read(code_usage.reached(unit.function, unit.owner))
-    values = flags.small(unit.file, settings.shallow)
-    return [values, {}] if values.keys() & set(read) else [{}]
 
 
 def _called_with(*tests: str) -> Dict[str, Any]:
@@ -211,7 +195,6 @@ def _evaluate(request: Reply) -> Reply:
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     case = pickling.load(request["case"])
-    flags.use(unit.file, case.get("flags", {}))
     case = unit_cases.with_own_defaults(unit.function, case)
     case = unit_cases.FORMS[request["form"]](unit.function, case)
     shapes = described.arrays_of(unit.function, case)

@@ -112,7 +112,7 @@ def _patch(apis: List[_Api], replace: str, module: Any) -> None:
         setattr(module, api.attribute, coverage.watched(new, api.subject))
     if module.__name__ == "jax" and replace != NONE:
         # It reads as True, as migrations assume.
-        options.settle(type(module.config), {OLD_FLAG: True}, lambda name, frame: None)
+        options.settle(type(module.config), {OLD_FLAG: True})
         # Up to jax 0.4, `import jax` imported it.
         importlib.import_module("jax.ad_checkpoint")
 

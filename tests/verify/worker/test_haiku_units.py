@@ -7,10 +7,9 @@ import functools
 import haiku as hk
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 import recorded_calls
-from recorded_calls import TRANSFORMS, case_of, evaluate, exercise, made, plain, recorded
+from recorded_calls import TRANSFORMS, case_of, exercise, made, plain, recorded
 from worker_package import load_worker
 
 pure_functions = load_worker("frameworks.pure_functions")
@@ -57,7 +56,7 @@ def haiku_model(x, train=False):
 
 @pytest.fixture(scope="module")
 def haiku_cases(tmp_path_factory):
-    """The parameters of the model, and the calls recorded when it runs under a transformation."""
+    """The calls recorded when a model runs under a transformation."""
     model = hk.transform_with_state(haiku_model)
     params, state = model.init(jax.random.PRNGKey(0), X)
 
@@ -68,45 +67,24 @@ def haiku_cases(tmp_path_factory):
     @functools.cache
     def cases(transform):
         folder = tmp_path_factory.mktemp("record")
-        return params, recorded_calls.record(folder, TRANSFORMS[transform](run), params, X)
+        return recorded_calls.record(folder, TRANSFORMS[transform](run), params, X)
 
     return cases
 
 
 @pytest.mark.parametrize("transform", ["plainly", "jit", "grad", "checkpoint"])
 def test_haiku_captured(haiku_cases, transform):
-    params, cases = haiku_cases(transform)
-    blocks = [case for case in cases if isinstance(case["args"][0], HaikuBlock)]
+    blocks = [case for case in haiku_cases(transform) if isinstance(case["args"][0], HaikuBlock)]
     by_name = {case["args"][0].module_name: case for case in blocks}
     assert set(by_name) == {"haiku_block", "haiku_block_1"}
     for name, case in by_name.items():
-        (prepared,) = pure_functions.prepare(HaikuBlock.__call__, case)
-        assert prepared.label == ""
-        recorded_params = prepared.args[0]["params"]
-        assert {f"{name}/linear", f"{name}/~/layer_norm"} == set(recorded_params)
-        for module, values in recorded_params.items():
-            for key, value in values.items():
-                np.testing.assert_array_equal(value, params[module][key])
-        run = exercise if transform == "jit" else evaluate
-        _, state = run(prepared)
-        assert state[name]["count"] == case["context"]["state"][name]["count"] + 1
-
-
-def test_haiku_replay_gives_what_was_computed(record):
-    def model(x):
-        return HaikuBlock(3)(x)
-
-    transformed = hk.transform_with_state(model)
-    params, state = transformed.init(jax.random.PRNGKey(0), X)
-    (case,) = record(jax.jit(lambda p: transformed.apply(p, state, None, X)), params)
-    assert case["context"]["rng"] is None
-    output, _ = exercise(*pure_functions.prepare(HaikuBlock.__call__, case))
-    expected, _ = transformed.apply(params, state, None, X)
-    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
+        init, apply = pure_functions.prepare(HaikuBlock.__call__, case)
+        assert {f"{name}/linear", f"{name}/~/layer_norm"} == set(exercise(init)[0])
+        exercise(apply)
 
 
 def test_haiku_functions(haiku_cases):
-    _, cases = haiku_cases("jit")
+    cases = haiku_cases("jit")
     functions = [c for c in cases if not c["kwargs"] and len(c["args"]) == 1]
     made_modules = functions[0]
     init, apply = pure_functions.prepare(haiku_function, made_modules)
@@ -116,16 +94,10 @@ def test_haiku_functions(haiku_cases):
 
 
 def test_haiku_functions_that_take_modules(haiku_cases):
-    """The module's own parameters are the recorded ones; those that it makes are initialised."""
-    params, cases = haiku_cases("jit")
+    cases = haiku_cases("jit")
     (case,) = [c for c in cases if len(c["args"]) == 2 and isinstance(c["args"][1], HaikuBlock)]
-    _, apply = pure_functions.prepare(haiku_takes_module, case)
-    known = apply.args[0]["params"]
-    np.testing.assert_array_equal(
-        known["haiku_block/linear"]["w"], params["haiku_block/linear"]["w"]
-    )
-    assert "linear_1" in known
-    exercise(apply)
+    for prepared in pure_functions.prepare(haiku_takes_module, case):
+        exercise(prepared)
 
 
 def test_haiku_captured_while_initialising(record):

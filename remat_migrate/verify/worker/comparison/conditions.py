@@ -12,7 +12,7 @@ import contextlib
 import time
 from typing import Any, ContextManager, Iterator
 
-from ..program import trace
+from .. import jax_internals
 
 AGAIN, DISSOLVED = "again", "dissolved"
 
@@ -24,7 +24,7 @@ def condition(name: str) -> ContextManager[Any]:
     """Evaluate under a condition; an empty name is none."""
     if name == AGAIN:
         return _clock_ahead()
-    return trace.dissolved() if name == DISSOLVED else contextlib.nullcontext()
+    return jax_internals.dissolved() if name == DISSOLVED else contextlib.nullcontext()
 
 
 @contextlib.contextmanager

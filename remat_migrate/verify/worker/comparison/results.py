@@ -131,8 +131,8 @@ def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         for leaf in jax.tree_util.tree_leaves(result):
             missing.refuse(leaf)
         states = nnx_modules.states((args, kwargs))
-        if result is None:
-            result = args[0] if args and _is_object(args[0]) else None
+        if result is None and args and _is_object(args[0]):
+            result = args[0]
         return changes.with_changes(result, states, changed())
 
 

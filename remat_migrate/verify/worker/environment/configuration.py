@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import Any, Dict, List, Set, Tuple
+from typing import Any, Dict, List, Tuple
 
-from . import ledger, projects
+from . import projects
 
 # Before the name of an environment variable.
 _VARIABLE = "os.environ "
@@ -100,25 +100,5 @@ def is_set_by(path: str, qualname: str) -> bool:
 
 
 def _of_imports(path: str) -> Dict[str, Any]:
-    files = _reached(path)
+    files = {os.path.realpath(file) for file in projects.reached(path)}
     return {name: value for file, name, value in _imported if file in files}
-
-
-def _reached(path: str) -> Set[str]:
-    """Return a file, those of the project that it imports, and those of the packages around."""
-    seen: Set[str] = set()
-    waiting = [path]
-    while waiting:
-        file = waiting.pop()
-        if file in seen:
-            continue
-        seen.add(file)
-        waiting.extend(ledger.state.imports.get(file, ()))
-        folder = os.path.dirname(file)
-        package = os.path.join(folder, "__init__.py")
-        while os.path.exists(package):
-            if package not in seen:
-                waiting.append(package)
-            folder = os.path.dirname(folder)
-            package = os.path.join(folder, "__init__.py")
-    return {os.path.realpath(file) for file in seen}

@@ -8,20 +8,16 @@ from __future__ import annotations
 import __future__
 
 import ast
-import contextlib
+import functools
 import importlib.machinery
 import linecache
-import signal
-import threading
-from typing import Any, Dict, Iterator, List
+import sys
+from typing import Any, Dict, FrozenSet, Iterator, List
 
 from .. import coverage
-from . import guards, ledger, projects, scripts, substitutes
+from . import ledger, projects, scripts
 from .ledger import Reason
 from .missing import Missing, MissingDependency
-
-# Seconds of processor time that a statement may take on import, unless it imports or defines.
-_LONGEST = 10.0
 
 _Loader = importlib.machinery.SourceFileLoader
 
@@ -39,10 +35,6 @@ def install() -> None:
     _Loader.exec_module = exec_module  # type: ignore[method-assign]
 
 
-class _TooLong(BaseException):
-    """The statement took too long."""
-
-
 def _execute(loader: Any, module: Any) -> None:
     path = loader.path
     data = loader.get_data(path)
@@ -56,28 +48,51 @@ def _execute(loader: Any, module: Any) -> None:
             if statement in skipped:
                 _leave_out(statement, names, path)
             elif not (number and _is_text(statement)):
-                _run(statement, names, path, flags)
+                for part in _parts(statement):
+                    _run(part, names, path, flags)
+
+
+def _parts(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield an import of several names as imports of one."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        for alias in statement.names:
+            fields = dict(ast.iter_fields(statement), names=[alias])
+            yield ast.copy_location(type(statement)(**fields), statement)
+    else:
+        yield statement
 
 
 def _run(statement: ast.stmt, names: Dict[str, Any], path: str, flags: int) -> None:
     tree = ast.Module(body=[statement], type_ignores=[])
-    code = coverage.compiled(tree, path, "exec", flags, dont_inherit=True)
-    while True:
-        try:
-            with _time_limit(statement):
-                exec(code, names)
-            return
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            caller = error.__traceback__ and error.__traceback__.tb_frame.f_back
-            if guards.expects(caller, error):
-                raise  # the code that imports this module handles it
-            if isinstance(error, AttributeError):
-                if substitutes.stand_in_for_attribute(error, path):
-                    continue
-            _replace(statement, names, path, error)
-            return
+    code = compile(tree, path, "exec", flags, dont_inherit=True)
+    try:
+        exec(code, names)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        if isinstance(error, ImportError) and _is_tried(sys._getframe()):
+            raise  # the code that imports this module handles it
+        _replace(statement, names, path, error)
+
+
+def _is_tried(frame: Any) -> bool:
+    """Return whether the import of a module is in a `try` of the project that has handlers."""
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if projects.is_project_file(path) and frame.f_lineno in _tried_lines(path):
+            return True
+        frame = frame.f_back
+    return False
+
+
+@functools.lru_cache(maxsize=None)
+def _tried_lines(path: str) -> FrozenSet[int]:
+    with open(path, "rb") as file:
+        tree = ast.parse(file.read())
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers]
+    return frozenset(
+        line for node in found for line in range(node.body[0].lineno, node.handlers[0].lineno)
+    )
 
 
 def _leave_out(statement: ast.stmt, names: Dict[str, Any], path: str) -> None:
@@ -93,30 +108,58 @@ def _leave_out(statement: ast.stmt, names: Dict[str, Any], path: str) -> None:
 def _replace(statement: ast.stmt, names: Dict[str, Any], path: str, error: BaseException) -> None:
     """Bind stand-ins to what a statement that failed should have bound."""
     bound = [name for name in _bound(statement) if name not in names or _binds(statement)]
-    module = names.get("__name__", "")
     if isinstance(error, MissingDependency):
-        # What is missing is known already.
-        for name in bound:
-            names[name] = Missing("%s.%s" % (module, name), error.reason)
-        return
-    message = str(error).strip().splitlines()
-    text = "%s: %s" % (type(error).__name__, message[0][:300]) if message else type(error).__name__
-    if isinstance(error, _TooLong):
-        text = "takes longer than %g s on import" % _LONGEST
-    where = "%s:%d" % (projects.relative(path), statement.lineno)
-    # Of a statement without a name, the text: lines move when code is migrated.
-    what = ", ".join(bound) or linecache.getline(path, statement.lineno).strip()[:60]
-    label = "%s.%s" % (module, what)
-    reason = Reason(label, "(%s at %s)" % (text, where), "failed")
+        reason = error.reason  # known already
+    elif isinstance(error, ImportError):
+        reason = _not_imported(statement, error)
+    else:
+        # Of a statement without a name, the text: lines move when code is migrated.
+        what = ", ".join(bound) or linecache.getline(path, statement.lineno).strip()[:60]
+        where = "%s:%d" % (projects.relative(path), statement.lineno)
+        text = "(%s at %s)" % (_described(error), where)
+        reason = Reason("%s.%s" % (names.get("__name__", ""), what), text, "failed")
     ledger.note(path, reason)
     for name in bound:
-        names[name] = Missing("%s.%s" % (module, name), reason)
+        if isinstance(statement, ast.Import) and name in sys.modules:
+            names[name] = sys.modules[name]  # a part of it is missing
+        else:
+            names[name] = Missing(_full_name(statement, name, names), reason)
+
+
+def _full_name(statement: ast.stmt, name: str, names: Dict[str, Any]) -> str:
+    """Return the dotted name of what a statement that failed should have bound."""
+    if isinstance(statement, ast.Import):
+        return statement.names[0].name if statement.names[0].asname else name
+    if isinstance(statement, ast.ImportFrom):
+        return "%s.%s" % (statement.module or "", statement.names[0].name)
+    return "%s.%s" % (names.get("__name__", ""), name)
+
+
+def _not_imported(statement: ast.stmt, error: ImportError) -> Reason:
+    """Return why something cannot be imported."""
+    lacking = error.name or ""
+    top = lacking.partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and top not in sys.modules:
+        return Reason(top, "(not installed)", "missing")
+    if not isinstance(error, ModuleNotFoundError) and isinstance(statement, ast.ImportFrom):
+        lacking += "." + statement.names[0].name
+    if not lacking:
+        return Reason(ast.unparse(statement), "(%s)" % _described(error), "failed")
+    if projects.is_project_module(top):
+        return Reason(lacking, "(not in the project)", "failed")
+    version = getattr(sys.modules[top], "__version__", "")
+    return Reason(lacking, "(not in %s)" % ("%s %s" % (top, version)).strip(), "failed")
+
+
+def _described(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return "%s: %s" % (type(error).__name__, lines[0][:300]) if lines else type(error).__name__
 
 
 def _binds(statement: ast.stmt) -> bool:
     """Return whether a statement does nothing but bind names."""
     kinds = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return isinstance(statement, kinds)
+    return isinstance(statement, (*kinds, ast.Import, ast.ImportFrom))
 
 
 def _bound(statement: ast.stmt) -> List[str]:
@@ -134,27 +177,6 @@ def _bound(statement: ast.stmt) -> List[str]:
         elif not isinstance(node, ast.Lambda):
             waiting.extend(ast.iter_child_nodes(node))
     return list(dict.fromkeys(name for name in found if name != "*"))
-
-
-@contextlib.contextmanager
-def _time_limit(statement: ast.stmt) -> Iterator[None]:
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    inside = ast.walk(statement)
-    free = isinstance(statement, kinds) or any(isinstance(n, kinds[3:]) for n in inside)
-    if free or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: Any) -> None:
-        raise _TooLong
-
-    handler = signal.signal(signal.SIGPROF, stop)
-    outer = signal.setitimer(signal.ITIMER_PROF, _LONGEST)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, *outer)
-        signal.signal(signal.SIGPROF, handler)
 
 
 def _future_flags(tree: ast.Module) -> int:

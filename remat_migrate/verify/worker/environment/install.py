@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from . import caches, definitions, flags, imports, options, projects, waiting
+from . import caches, definitions, flags, projects, successors
 
 
 def install(root: str) -> None:
-    """Import the modules below a folder with substitutes for what is missing."""
+    """Import the modules below a folder with stand-ins for what is missing."""
     projects.add(root)
+    projects.record_imports()
     caches.install()
-    imports.install()
+    successors.install()
     definitions.install()
     flags.install()
-    waiting.install()
-    options.install()

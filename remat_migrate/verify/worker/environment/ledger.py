@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Dict, Iterator, List, NamedTuple, Set
+from typing import Any, Dict, Iterator, List, NamedTuple
+
+from . import projects
 
 
 class Reason(NamedTuple):
@@ -13,13 +15,11 @@ class Reason(NamedTuple):
         name: the name that the code asks for: `jax.linear_util`, `torch`, `train.TABLE`.
         text: what became of it: `-> jax.extend.linear_util`, `(not installed)`.
         kind: "bridged", "missing", or "failed" for code of the project that raises on import.
-        install: the distribution to install; empty if that does not help.
     """
 
     name: str
     text: str
     kind: str
-    install: str = ""
 
     def __str__(self) -> str:
         return "%s %s" % (self.name, self.text)
@@ -29,14 +29,12 @@ class _State:
     """Attributes:
     importing: how many modules of the project are being imported.
     reasons: by the file that asked.
-    imports: the files of the project that each file imports.
     touched: the reasons whose stand-ins were computed with since `begin`.
     refused: what the code may not do outside of its process, and tried since `begin`.
     """
 
     importing = 0
     reasons: Dict[str, Dict[str, Reason]] = {}
-    imports: Dict[str, Set[str]] = {}
     touched: Dict[str, Reason] = {}
     refused: List[str] = []
 
@@ -78,15 +76,9 @@ def refusal() -> str:
 
 def summary(file: str) -> Dict[str, Any]:
     """Return the substitutes that a file and the project's files that it imports depend on."""
-    seen: Set[str] = set()
-    waiting = [file]
     found: Dict[str, Reason] = {}
-    while waiting:
-        each = waiting.pop()
-        if each not in seen:
-            seen.add(each)
-            found.update(state.reasons.get(each, {}))
-            waiting.extend(state.imports.get(each, ()))
+    for each in projects.reached(file):
+        found.update(state.reasons.get(each, {}))
     found.update(state.touched)
     return {"reasons": _rows(found), "touched": _rows(state.touched), "refused": refusal()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import jax
 import numpy as np
@@ -14,6 +14,28 @@ from ..work import TracedOperations
 _MOST_COMPILED = 2000
 
 ARRAYS = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
+
+
+class PureCall(NamedTuple):
+    """A plain function with its arguments, labelled "", "init", or "apply"."""
+
+    label: str
+    function: Callable[..., Any]
+    args: Tuple[Any, ...]
+    kwargs: Dict[str, Any]
+
+
+def _of_arrays(
+    function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]
+) -> Tuple[Callable[[List[Any]], Any], List[Any]]:
+    """Return a function as one of the arrays among its arguments, and these."""
+    arrays, join = split((args, kwargs))
+
+    def of_arrays(given: List[Any]) -> Any:
+        positional, named = join(given)
+        return function(*positional, **named)
+
+    return of_arrays, arrays
 
 
 def split(tree: Any) -> Tuple[List[Any], Callable[[List[Any]], Any]]:
@@ -40,13 +62,7 @@ def abstractly(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict
 
     What it returns must consist of arrays and Python numbers. Raises what the function raises.
     """
-    arrays, join = split((args, kwargs))
-
-    def of_arrays(given: List[Any]) -> Any:
-        positional, named = join(given)
-        return function(*positional, **named)
-
-    return jax.eval_shape(of_arrays, arrays)
+    return jax.eval_shape(*_of_arrays(function, args, kwargs))
 
 
 def evaluated(
@@ -64,12 +80,7 @@ def evaluated(
     if shapes_do:
         with contextlib.suppress(Exception):  # running it reports the reason
             return abstractly(function, args, kwargs)
-    arrays, join = split((args, kwargs))
-
-    def of_arrays(given: List[Any]) -> Any:
-        positional, named = join(given)
-        return function(*positional, **named)
-
+    of_arrays, arrays = _of_arrays(function, args, kwargs)
     try:
         return compiled(of_arrays, arrays)
     except NotCompiled:
@@ -111,26 +122,13 @@ def compiled(function: Callable[[List[Any]], Any], arrays: List[Any]) -> Any:
 
 def runs(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:
     """Return whether a function can be traced on these arguments."""
-    arrays, join = split((args, kwargs))
+    of_arrays, arrays = _of_arrays(function, args, kwargs)
 
-    def of_arrays(given: List[Any]) -> None:
-        positional, named = join(given)
-        function(*positional, **named)
+    def without_result(given: List[Any]) -> None:
+        of_arrays(given)
 
     try:
-        jax.eval_shape(of_arrays, arrays)
+        jax.eval_shape(without_result, arrays)
     except Exception:  # the user's function, perhaps in a wrong context
         return False
     return True
-
-
-def alike(tree: Any, other: Any) -> bool:
-    """Return whether two trees have the same structure, and arrays of the same types."""
-    return bool(_outline(tree) == _outline(other))
-
-
-def _outline(tree: Any) -> Any:
-    leaves, structure = jax.tree_util.tree_flatten(tree)
-    return structure, [
-        (leaf.shape, str(leaf.dtype)) if isinstance(leaf, ARRAYS) else None for leaf in leaves
-    ]

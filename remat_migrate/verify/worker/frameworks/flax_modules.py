@@ -82,34 +82,21 @@ class Unbinder:
     def unbound(self, module: Any) -> Any:
         """Return a module, and the modules in its fields, unbound; its name is kept.
 
-        One that is unbound already is returned as it is. A submodule that belongs to another module
-        loses its name: once it is bound again it is the child of this one, named by its field.
+        One that is unbound already is returned as it is.
         """
         if id(module) not in self._made:
             self._made[id(module)] = (module, self._clone(module))
         return self._made[id(module)][1]
 
-    def _clone(self, module: Any, **updates: Any) -> Any:
-        for name, value, inside in submodules(module):
-            if any(is_bound(child) or self.unbound(child) is not child for child in inside):
-                updates[name] = _mapped(value, lambda child: self._child(module, child))
+    def _clone(self, module: Any) -> Any:
+        updates = {
+            name: _mapped(value, self.unbound)
+            for name, value, inside in submodules(module)
+            if any(self.unbound(child) is not child for child in inside)
+        }
         if not updates and not is_bound(module) and module.parent is None:
             return module
         return module.clone(parent=None, **updates)
-
-    def _child(self, module: Any, child: Any) -> Any:
-        if id(child) not in self._made:
-            foreign = is_bound(child) and not belongs(child, module)
-            updates = {"name": None} if foreign else {}
-            self._made[id(child)] = (child, self._clone(child, **updates))
-        return self._made[id(child)][1]
-
-
-def belongs(child: Any, module: Any) -> bool:
-    """Return whether the variables of a module belong to another one, as its child."""
-    if not is_bound(module):
-        return False
-    return tuple(child.scope.path) == (*module.scope.path, child.name)
 
 
 def submodules(module: Any) -> Iterator[Tuple[str, Any, List[Any]]]:

@@ -1,10 +1,4 @@
-"""Capture the context of Haiku units, and run units inside a transform.
-
-A captured context is `{"library": "haiku", "seed": 0, "params": {module: {name: array}} or None,
-"state": likewise, "rng": key or None, "counters": {name: count}}`: of the parameters, those below
-the modules among the arguments. `counters` says how many modules of each name there are already. A
-context without `params` has them initialised.
-"""
+"""Run Haiku units inside a transform: their parameters are initialised, then applied."""
 
 from __future__ import annotations
 
@@ -16,8 +10,9 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import jax
 
-from .abstraction import alike, evaluated, runs
-from .pure_call import PureCall
+from .abstraction import PureCall, evaluated, runs
+
+CONTEXT = {"library": "haiku"}
 
 
 class Deferred(NamedTuple):
@@ -54,33 +49,8 @@ def _frame() -> Any:
 
 
 def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """Return the context of a unit that is called inside a transform, or None.
-
-    A function that is given no module has its parameters, if it makes any, initialised when it is
-    called again.
-    """
-    frame = _frame() if haiku() is not None else None
-    if frame is None:
-        return None
-    context: Dict[str, Any] = {"library": "haiku", "seed": 0, "params": None, "state": None}
-    names = sorted({module.module_name for module in _modules((args, kwargs))})
-    initialising = not frame.freeze_params
-    if names and not initialising:
-        context["params"] = _below(names, frame.params, lambda value: value)
-        context["state"] = _below(names, frame.state or {}, lambda pair: pair.current)
-    sequence = frame.rng_stack.peek() if frame.rng_stack else None
-    context["rng"] = None if sequence is None else sequence.internal_state[0]
-    context["counters"] = dict(frame.counter_stack.peek())
-    return context
-
-
-def _below(names: List[str], tree: Any, read: Callable[[Any], Any]) -> Dict[str, Any]:
-    """Return the parameters or state of some modules and of the modules inside them."""
-    return {
-        module: {name: read(value) for name, value in values.items()}
-        for module, values in tree.items()
-        if any(module == name or module.startswith(name + "/") for name in names)
-    }
+    """Return the context of a unit that is called inside a transform, or None."""
+    return CONTEXT if haiku() is not None and _frame() is not None else None
 
 
 def _modules(tree: Any) -> Iterator[Any]:
@@ -105,43 +75,25 @@ def _modules(tree: Any) -> Iterator[Any]:
 
 
 def prepare(
-    unit: Callable[..., Any],
-    args: Tuple[Any, ...],
-    kwargs: Dict[str, Any],
-    context: Dict[str, Any],
-    traced: bool,
+    unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any], traced: bool
 ) -> List[PureCall]:
     """See `pure_functions.prepare`."""
     wants_transform = any(True for _ in _modules((args, kwargs))) or _has_deferred((args, kwargs))
     if not wants_transform and runs(unit, args, kwargs):
         return [PureCall("", unit, args, kwargs)]
-    pure = _PureUnit(unit, context.get("counters") or {})
-    seed = context.get("seed", 0)
-    key = context["rng"] if "rng" in context else jax.random.PRNGKey(seed + 1)
-    known: Dict[str, Any] = {
-        "params": context.get("params"),
-        "state": context.get("state"),
-        "rng": key,
-    }
-    if known["params"] is not None and runs(pure.apply, (known, *args), kwargs):
-        return [PureCall("", pure.apply, (known, *args), kwargs)]
-    start = {"rng": jax.random.PRNGKey(seed)}
-    init = PureCall("init", pure.init, (start, *args), kwargs)
+    pure = _PureUnit(unit)
+    init = PureCall("init", pure.init, ({"rng": jax.random.PRNGKey(0)}, *args), kwargs)
     try:
         params, state = evaluated(*init[1:], shapes_do=traced)
     except Exception:  # evaluation raises it again and reports it
         return [init]
-    made = context.get("made")
-    if traced and made and alike((params, state), (made["params"], made["state"])):
-        params, state = made["params"], made["state"]
-    known["params"] = _overlaid(params, known["params"] or {})
-    known["state"] = _overlaid(state, known["state"] or {})
+    known = {"params": params, "state": state, "rng": jax.random.PRNGKey(1)}
     return [init, PureCall("apply", pure.apply, (known, *args), kwargs)]
 
 
 def initialised(unit: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
     """See `pure_functions.initialised`."""
-    pure, key = _PureUnit(unit, {}), jax.random.PRNGKey(0)
+    pure, key = _PureUnit(unit), jax.random.PRNGKey(0)
     fresh = {name: _rebuilt(value) for name, value in kwargs.items()}
     params, state = pure.init({"rng": key}, *map(_rebuilt, args), **fresh)
     known = {"params": params, "state": state, "rng": key}
@@ -155,14 +107,6 @@ def _rebuilt(argument: Any) -> Any:
     return jax.tree_util.tree_map(lambda leaf: leaf, argument)
 
 
-def _overlaid(made: Any, recorded: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the initialised parameters, replaced by recorded ones of the same name."""
-    return {
-        module: {name: recorded.get(module, {}).get(name, value) for name, value in values.items()}
-        for module, values in made.items()
-    }
-
-
 def _has_deferred(tree: Any) -> bool:
     leaves = jax.tree_util.tree_leaves(tree, is_leaf=lambda value: isinstance(value, Deferred))
     return any(isinstance(leaf, Deferred) for leaf in leaves)
@@ -171,9 +115,8 @@ def _has_deferred(tree: Any) -> bool:
 class _PureUnit:
     """A unit as functions of parameters, state, and key, and of its arguments."""
 
-    def __init__(self, unit: Callable[..., Any], counters: Dict[str, int]) -> None:
+    def __init__(self, unit: Callable[..., Any]) -> None:
         self.unit = unit
-        self.counters = counters
 
     def init(self, state: Dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """Return the initialised parameters and state."""
@@ -188,10 +131,7 @@ class _PureUnit:
         """Return the unit with all its arguments, inside a transform."""
 
         def body() -> Any:
-            frame = _frame()
-            for name, count in self.counters.items():
-                frame.counter_stack.peek()[name] = count
-            positional, named = _Moving(frame.frame_id).moved((args, kwargs))
+            positional, named = _Moving(_frame().frame_id).moved((args, kwargs))
             return self.unit(*positional, **named)
 
         return haiku().transform_with_state(body)
@@ -251,4 +191,4 @@ def wanted_by(error: BaseException) -> Optional[Dict[str, Any]]:
         r"must be (initialized inside|used as part of|used inside) an? `?hk\.transform"
         r"|should not be used outside of hk\.transform"
     )
-    return {"library": "haiku", "seed": 0} if re.search(asks, str(error)) else None
+    return CONTEXT if re.search(asks, str(error)) else None

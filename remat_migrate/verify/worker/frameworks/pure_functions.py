@@ -1,15 +1,8 @@
 """Turn a unit into a plain function of pytrees of arrays, whatever context its library needs.
 
 A Flax module needs variables, a Haiku module must run inside a transform, and Equinox modules are
-pytrees already. The `context` of a case is one of:
-
-- None: the unit is called directly.
-- `{"library": "flax", "variables", "rngs", "mutable", ...}` (see `flax_units`). If `variables` is
-  None, they are initialised; `made` holds what this gave before, with which programs are compared.
-- `{"library": "haiku", "seed", ...}` (see `haiku_units`), likewise without `params`.
-
-A context is a pytree of dicts and lists, whose arrays may be tracers when it is captured under a
-transformation. Its other leaves are strings, numbers, and booleans.
+pytrees already. The `context` of a case is None where the unit is called directly, or the `library`
+that initialises what it needs.
 """
 
 from __future__ import annotations
@@ -18,9 +11,9 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ..environment import caches
 from . import flax_units, haiku_units
+from .abstraction import PureCall
 from .flax_modules import unbound
 from .haiku_units import Deferred, is_deferred
-from .pure_call import PureCall
 
 __all__ = [
     "Deferred",
@@ -31,7 +24,6 @@ __all__ = [
     "is_deferred",
     "prepare",
     "unbound",
-    "with_made",
 ]
 
 Context = Dict[str, Any]
@@ -43,7 +35,7 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any], traced: bool = False
     Where variables or parameters must be initialised, one "init" and one "apply"; if they cannot
     be, "init" alone, which raises the reason when it is called. Otherwise one without a label. When
     an array argument is a `jax.ShapeDtypeStruct`, so are the variables, and nothing is computed. If
-    the functions are only to be `traced`, the variables are those made before, or abstract.
+    the functions are only to be `traced`, the variables are abstract where Python needs no values.
     `function(*args, **kwargs)` may be differentiated with respect to the array leaves of `args` and
     `kwargs`; the first of `args` holds variables or parameters and random keys, if any.
     """
@@ -53,15 +45,8 @@ def prepare(unit: Callable[..., Any], case: Dict[str, Any], traced: bool = False
     if context is None:
         return [PureCall("", unit, args, kwargs)]
     if context["library"] == "flax":
-        return flax_units.prepare(unit, args, kwargs, context, traced)
-    return haiku_units.prepare(unit, args, kwargs, context, traced)
-
-
-def with_made(case: Dict[str, Any], calls: List[PureCall]) -> Dict[str, Any]:
-    """Return a case with what its initialisation gave, for other processes that trace it."""
-    if [call.label for call in calls] != ["init", "apply"]:
-        return case
-    return dict(case, context=dict(case["context"], made=calls[1].args[0]))
+        return flax_units.prepare(unit, args, kwargs, traced)
+    return haiku_units.prepare(unit, args, kwargs, traced)
 
 
 def initialised(

@@ -13,7 +13,6 @@ import numpy as np
 from ..frameworks import flax_modules, nnx_modules, pure_functions
 from ..made_numbers import made_numbers
 from ..project import constructors, produced, settings
-from ..transfer import constructed
 from . import candidates, stand_in, type_hints
 from .node import (
     ABSENT,
@@ -130,7 +129,7 @@ def instance(node: Node, get_value: GetValue) -> Any:
             kwargs[parameter.name] = thing
     if pure_functions.is_deferred(cls):
         return pure_functions.Deferred(cls, tuple(made_so_far), kwargs)
-    return constructed.construct(cls, tuple(made_so_far), kwargs)
+    return cls(*made_so_far, **kwargs)
 
 
 def arguments(pairs: Roots, get_value: GetValue) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:

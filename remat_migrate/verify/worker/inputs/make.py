@@ -135,7 +135,7 @@ class _Maker:
         self.search = Search(self.producers.classes, read, self.producers)
         self.context: Optional[Dict[str, Any]] = None
         if self.cls is not None and flax_modules.is_module_class(self.cls):
-            self.context = {"library": "flax", "variables": None, "rngs": None, "mutable": False}
+            self.context = {"library": "flax"}
         self.cases: List[Tuple[str, Case]] = []
         # Which numbers the cases have.
         self.variant: Optional[int] = None
@@ -306,37 +306,31 @@ class _Maker:
             return
         trouble: Optional[str] = None
         works: Optional[int] = None
-        calls: List[pure_functions.PureCall] = []
         for variant in (0, 1, 2):
-            trouble, prepared = self._works(variant)
+            trouble = self._trouble(variant)
             if trouble in (None, _NOT_FINITE):
                 if trouble is None or works is None:
-                    works, calls = variant, prepared
+                    works = variant
             if trouble is None:
                 break
         if works is not None:
             # Rebuild the case: the unit may have changed its arguments.
             self.variant = works
-            case = pure_functions.with_made(self._case(works), calls)
-            self.cases.append((self._about(pins), case))
+            self.cases.append((self._about(pins), self._case(works)))
         else:
             about = self._about(pins)
             self.reasons.append("{}{}".format(about + ": " if about else "", trouble))
 
-    def _works(self, variant: int) -> Tuple[Optional[str], List[pure_functions.PureCall]]:
-        """Run what has been found with these numbers.
-
-        Returns what is wrong with them, and what was run.
-        """
-        calls: List[pure_functions.PureCall] = []
+    def _trouble(self, variant: int) -> Optional[str]:
+        """Run what has been found with these numbers; return what is wrong with them."""
         try:
             calls = pure_functions.prepare(self.unit, self._case(variant))
             finite = _finite([evaluated(*call[1:]) for call in calls[-1:]])
         except NOT_OURS:
             raise
         except BaseException as error:
-            return repairs.describe(error), calls
-        return None if finite else _NOT_FINITE, calls
+            return repairs.describe(error)
+        return None if finite else _NOT_FINITE
 
     def _case(self, variant: int) -> Case:
         args, kwargs = construct.arguments(

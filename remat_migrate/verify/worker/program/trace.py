@@ -7,13 +7,12 @@ they wrap, so derivatives that it takes itself are those of the program without 
 from __future__ import annotations
 
 import contextlib
-import sys
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import jax
 import jax.numpy as jnp
 
-from .. import applications
+from .. import applications, jax_internals
 from ..environment import caches
 from ..failures import describe
 from .digests import Opaque
@@ -137,7 +136,7 @@ def _program(
 ) -> Program:
     caches.clear()
     try:
-        with dissolved() as applied, applications.marking(is_forward) as marked:
+        with jax_internals.dissolved() as applied, applications.marking(is_forward) as marked:
             closed = jax.make_jaxpr(function)(*args)
     except Exception as error:
         return {"error": describe(error), "is_concrete": isinstance(error, _CONCRETE)}
@@ -164,46 +163,3 @@ def _program(
 
 def _type(aval: Any) -> str:
     return str(aval.str_short()) + (" weak" if getattr(aval, "weak_type", False) else "")
-
-
-@contextlib.contextmanager
-def dissolved() -> Iterator[List[None]]:
-    """Make every checkpoint run what it wraps, in functions that are traced meanwhile.
-
-    Yields a list with an entry for each checkpoint that ran.
-    """
-    module: Any = sys.modules["jax._src.ad_checkpoint"]
-    applied: List[None] = []
-
-    def inlined(*args: Any, **params: Any) -> Any:
-        applied.append(None)
-        return module.remat_p.impl(*args, **params)
-
-    def expanded(self: Any, *args: Any) -> Any:
-        applied.append(None)
-        return self.expand(*args)
-
-    with contextlib.ExitStack() as stack:
-        # Neither traces of before are used, nor are those made here used later: JAX caches them by
-        # a context that this option, which only warns, is a part of.
-        stack.enter_context(jax.numpy_rank_promotion("warn"))
-        stack.enter_context(_replaced(module.remat_p, "bind", inlined))
-        traced = getattr(module, "RematTraced", None)
-        if traced is not None:  # jax_remat3
-            stack.enter_context(_replaced(traced, "__call__", expanded))
-            stack.enter_context(_replaced(module, "checkpoint_name3", lambda name, x: x))
-        yield applied
-
-
-@contextlib.contextmanager
-def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    missing = object()
-    before = vars(owner).get(name, missing)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if before is missing:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, before)

@@ -12,7 +12,6 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 from ..environment import projects
 from ..inputs import candidates, type_hints
 from ..inputs.node import VALUE
-from ..transfer import constructed
 from .settings import is_settings_class, shallow
 
 MISSING = inspect.Parameter.empty
@@ -84,7 +83,7 @@ def instance_of(cls: Any) -> Optional[Any]:
         return None
     for arguments in ({}, _by_names(cls)):
         try:
-            return constructed.construct(cls, (), arguments)
+            return cls(**arguments)
         except Exception:  # the constructor of the project, on what it may refuse
             continue
     return None

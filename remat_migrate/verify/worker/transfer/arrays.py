@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .. import jax_internals
 from ..made_numbers import made_numbers
 
 Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -86,11 +87,7 @@ def jax_array(array: Any, weak: bool) -> Any:
     width: AbstractContextManager[Any] = switch(True)
     with width:
         made = jnp.asarray(array)
-        if not weak:
-            return made
-        from jax._src.lax import lax  # no public function makes an array weakly typed
-
-        return lax._convert_element_type(made, made.dtype, weak_type=True)
+        return jax_internals.weakly_typed(made) if weak else made
 
 
 def is_key(value: Any) -> bool:
@@ -105,8 +102,7 @@ def key_data(keys: Any) -> Any:
 
 def key_implementation(keys: Any) -> str:
     """Return the name of the generator that keys are for."""
-    found: Any = jax.random.key_impl(keys)
-    return found if isinstance(found, str) else str(found._impl.name)  # before jax 0.4.31
+    return str(jax.random.key_impl(keys))
 
 
 def wrapped_key(data: Any, implementation: str) -> Any:

@@ -15,7 +15,7 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..lookup import attribute, has
+from ..lookup import attribute
 
 LOCALS = "<locals>"
 
@@ -81,46 +81,27 @@ def innermost(value: Any) -> Any:
 def find(value: Any) -> Name | None:
     """Return the place of an object that a module holds, or None.
 
-    Its own name is tried first, then that of any module or class attribute that holds it.
+    Its own name is tried first, then that of any module that holds it.
     """
-    module, qualname = own_module(value), own_name(value)
+    module, qualname = attribute(value, "__module__"), own_name(value)
     if isinstance(module, str) and qualname and module in sys.modules:
         held = _held(module, qualname)
         if held is value:
             return Name(module, qualname, False)
         if held is not None and innermost(held) is value:
             return Name(module, qualname, True)
-        owner = qualname.rpartition(".")[0]
-        cls = _held(module, owner) if owner else None
-        for name, held in vars(cls).items() if isinstance(cls, type) else ():
-            if held is value:  # a lambda that is the default of a field
-                return Name(module, owner + "." + name, False)
-    return _search(value)
-
-
-def own_module(value: Any) -> Any:
-    """Return the module that a function or class gives as its own."""
-    return attribute(attribute(value, "__objclass__", value), "__module__")
+    return _search(value, module)
 
 
 def own_name(value: Any) -> str | None:
     """Return the qualified name that a function or class gives as its own, if any."""
-    owner = attribute(value, "__objclass__")
     name = attribute(value, "__qualname__") or attribute(value, "__name__")
-    if owner is not None and isinstance(name, str) and "." not in name:
-        name = "{}.{}".format(owner.__qualname__, name)
     return name if isinstance(name, str) else None
 
 
 def is_named(value: Any) -> bool:
     """Return whether a value is a class, or a callable with a name of its own."""
     return isinstance(value, type) or (callable(value) and own_name(value) is not None)
-
-
-def is_object(value: Any) -> bool:
-    """Return whether a callable is an object with a state, neither built in nor jitted."""
-    heap_type = 1 << 9
-    return bool(type(value).__flags__ & heap_type) and not has(value, "lower")
 
 
 def _held(module: str, name: str) -> Any:
@@ -131,9 +112,8 @@ def _held(module: str, name: str) -> Any:
         return None
 
 
-def _search(value: Any) -> Name | None:
-    """Return the most public name by which an imported module holds a value."""
-    own = own_module(value)
+def _search(value: Any, own: Any) -> Name | None:
+    """Return the most public name by which an imported module, best its own, holds a value."""
     places = []
     for module_name, module in list(sys.modules.items()):
         if not isinstance(module, types.ModuleType):
@@ -143,18 +123,7 @@ def _search(value: Any) -> Name | None:
                 private = any(part.startswith("_") for part in (*module_name.split("."), name))
                 rank = (module_name != own, private, len(module_name), module_name, name)
                 places.append((rank, Name(module_name, name, False)))
-    if places:
-        return min(places)[1]
-    return next(_class_attributes(value, own), None) if isinstance(value, type) else None
-
-
-def _class_attributes(value: type, module: Any) -> Iterator[Name]:
-    """Yield the names by which classes of a module hold a class that a decorator has renamed."""
-    for owner in list(vars(sys.modules.get(module, types.ModuleType(""))).values()):
-        if isinstance(owner, type) and owner.__module__ == module:
-            for name, held in vars(owner).items():
-                if held is value and _held(module, owner.__qualname__) is owner:
-                    yield Name(module, owner.__qualname__ + "." + name, False)
+    return min(places)[1] if places else None
 
 
 def find_nested(function: types.FunctionType) -> NestedName | None:
@@ -193,10 +162,8 @@ def nested(
         CannotLoad: there is no such function, several match, or it no longer closes over a name.
     """
     held = lookup(module, outer, inner=True)
+    codes = _matching(held.__code__, steps) if isinstance(held, types.FunctionType) else []
     name = ".".join([module, outer, *(step[0] for step in steps)])
-    if not isinstance(held, types.FunctionType):
-        raise CannotLoad("{}.{} is not a function".format(module, outer))
-    codes = _matching(held.__code__, steps)
     if len(codes) != 1:
         found = "several functions match" if codes else "there is no such function"
         raise CannotLoad("cannot find {}: {}".format(name, found))

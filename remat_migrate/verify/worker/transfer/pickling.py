@@ -7,7 +7,6 @@ functions are pickled by name, so that the migrated ones are loaded on the other
 from __future__ import annotations
 
 import copyreg
-import enum
 import importlib
 import io
 import os
@@ -20,18 +19,18 @@ import jax
 import numpy as np
 
 from ..frameworks import flax_modules
-from . import arrays, constructed, names
+from ..lookup import has
+from . import arrays, names
 from .names import CannotLoad
 
 __all__ = ["CannotLoad", "CannotSave", "load", "save"]
 
-_PROTOCOL = pickle.HIGHEST_PROTOCOL
 # Objects of these have arrays of their own, such as the state of a generator or an index.
 _OPAQUE = ("numpy.random", "pandas.", "scipy.")
-_CONSTANT_TYPES = (type(None), type(...), type(NotImplemented))
 # Their functions are written by the standard pickler.
-_OWN_MODULES = (__name__, names.__name__, arrays.__name__, constructed.__name__)
+_OWN_MODULES = (__name__, names.__name__, arrays.__name__)
 _METHODS: Any = (types.MethodType, types.BuiltinMethodType, type([].__len__))
+_HEAP_TYPE = 1 << 9
 
 
 class CannotSave(Exception):
@@ -57,13 +56,9 @@ def save(
     """
     buffer = io.BytesIO()
     try:
-        try:
-            _Pickler(buffer, main, positive).dump(value)
-        except _Refused:
-            buffer = io.BytesIO()
-            _Pickler(buffer, main, positive, again=True).dump(value)
-    except _Refused as refused:
-        raise CannotSave(str(refused)) from refused.__cause__
+        _Pickler(buffer, main, positive).dump(value)
+    except CannotSave:
+        raise
     except RecursionError:
         raise CannotSave("a value nested too deeply") from None
     except Exception as error:  # reducing objects runs the user's code
@@ -90,28 +85,11 @@ def load(path: Any) -> Any:
         raise CannotLoad("{}: {}".format(type(error).__name__, error)) from error
 
 
-class _Refused(Exception):
-    """A part of the value cannot be pickled."""
-
-    def __init__(self, part: Any, reason: str = "") -> None:
-        super().__init__(_kind(part) + (f" ({reason})" if reason else ""))
-
-
 class _Pickler(pickle.Pickler):
-    """Pickles what the standard pickler refuses.
+    """Pickles what the standard pickler refuses; for the arguments, see `save`."""
 
-    Args:
-        file: where to write.
-        main: see `save`.
-        positive: see `save`.
-        again: whether to let objects be constructed again, where it is known how.
-    """
-
-    def __init__(
-        self, file: Any, main: str | None, positive: Collection[int] | None, again: bool = False
-    ) -> None:
-        super().__init__(file, protocol=_PROTOCOL)
-        self._again = again
+    def __init__(self, file: Any, main: str | None, positive: Collection[int] | None) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self._main = main
         self._positive = positive
         self._arrays = 0
@@ -124,39 +102,31 @@ class _Pickler(pickle.Pickler):
         if isinstance(value, jax.tree_util.PyTreeDef):
             tree = jax.tree_util.tree_unflatten(value, [0] * value.num_leaves)
             return jax.tree_util.tree_structure, (tree,)
-        if isinstance(value, jax.Device):
-            return _device, (value.platform, value.id)
-        if isinstance(value, enum.Enum) and type(value).__members__.get(value.name) is value:
-            return getattr, (type(value), value.name)
         if isinstance(value, types.ModuleType):
-            return importlib.import_module, (self._module(value.__name__, value),)
+            return importlib.import_module, (self._module(value.__name__),)
         if flax_modules.is_module(value):
             return self._linen(value)
-        again = constructed.reduced(value) if self._again else None
-        if again is not None:
-            return again
         if names.is_named(value) and not _is_method(value):
             return self._named(value)
-        return self._object(value)
+        if self._positive is not None and type(value).__module__.startswith(_OPAQUE):
+            return pickle.loads, (pickle.dumps(value),)  # its arrays are none of the program
+        return self._found(value) if _is_bare(value) else NotImplemented
 
     def _array(self, array: Any) -> Any:
         """Reduce an array or a tracer, to its shape and dtype if only those are kept."""
-        try:
-            if self._positive is not None and arrays.has_numbers(array):
-                self._arrays += 1
-                return arrays.abstract(array, self._arrays, id(array) in self._positive)
-            if isinstance(array, jax.core.Tracer):
-                raise _Refused(array)
-            return self._object(array) if isinstance(array, np.ndarray) else arrays.reduced(array)
-        except (TypeError, RuntimeError) as error:
-            raise _Refused(array, str(error)) from error
+        if self._positive is not None and arrays.has_numbers(array):
+            self._arrays += 1
+            return arrays.abstract(array, self._arrays, id(array) in self._positive)
+        if isinstance(array, jax.core.Tracer):
+            raise CannotSave("a value that JAX is tracing")
+        return NotImplemented if isinstance(array, np.ndarray) else arrays.reduced(array)
 
-    def _module(self, name: str, value: Any) -> str:
-        """Return the name under which another process imports the module of a value."""
+    def _module(self, name: str) -> str:
+        """Return the name under which another process imports a module."""
         if name != "__main__":
             return name
         if self._main is None:
-            raise _Refused(value, "of the script that is being run")
+            raise CannotSave("an object of the script that is being run")
         return self._main
 
     def _linen(self, module: Any) -> Any:
@@ -170,47 +140,31 @@ class _Pickler(pickle.Pickler):
     def _named(self, value: Any) -> Any:
         """Reduce a class, function or callable object to its name."""
         own = isinstance(value, types.FunctionType) and value.__module__ in _OWN_MODULES
-        if own or (isinstance(value, type) and value in _CONSTANT_TYPES):
+        if own or value in (type(None), type(...), type(NotImplemented)):
             return NotImplemented  # the standard pickler writes these by name
-        found = names.find(value)
-        if found is not None:
-            return self._found(found, value)
-        if isinstance(value, types.FunctionType):
+        found = self._found(value)
+        if found is NotImplemented and isinstance(value, types.FunctionType):
             return self._nested(value)
-        if isinstance(value, type) or not names.is_object(value):
-            raise _Refused(value)
-        return self._object(value)
+        if found is NotImplemented and (isinstance(value, type) or not _is_object(value)):
+            raise CannotSave(f"{value.__module__}.{names.own_name(value)}")
+        return found
 
-    def _found(self, found: names.Name, value: Any) -> Any:
-        return names.lookup, tuple(found._replace(module=self._module(found.module, value)))
+    def _found(self, value: Any) -> Any:
+        """Reduce a value to the name by which a module holds it, if one does."""
+        found = names.find(value)
+        if found is None:
+            return NotImplemented
+        return names.lookup, tuple(found._replace(module=self._module(found.module)))
 
     def _nested(self, function: Any) -> Any:
         """Reduce a function defined in another function, with what it closes over."""
         place = names.find_nested(function)
         if place is None:
-            local = names.LOCALS in function.__qualname__ or function.__name__ == "<lambda>"
-            raise _Refused(function, "" if local else "its name belongs to another object")
-        place = place._replace(module=self._module(place.module, function))
+            raise CannotSave(f"{function.__module__}.{function.__qualname__}")
+        place = place._replace(module=self._module(place.module))
         closure = names.closure(function)
         state = (closure, function.__defaults__, function.__kwdefaults__)
         return names.nested, (*place, list(closure)), state, None, None, names.fill
-
-    def _object(self, value: Any) -> Any:
-        """Reduce any other object by its own protocol."""
-        if self._positive is not None and type(value).__module__.startswith(_OPAQUE):
-            return pickle.loads, (pickle.dumps(value),)  # its arrays are none of the program
-        try:
-            reduce = copyreg.dispatch_table.get(type(value))
-            parts: Any = value.__reduce_ex__(_PROTOCOL) if reduce is None else reduce(value)
-        except RecursionError:
-            raise
-        except Exception as error:  # each type has its own way of refusing
-            raise _Refused(value, str(error)) from error
-        if isinstance(parts, str) or _is_bare(parts):
-            found = names.find(value)
-            if found is not None:
-                return self._found(found, value)
-        return parts
 
 
 def _is_method(value: Any) -> bool:
@@ -219,43 +173,24 @@ def _is_method(value: Any) -> bool:
     return isinstance(value, _METHODS) and not isinstance(owner, (types.ModuleType, type(None)))
 
 
-def _is_bare(parts: tuple[Any, ...]) -> bool:
-    """Return whether a reduced object has no state: a sentinel, compared by identity."""
-    make, arguments, *state = parts
+def _is_bare(value: Any) -> bool:
+    """Return whether an object has no state: a sentinel, compared by identity."""
+    if type(value) in copyreg.dispatch_table:
+        return False
+    reduced = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+    make, arguments, *state = reduced if isinstance(reduced, tuple) else (None, ())
     is_new = make is copyreg.__newobj__ and len(arguments) == 1  # type: ignore[attr-defined]
     return is_new and all(part is None or part == {} for part in state)
+
+
+def _is_object(value: Any) -> bool:
+    """Return whether a callable is an object with a state, neither built in nor jitted."""
+    return bool(type(value).__flags__ & _HEAP_TYPE) and not has(value, "lower")
 
 
 def _unchanged(value: Any) -> Any:
     return value
 
 
-def _device(platform: str, number: int) -> Any:
-    for device in jax.devices(platform):
-        if device.id == number:
-            return device
-    raise CannotLoad("there is no device {} of {}".format(number, platform))
-
-
 def _linen(cls: Any, fields: dict[str, Any]) -> Any:
     return cls(parent=None, **fields)
-
-
-def _kind(value: Any) -> str:
-    """Return what a value is, in words."""
-    if isinstance(value, jax.core.Tracer):
-        return "a value that JAX is tracing"
-    if isinstance(value, io.IOBase):
-        return "an open file"
-    if isinstance(value, types.GeneratorType):
-        return "a generator"
-    if type(value).__name__ in ("lock", "RLock"):
-        return "a lock"
-    if not names.is_named(value):
-        return "an object of {}.{}".format(type(value).__module__, type(value).__qualname__)
-    name = names.own_name(value) or "without a name"
-    what = "a class" if isinstance(value, type) else "a function"
-    what = "a lambda" if name.endswith("<lambda>") else what
-    if names.LOCALS in name:
-        what += " defined inside a function"
-    return "{}, {}.{}".format(what, names.own_module(value), name)

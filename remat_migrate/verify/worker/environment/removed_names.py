@@ -1,36 +1,21 @@
 """Names that JAX, Flax, Haiku, Optax, and NumPy removed, and what replaced them.
 
 From the changelogs of the libraries. A name is looked up only if it is missing, so a row holds for
-every release. The functions in `replacements` stand for what no longer exists under any name.
-Checkpoint functions are missing here: they are what migrations are about.
+every release. What no longer exists under any name has no row. Checkpoint functions have none
+either: they are what migrations are about.
 """
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, Tuple
 
-
-class Renamed(NamedTuple):
-    """A row of the table.
-
-    Attributes:
-        old: the dotted name; a final `*` stands for every member of a module.
-        new: names that replaced it, by preference; `{}` stands for the module of `replacements`.
-        since: the release that deprecates or removes it, by the changelog; `-` for what was never
-            public.
-    """
-
-    old: str
-    new: Tuple[str, ...]
-    since: str
-
-
-# Columns: the old name, the release that deprecates or removes it, the new names.
+# Columns: the old name, where a final `*` stands for every member of a module; the release that
+# deprecates or removes it, by the changelog, `-` for what was never public; the names that replace
+# it, by preference.
 _TABLE = """
 jax.DeviceArray                                0.4.7  jax.Array
 jax.PRNGKey                                    -      jax.random.PRNGKey
 jax.ShapedArray                                -      jax.core.ShapedArray
-jax._src.tree_util._registry_with_keypaths     -      {}.registry_with_keypaths
 jax.abstract_arrays.*                          0.4.17 jax.core.* jax.extend.core.* jax._src.core.*
 jax.api.*                                      0.2.21 jax.* jax._src.api.*
 jax.api_util.*                                 -      jax._src.api_util.*
@@ -39,44 +24,30 @@ jax.config.config                              0.4.25 jax.config
 jax.core.*                                     0.4.38 jax.extend.core.* jax._src.core.*
 jax.core.ConcretizationTypeError               0.7.0  jax.errors.ConcretizationTypeError
 jax.core.ShapeDtypeStruct                      -      jax.ShapeDtypeStruct
-jax.core.as_named_shape                        -      {}.identity
-jax.core.cur_sublevel                          0.4.36 {}.cur_sublevel
-jax.core.find_top_trace                        0.4.36 {}.find_top_trace
 jax.core.get_aval                              0.8.2  jax.typeof
-jax.core.raise_to_shaped                       0.6.0  {}.identity
-jax.core.thread_local_state                    0.4.36 {}.thread_local_state
 jax.custom_derivatives.*                       0.6.1  jax._src.custom_derivatives.*
-jax.custom_transpose                           -      jax._src.custom_transpose
-jax.device_put_replicated                      0.10.0 {}.device_put_replicated
-jax.device_put_sharded                         0.10.0 {}.device_put_sharded
-jax.dlpack.to_dlpack                           0.6.0  {}.identity
-jax.dtypes.*                                   -      jax._src.dtypes.*
+jax.custom_transpose.*                         -      jax._src.custom_transpose.*
 jax.experimental.PartitionSpec                 0.4.1  jax.sharding.PartitionSpec
 jax.experimental.array.*                       -      jax.*
-jax.experimental.disable_x64                   0.8.0  {}.disable_x64
 jax.experimental.enable_x64                    0.8.0  jax.enable_x64
-jax.experimental.export                        0.4.36 jax.export
+jax.experimental.export.*                      0.4.36 jax.export.*
 jax.experimental.gda_serialization.*           0.4.9  jax.experimental.array_serialization.*
 jax.experimental.global_device_array.GlobalDeviceArray -      jax.Array
-jax.experimental.host_callback.call            0.4.26 {}.host_call
-jax.experimental.host_callback.id_print        0.4.26 {}.id_print
-jax.experimental.host_callback.id_tap          0.4.26 {}.id_tap
 jax.experimental.layout.DeviceLocalLayout      0.7.0  jax.experimental.layout.Layout
 jax.experimental.maps.FrozenDict               0.4.26 flax.core.FrozenDict
 jax.experimental.maps.Mesh                     0.4.1  jax.sharding.Mesh
 jax.experimental.maps.ResourceEnv              0.4.26 jax._src.mesh.ResourceEnv
 jax.experimental.maps.mesh                     0.3.8  jax.sharding.Mesh
 jax.experimental.maps.thread_resources         0.4.26 jax._src.mesh.thread_resources
-jax.experimental.optimizers                    0.2.25 jax.example_libraries.optimizers
+jax.experimental.optimizers.*                  0.2.25 jax.example_libraries.optimizers.*
 jax.experimental.pjit.PartitionSpec            0.4.1  jax.sharding.PartitionSpec
 jax.experimental.pjit.pjit                     0.8.0  jax.jit
 jax.experimental.pjit.with_sharding_constraint 0.4.16 jax.lax.with_sharding_constraint
 jax.experimental.shard_map.shard_map           0.8.0  jax.shard_map
 jax.experimental.sharding.*                    -      jax.sharding.*
-jax.experimental.stax                          0.2.25 jax.example_libraries.stax
+jax.experimental.stax.*                        0.2.25 jax.example_libraries.stax.*
 jax.host_count                                 0.2.13 jax.process_count
 jax.host_id                                    0.2.13 jax.process_index
-jax.host_ids                                   0.2.13 {}.host_ids
 jax.interpreters.ad.*                          -      jax._src.interpreters.ad.*
 jax.interpreters.batching.*                    -      jax._src.interpreters.batching.*
 jax.interpreters.mlir.*                        0.6.0  jax._src.interpreters.mlir.*
@@ -87,31 +58,22 @@ jax.interpreters.xla.DeviceArray               0.4.7  jax.Array
 jax.interpreters.xla._DeviceArray              0.4.7  jax.Array
 jax.interpreters.xla.*                         0.4.31 jax.extend.core.* jax._src.dispatch.*
 jax.lax.*                                      0.4.18 jax._src.lax.lax.* jax._src.lax.slicing.*
-jax.lax.pvary                                  0.8.2  {}.pvary
-jax.lax.tie_in                                 0.4.24 {}.tie_in
 jax.lax.zeros_like_array                       0.7.1  jax.numpy.zeros_like
 jax.lib.xla_bridge.*                           0.8.0  jax.extend.backend.* jax._src.xla_bridge.*
-jax.lib.xla_client                             0.8.0  jax._src.lib.xla_client
-jax.lib.xla_extension                          0.8.0  jaxlib.xla_extension jaxlib._jax
-jax.linear_util                                0.4.16 jax.extend.linear_util
+jax.lib.xla_client.*                           0.8.0  jax._src.lib.xla_client.*
+jax.lib.xla_extension.*                        0.8.0  jaxlib.xla_extension.* jaxlib._jax.*
+jax.linear_util.*                              0.4.16 jax.extend.linear_util.*
 jax.nn.normalize                               0.3.5  jax.nn.standardize
 jax.numpy.DeviceArray                          0.4.7  jax.Array
 jax.numpy.alltrue                              0.4.12 jax.numpy.all
 jax.numpy.cumproduct                           0.4.12 jax.numpy.cumprod
 jax.numpy.fix                                  0.9.0  jax.numpy.trunc
 jax.numpy.in1d                                 0.4.16 jax.numpy.isin
-jax.numpy.msort                                0.4.1  {}.msort
 jax.numpy.product                              0.4.12 jax.numpy.prod
 jax.numpy.round_                               0.4.32 jax.numpy.round
 jax.numpy.row_stack                            0.4.16 jax.numpy.vstack
 jax.numpy.sometrue                             0.4.12 jax.numpy.any
 jax.numpy.trapz                                0.4.16 jax.numpy.trapezoid
-jax.ops.index                                  0.2.22 {}.index
-jax.ops.index_add                              0.2.22 {}.index_add
-jax.ops.index_max                              0.2.22 {}.index_max
-jax.ops.index_min                              0.2.22 {}.index_min
-jax.ops.index_mul                              0.2.22 {}.index_mul
-jax.ops.index_update                           0.2.22 {}.index_update
 jax.partial                                    0.2.21 functools.partial
 jax.prng.*                                     0.4.16 jax.extend.random.* jax._src.prng.*
 jax.random.KeyArray                            0.4.16 jax.Array
@@ -132,12 +94,9 @@ jax.tree_util.tree_multimap                    0.3.5  jax.tree_util.tree_map
 jax.treedef_is_leaf                            0.3.15 jax.tree_util.treedef_is_leaf
 jax.util.*                                     0.8.0  jax._src.util.*
 jax.xla.*                                      -      jax.interpreters.xla.*
-jax._src.lib.xla_bridge                        -      jax._src.xla_bridge
-jax._src.linear_util                           -      jax.extend.linear_util
+jax._src.lib.xla_bridge.*                      -      jax._src.xla_bridge.*
+jax._src.linear_util.*                         -      jax.extend.linear_util.*
 jax._src.tree_util.tree_multimap               -      jax.tree_util.tree_map
-flax.linen.partitioning._AxisRules             -      flax.linen.spmd._AxisRules
-flax.linen.partitioning.*                      -      flax.linen.* flax.linen.spmd.*
-haiku.experimental.named_call                  -      {}.named_call
 haiku.experimental.profiler_name_scopes        -      haiku.experimental.name_scope
 optax.AdditiveWeightDecayState                 -      optax.AddDecayedWeightsState
 optax.NO_PARAMS_MSG                            -      optax.base.NO_PARAMS_MSG
@@ -147,7 +106,6 @@ optax.safe_int32_increment                     0.2.5  optax.safe_increment
 numpy.ComplexWarning                           2.0    numpy.exceptions.ComplexWarning
 numpy.Inf                                      2.0    numpy.inf
 numpy.Infinity                                 2.0    numpy.inf
-numpy.NINF                                     2.0    {}.NINF
 numpy.NaN                                      2.0    numpy.nan
 numpy.PINF                                     2.0    numpy.inf
 numpy.alltrue                                  2.0    numpy.all
@@ -179,59 +137,26 @@ numpy.unicode_                                 2.0    numpy.str_
 """
 
 
-class Keyword(NamedTuple):
-    """A parameter that was renamed: function, old name, new name, and since when."""
-
-    function: str
-    old: str
-    new: str
-    since: str
+def _read(table: str) -> Dict[str, Tuple[str, ...]]:
+    rows = [line.split() for line in table.strip().splitlines()]
+    return {old: tuple(new) for old, _, *new in rows}
 
 
-KEYWORDS = [
-    Keyword("jax.numpy.clip", "a", "arr", "0.4.27"),
-    Keyword("jax.numpy.clip", "a_min", "min", "0.4.27"),
-    Keyword("jax.numpy.clip", "a_max", "max", "0.4.27"),
-    Keyword("jax.experimental.pjit.pjit", "in_axis_resources", "in_shardings", "0.4.9"),
-    Keyword("jax.experimental.pjit.pjit", "out_axis_resources", "out_shardings", "0.4.9"),
-]
+_ROWS = _read(_TABLE)
 
-
-def _read(table: str) -> Dict[str, Renamed]:
-    rows: List[Renamed] = []
-    for line in table.strip().splitlines():
-        old, since, *new = line.split()
-        rows.append(Renamed(old, tuple(new), since))
-    return {row.old: row for row in rows}
-
-
-ROWS = _read(_TABLE)
+# The modules that have members in the table, and the packages around them, those first.
+MODULES = sorted(
+    {old[:end] for old in _ROWS for end, character in enumerate(old) if character == "."}
+)
 
 # What migrations are about: bridging it would hide a wrong one.
 CHECKPOINTS = frozenset(["checkpoint", "remat", "new_checkpoint", "remat_transform"])
 
 
-def replacements(name: str) -> List[str]:
+def successors(name: str) -> List[str]:
     """Return the names that may replace one that is missing, by preference."""
     module, _, member = name.rpartition(".")
     if member in CHECKPOINTS:
         return []
-    found = list(ROWS[name].new) if name in ROWS else []
-    while module:
-        rest = name[len(module) + 1 :]
-        if module + ".*" in ROWS:
-            found += [new.replace("*", rest) for new in ROWS[module + ".*"].new]
-        if module in ROWS:
-            found += ["%s.%s" % (new, rest) for new in ROWS[module].new]
-        module = module.rpartition(".")[0]
-    return found
-
-
-def has_members(module: str) -> bool:
-    """Return whether the table has rows for members of a module."""
-    return any(old.startswith(module + ".") for old in ROWS)
-
-
-def modules() -> List[str]:
-    """Return the modules that have members in the table."""
-    return sorted({old.rpartition(".")[0] for old in ROWS})
+    members = (new.replace("*", member) for new in _ROWS.get(module + ".*", ()))
+    return [*_ROWS.get(name, ()), *members]

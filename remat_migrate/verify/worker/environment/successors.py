@@ -1,0 +1,116 @@
+"""A name that JAX, Flax, Haiku, Optax, or NumPy removed stands for its successor.
+
+A module that lacks a name looks it up in the table of `removed_names`. A module that is gone is in
+`sys.modules` all the same, without code. Nothing tells these names from names that exist.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import sys
+import types
+from typing import Any, Optional, Tuple
+
+from .. import shim
+from ..import_hooks import after_import
+from . import ledger, projects, removed_names
+from .ledger import Reason
+
+_ABSENT = object()
+
+
+class Gone(types.ModuleType):
+    """A module that a library no longer has."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = _found(self, name)
+        if found is None:
+            raise AttributeError("%s.%s does not exist" % (self.__name__, name))
+        return found
+
+
+def install() -> None:
+    """Give the libraries the names that they removed, once they are imported."""
+    for library in sorted({name.partition(".")[0] for name in removed_names.MODULES}):
+        after_import(library, _extend_library)
+
+
+def _extend_library(library: Any) -> None:
+    top = library.__name__
+    for name in removed_names.MODULES:
+        if name == top or name.startswith(top + "."):
+            if _exists(name):
+                after_import(name, _extend)
+            else:
+                sys.modules[name] = Gone(name)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # its package is gone, too
+        return False
+
+
+def _extend(module: Any) -> None:
+    original = vars(module).get("__getattr__")
+
+    def __getattr__(name: str) -> Any:
+        try:
+            if original is not None:
+                return original(name)
+            raise AttributeError("module %r has no attribute %r" % (module.__name__, name))
+        except AttributeError:
+            found = _found(module, name)
+            if found is None:
+                raise
+            return found
+
+    module.__getattr__ = __getattr__
+
+
+def _found(module: types.ModuleType, name: str) -> Optional[Any]:
+    """Return what stands for a name that a module lacks; None if nothing does."""
+    if name.startswith("__"):
+        return None
+    full = "%s.%s" % (module.__name__, name)
+    if full not in sys.modules and hasattr(module, "__path__"):
+        with contextlib.suppress(Exception):
+            importlib.import_module(full)  # a part that the package no longer imports by itself
+    if full in sys.modules:
+        return sys.modules[full]
+    found = successor(full)
+    if found is None:
+        return None
+    file = sys._getframe(2).f_code.co_filename
+    if projects.is_project_file(file):
+        ledger.note(file, Reason(full, "-> %s" % found[0], "bridged"))
+    return found[1]
+
+
+def successor(name: str) -> Optional[Tuple[str, Any]]:
+    """Return the name and the value of what replaces a missing name; None if nothing does."""
+    old = shim.replacement(name)
+    if old is not None:
+        return name, old
+    for new in removed_names.successors(name):
+        value = _value(new)
+        if value is not _ABSENT:
+            return new, value
+    return None
+
+
+def _value(name: str) -> Any:
+    """Return the value of a dotted name."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            value: Any = importlib.import_module(".".join(parts[:end]))
+        except Exception:
+            continue
+        for part in parts[end:]:
+            value = getattr(value, part, _ABSENT)
+        return value
+    return _ABSENT
