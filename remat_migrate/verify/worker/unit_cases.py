@@ -18,7 +18,7 @@ from . import shim
 from .comparison import results
 from .environment import projects
 from .frameworks import pure_functions
-from .inputs import code_usage, construct, make, number_variants, variants
+from .inputs import code_usage, construct, make, variants
 from .load import Unit
 from .lookup import unwrapped
 from .transfer import pickling
@@ -100,16 +100,15 @@ def _named(cls: type, about: str) -> str:
 def _further(
     unit: Unit, case: Case, classes: List[type], path: str, deadline: float
 ) -> List[Tuple[str, Case]]:
-    """Return the cases that are derived from running the unit on its first case."""
+    """Return the cases for the functions that the unit returns for its first case."""
     try:
         pickling.save(case, path)
     except pickling.CannotSave:
         return []  # reported for the case itself
+    if not _is_left_by_functions(case["context"]):
+        return []
     # A call may change or donate its arguments, so each gets a copy.
-    found = list(number_variants.vary_numbers(unit.function, lambda: pickling.load(path)))
-    if _is_left_by_functions(case["context"]):
-        found += _of_result(unit, lambda: pickling.load(path), classes, deadline)
-    return found
+    return list(_of_result(unit, lambda: pickling.load(path), classes, deadline))
 
 
 def _also_called(cases: List[Tuple[str, Case]], derived: List[Tuple[str, Case]]) -> _Cases:

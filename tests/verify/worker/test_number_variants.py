@@ -12,24 +12,26 @@ from worker_package import load_worker
 
 unit_cases = load_worker("unit_cases")
 load = load_worker("load")
-number_variants = load_worker("inputs.number_variants")
+make = load_worker("inputs.make")
 
 
-def others(function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[str, Any]]:
-    """The cases that differ from one."""
-    found = number_variants.vary_numbers(
-        function, lambda: {"args": args, "kwargs": kwargs, "context": None}
-    )
-    return [(about, (case["args"], case["kwargs"])) for about, case in found]
+def others(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """The cases with other numbers."""
+    cases = make.make_cases(function, "m:f", {}).cases
+    found = [(about, {"args": c["args"], **c["kwargs"]}) for about, c in cases]
+    return [(about, given) for about, given in found if about.startswith("other values of ")]
 
 
 def test_all_numbers_vary_together() -> None:
-    def f(x: Any, n: int, rate: float = 0.1, *, m: int = 1, flag: bool = True) -> Any:
-        return x
+    def f(x: jax.Array, n: int, rate: float = 0.3, *, m: int = 1, flag: bool = True) -> Any:
+        return x * n * rate * m
 
-    assert others(f, 1j, 1) == [
-        ("other values of n and rate and m", ((1j, 2), {"rate": 0.1 * 0.6875, "m": 4})),
-        ("other values of n and rate and m", ((1j, 1), {"rate": 2.0, "m": 1})),
+    about = "other values of n and rate and m"
+    found = others(f)
+    assert [name for name, _ in found] == [about, about]
+    assert [(*given["args"][1:3], given["m"]) for _, given in found] == [
+        (3, 0.3 * 0.6875, 4),
+        (1, 2.0, 1),
     ]
 
 
@@ -37,13 +39,13 @@ def test_numbers_that_cannot_be_changed_stay() -> None:
     def f(axis: int, rate: float = 0.5) -> Any:
         return jnp.sum(jnp.ones(3), axis=axis) * rate
 
-    about = "other values of rate"
-    assert others(f, 0) == [(about, ((0,), {"rate": rate})) for rate in (0.5 * 0.6875, 2.0)]
+    found = others(f)
+    assert [name for name, _ in found] == ["other values of rate"] * 2
+    assert [given["args"] for _, given in found] == [(-1, 0.5 * 0.75), (-1, 2.0)]
 
 
 def test_nothing_to_vary() -> None:
-    assert others(lambda x, flag=True, mode="a": x, jnp.ones(2)) == []
-    assert others(lambda *args: args, 2, 3) == []
+    assert others(lambda x, flag=True, mode="a": x * 2) == []
 
 
 def test_cases_outlive_a_unit_that_donates() -> None:

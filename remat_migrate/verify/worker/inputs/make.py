@@ -156,7 +156,7 @@ class _Maker:
         base = self.search.save()
         self._keep(())
         self._others(base, budget)
-        if self.cases and not self._is_abstract():
+        if self.cases:
             self._variants(base, budget)
 
     def _instances(self) -> List[type]:
@@ -253,24 +253,27 @@ class _Maker:
             self._keep(pins)
 
     def _variants(self, base: Snapshot, budget: Budget) -> None:
-        """Add cases with numbers of other magnitudes, and with other sizes."""
-        self.search.restore(base)
-        self.cases.append((variants.LOWER_PRECISION, variants.in_lower_precision(self._case(0))))
-        for variant, about in construct.MAGNITUDES.items():
-            self.cases.append((about, self._case(variant)))
+        """Add cases with other numbers, numbers of other magnitudes, and other sizes."""
 
         def runs() -> bool:
             left = Budget(TRIES_FOR_ANOTHER, budget.left())
             return budget.spend() and search_loop.runs(self.search, self._call, left)
 
-        integers = code_usage.integers_read(self.unit)
-        for about in variants.resize(self.search, base, runs, integers):
-            self.cases.append((about, self._case(0)))
-
         def solves() -> bool:
             left = Budget(TRIES_FOR_ANOTHER, budget.left())
             return budget.spend() and self._solve(left, known=True) is None
 
+        for about in variants.renumber(self.search, base, runs):
+            case = self._case(0)
+            self.cases.append((about, _abstract(case) if self._is_abstract() else case))
+        if self._is_abstract():
+            return
+        self.cases.append((variants.LOWER_PRECISION, variants.in_lower_precision(self._case(0))))
+        for variant, about in construct.MAGNITUDES.items():
+            self.cases.append((about, self._case(variant)))
+        integers = code_usage.integers_read(self.unit)
+        for about in variants.resize(self.search, base, runs, integers):
+            self.cases.append((about, self._case(0)))
         for about in variants.recount(self.search, base, solves):
             self.cases.append((about, self._case(0)))
 

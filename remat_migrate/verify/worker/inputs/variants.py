@@ -1,4 +1,4 @@
-"""Variants of a case that works: in bfloat16; sizes that are odd, one, longer than constants."""
+"""Variants of a case that works: other numbers, bfloat16, sizes that are odd, one, or long."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from . import candidates, code_usage
 from .node import ARRAY, CONSTANT, INSTANCE, LIST, VALUE, Choice, Node
 from .search import Search, Snapshot
 
-# The descriptions of such cases.
+# The descriptions of such cases; `prove` recognises them.
+RENUMBERED = "other values of "
 ABOUT = "other sizes"
 LOWER_PRECISION = "bfloat16 arrays"
 
@@ -23,7 +24,49 @@ _FEW = 32
 # How many entries lists have that usually have two.
 _COUNTS = (3, 1)
 
+# How many numbers are changed one by one if they cannot all be changed together.
+_MOST_ALONE = 3
+
 _Sizes = Dict[int, int]
+
+
+def renumber(search: Search, base: Snapshot, runs: Callable[[], bool]) -> Iterator[str]:
+    """Put a search into states with other Python numbers as arguments; yield what they are.
+
+    A default that is used in place of an argument shows only then.
+    """
+    for other in (_other_number, _special):
+        search.restore(base)
+        numbers = [node for _, node in search.roots if _is_number(node)]
+        for group in [numbers, *([node] for node in numbers[:_MOST_ALONE])]:
+            search.restore(base)
+            for found, node in enumerate(group):
+                assert node.choice is not None
+                node.choice = Choice(VALUE, other(node.choice.value, found))
+            if group and runs():
+                yield RENUMBERED + " and ".join(node.name for node in group)
+                if group is numbers:
+                    break
+    search.restore(base)
+
+
+def _is_number(node: Node) -> bool:
+    choice = node.choice
+    return choice is not None and choice.kind == VALUE and type(choice.value) in (int, float)
+
+
+def _other_number(value: Any, found: int) -> Any:
+    """Return another number of similar size and the same sign, different for each argument."""
+    if type(value) is int:
+        return value + (1 if value >= 0 else -1) * (1 + found)
+    return value * (0.75 - 0.0625 * (found % 8)) if value else 0.25 + 0.0625 * found
+
+
+def _special(value: Any, found: int) -> Any:
+    """Return a number that code may treat otherwise: one, or what is on the other side of 1.0."""
+    if type(value) is int:
+        return 1
+    return 2.0 if value <= 1.0 else 0.5
 
 
 def resize(
