@@ -125,8 +125,9 @@ class _Sides:
         if self.new.is_moved:
             detail = "no result depends on what its edited checkpoints return"
             return Comparison(NOT_EXERCISED, detail=detail)
-        results = [leaf for mode in ran for leaf in self.old.modes[mode]["leaves"]]
-        return _equal(results, self.max_abs, self.max_rel)._replace(returned=bool(returned))
+        leaves_of = self.old.modes
+        every = [leaf for mode in (*ran, *returned) for leaf in leaves_of[mode]["leaves"]]
+        return _equal(every, self.max_abs, self.max_rel)._replace(returned=bool(returned))
 
     def _verdict(self, verdict: str, detail: str) -> Comparison:
         """Return a verdict on numbers."""
