@@ -310,8 +310,11 @@ def _comparison(sides: Sides, unit: Unit, old: str, new: str, again: str = "") -
     outcome, detail = Outcome(reply["verdict"]), sides.translate(reply["detail"])
     evidence = Evidence.NUMBERS if outcome is Outcome.EQUAL else None
     returns_nothing = reply["returns_nothing"]
-    if reply["program"] == "same" and not returns_nothing:
-        if outcome is Outcome.EQUAL:
+    if reply["program"] == "same":
+        if returns_nothing:
+            # Then the programs are those of what edited checkpoints return.
+            evidence, returns_nothing, detail = Evidence.PROGRAM, False, ""
+        elif outcome is Outcome.EQUAL:
             evidence = Evidence.BOTH
         elif reply["only_numbers_differ"]:
             evidence = Evidence.PROGRAM

@@ -257,8 +257,7 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
     if not equal:
         return replace(verdicts[0], inputs=cases.inputs)
     notes = dict.fromkeys(verdict.detail for verdict in equal if verdict.detail)
-    # The results of further cases are not computed where the programs are the same.
-    returns_nothing = any(verdict.returns_nothing for verdict in equal)
+    returns_nothing = all(verdict.returns_nothing for verdict in equal)
     is_edited = bool(unit.qualname or unit.before or unit.after)
     return Verdict(
         unit,

@@ -16,6 +16,7 @@ from remat_migrate.verify.evidence import Executed, Outcome, Spot, Unit, Verdict
 from remat_migrate.verify.executed import settled
 from remat_migrate.verify.units.module_diff import diff_modules
 
+computed = load_worker("computed")
 coverage = load_worker("coverage")
 
 UNITS = """
@@ -218,7 +219,7 @@ def f(x):
         coverage.Spot(2, (7, 22, 7, 27), 7, 7, True, False),
     ]
     ran: list[int] = []
-    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append}
+    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append, computed.NAME: computed.note}
     monkeypatch.setitem(coverage._spots, os.path.realpath("m.py"), spots)
     coverage.watch(tree, "m.py")
     exec(compile(tree, "m", "exec"), space)

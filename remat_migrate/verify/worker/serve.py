@@ -14,7 +14,7 @@ import os
 import sys
 from typing import Any, Dict, List, Tuple
 
-from . import coverage, interpreter_state, relocate, shim
+from . import computed, coverage, interpreter_state, relocate, shim
 from .environment import configuration, effects, ledger
 from .environment import install as environment
 from .failures import describe
@@ -61,6 +61,7 @@ def _answer(request: Reply) -> Reply:
             configuration.apply(sys.modules["jax"], request["path"])
             before = interpreter_state.snapshot()
             coverage.begin()
+            computed.begin(request["qualname"])
         reply = _ANSWERS[request["do"]](request)
     except NotFound as error:
         reply = {"missing": str(error)}

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
-import datetime
-import decimal
 import enum
-import fractions
 import functools
 import math
 import operator
-import pathlib
 import re
 import sys
 import threading
@@ -152,34 +147,12 @@ def decorated(x):
 
 
 PLAIN = [
-    (1, (2, [3]), {1: "a", (1, 2): None}, {1, "a"}, -0.0, "\ud800", b"\xff", 10**4000),
-    slice(1, None, -1),
-    range(3, 9, 2),
-    ...,
-    NotImplemented,
-    type(None),
-    type(...),
-    bytearray(b"ab"),
+    (1, (2, [3]), {1: "a"}),
     Mode.EVAL,
-    Colour.RED,
     Colour.RED | Colour.BLUE,
     Pair(1, [2]),
     Settings(3, sizes=(1,)),
-    collections.OrderedDict([("b", 1), ("a", 2)]),
-    collections.defaultdict(list, {"a": [1]}),
-    collections.Counter("aab"),
-    collections.deque([1, 2], maxlen=5),
-    types.SimpleNamespace(a=1, b=[2]),
-    pathlib.PurePosixPath("a/b"),
-    pathlib.Path("a/b"),
-    decimal.Decimal("1.10"),
-    fractions.Fraction(1, 3),
-    datetime.datetime(2020, 1, 2, 3, 4),
-    re.compile("a+", re.I),
-    typing.Optional.__getitem__(int),
-    np.dtype("float32"),
-    np.dtype(">i2"),
-    np.dtype([("a", "<f4", (2,)), ("b", "i1")]),
+    re.compile("a+", re.IGNORECASE),
     jnp.dtype("bfloat16"),
     jax.tree_util.tree_structure({"a": (1, None), "b": [2]}),
 ]
@@ -293,25 +266,6 @@ def test_shared_values_stay_shared(through):
     assert first is second
 
 
-def test_cyclic_values(through):
-    loop = [1]
-    loop.append({"again": loop})
-    back = through(loop)
-    assert back[1]["again"] is back
-    bag = Bag()
-    bag.me = (bag, bag)
-    back = through(bag)
-    assert back.me[0] is back
-
-
-def test_a_tuple_inside_itself(through):
-    inner = []
-    outer = (inner,)
-    inner.append(outer)
-    back = through(outer)
-    assert back[0][0] is back
-
-
 DTYPES = [
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
     "float16", "float32", "float64", "complex64", "complex128",
@@ -339,16 +293,6 @@ def same_array(back, array):
     assert back.dtype == array.dtype
     assert back.shape == array.shape
     np.testing.assert_array_equal(as_bits(back), as_bits(array))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(3, 5), (), (0, 2)], ids=["matrix", "scalar", "empty"])
-def test_numpy_arrays(through, dtype, shape):
-    array = random_array(dtype, shape)
-    same_array(through(array), array)
-    if array.size:
-        scalar = array.reshape(-1)[0]
-        same_array(through(scalar), scalar)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -414,44 +358,6 @@ def test_keys(through):
     same_array(through(jax.random.PRNGKey(0)), jax.random.PRNGKey(0))
 
 
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
-        np.arange(4, dtype=">i4"),
-        np.array(["a", "bcd"]),
-        np.array([b"a"]),
-        np.array(["2020-01-01"], "datetime64[D]"),
-        np.array([(1, (2.0, 3.0))], [("a", "i4"), ("b", "f8", (2,))]),
-        np.array([(None,)], [("a", object)]),
-        np.zeros(3, jax.dtypes.float0),
-    ],
-    ids=lambda array: array.dtype.str,
-)
-def test_other_numpy_arrays(through, array):
-    back = through(array)
-    assert back.dtype == array.dtype
-    assert back.flags.f_contiguous == array.flags.f_contiguous
-    assert back.flags.writeable
-    np.testing.assert_array_equal(back, array)
-
-
-def test_arrays_of_objects(through):
-    array = np.empty((2, 2), object)
-    array[:] = [[1, "a"], [np.ones(2), None]]
-    back = through(array)
-    assert back.shape == (2, 2)
-    assert back[0, 1] == "a"
-    np.testing.assert_array_equal(back[1, 0], np.ones(2))
-
-
-def test_masked_arrays(through):
-    array = np.ma.masked_array([1.0, 2.0], mask=[True, False])
-    back = through(array)
-    assert type(back) is type(array)
-    assert back.mask.tolist() == [True, False]
-
-
 def test_abstract_values(through):
     for value in (
         jax.ShapeDtypeStruct((2, 3), jnp.bfloat16),
@@ -474,12 +380,6 @@ class Moody:
 def test_objects_whose_own_code_raises(through):
     with pytest.raises(pickling.CannotSave, match="not today"):
         through(Moody())
-
-
-def test_random_generators_keep_their_state(through):
-    generator = np.random.default_rng(3)
-    generator.random()
-    assert through(generator).random() == generator.random()
 
 
 def generate():

@@ -414,10 +414,7 @@ def test_flax(current_recorder):
     jitted = jax.jit(lambda v, x: block.apply(v, x, train=True, rngs={"dropout": key}))
     np.testing.assert_array_equal(jitted(variables, X), expected)
     loaded = current_recorder.cases()
-    context = loaded[-1]["context"]
-    assert context["library"] == "flax"
-    assert context["variables"]["params"]["Dense_0"]["kernel"].shape == (4, 4)
-    assert context["rngs"]["dropout"].dtype == key.dtype
+    assert loaded[-1]["context"] == {"library": "flax"}
     assert loaded[-1]["args"][0] == block
     net = FlaxNet()
     jax.jit(jax.grad(lambda v: net.apply(v, X).sum()))(net.init(key, X))

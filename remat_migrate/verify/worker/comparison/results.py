@@ -21,6 +21,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 import jax
 import numpy as np
 
+from .. import computed
 from ..environment import missing
 from ..frameworks import flax_modules, nnx_modules
 from ..inputs.stand_in import Function
@@ -120,19 +121,21 @@ def _methods_at(where: str, objects: Iterable[Any]) -> Iterator[Callable[..., An
 def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Return the result of a call.
 
-    If it is None, its object. With it is what the call has changed of its arguments and the
-    module, see `changes`, and the states of NNX modules among the arguments.
+    If it is None, its object, or else the arrays that it computed. With it is what the call has
+    changed of its arguments and the module, see `changes`, and the states of NNX modules among the
+    arguments.
 
     Raises:
         MissingDependency: the result has a stand-in.
     """
     with changes.watched(unit, args, kwargs, unfolded) as changed:
-        result = unit(*args, **kwargs)
+        with computed.collecting() as arrays:
+            result = unit(*args, **kwargs)
         for leaf in jax.tree_util.tree_leaves(result):
             missing.refuse(leaf)
         states = nnx_modules.states((args, kwargs))
-        if result is None and args and _is_object(args[0]):
-            result = args[0]
+        if result is None:
+            result = args[0] if args and _is_object(args[0]) else arrays or None
         return changes.with_changes(result, states, changed())
 
 

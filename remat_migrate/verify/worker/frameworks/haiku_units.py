@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import jax
 
+from .. import computed
 from .abstraction import PureCall, evaluated, runs
 
 CONTEXT = {"library": "haiku"}
@@ -132,7 +133,7 @@ class _PureUnit:
 
         def body() -> Any:
             positional, named = _Moving(_frame().frame_id).moved((args, kwargs))
-            return self.unit(*positional, **named)
+            return computed.result_of(self.unit, positional, named)
 
         return haiku().transform_with_state(body)
 
