@@ -25,7 +25,7 @@ from .inputs import (
 )
 from .interrupts import signal_of
 from .recording import record
-from .schedule import Decided, Schedule, ignore, lanes_for
+from .schedule import Decided, Schedule, ignore
 from .scratch import scratch_folder
 from .session import Reply
 from .testing.project_tests import ProjectTests
@@ -96,21 +96,20 @@ def prove(
             calls = recording.calls if recording else {}
             cases = task.options.cases
             declared = declared_cases(sides, cases) if cases else {}
-            lanes = [sides, *(sides.another() for _ in range(lanes_for(total) - 1))]
-            schedule.run([_decider(lane, declared, calls) for lane in lanes], sides.stop)
-            used = _with_callers(lanes, schedule.verdicts, (), task.callers[:1], progress)
+            schedule.run(_decider(sides, declared, calls), sides.stop)
+            used = _with_callers(sides, schedule.verdicts, (), task.callers[:1], progress)
             found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
             # Unchanged units are compared for the sake of others.
             unproved = [v for v in found if tests and tests.may_help(v) and not v.unit.uses]
             if tests and unproved:
                 progress("running the project's tests", total - len(unproved), total)
-                retried = _with_tests(lanes, unproved, tests, progress)
+                retried = _with_tests(sides, unproved, tests, progress)
             # Those farther away are many, and say less than tests.
             decided_so_far = [retried.get(v.unit.key, v) for v in schedule.verdicts]
             if tests and unproved:
                 levels = tests.levels(sides, [verdict.unit for verdict in unproved])
-                used += _with_callers(lanes, decided_so_far, used, levels, progress)
-            used += _with_callers(lanes, decided_so_far, used, task.callers[1:], progress)
+                used += _with_callers(sides, decided_so_far, used, levels, progress)
+            used += _with_callers(sides, decided_so_far, used, task.callers[1:], progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
             if sentence := sides.environment.sentence():
                 proof = replace(proof, notes=(*proof.notes, sentence))
@@ -136,7 +135,7 @@ def prove(
 
 
 def _with_callers(
-    lanes: Sequence[Sides],
+    sides: Sides,
     verdicts: Sequence[Verdict],
     used: Sequence[Verdict],
     callers: Iterable[Sequence[Unit]],
@@ -154,28 +153,27 @@ def _with_callers(
         if not needed:
             return found
         schedule = Schedule(needed, ignore, progress)
-        schedule.run([_decider(lane, {}, {}) for lane in lanes], lanes[0].stop)
+        schedule.run(_decider(sides, {}, {}), sides.stop)
         found += schedule.verdicts
     return found
 
 
 def _with_tests(
-    lanes: Sequence[Sides], verdicts: Sequence[Verdict], tests: ProjectTests, progress: Progress
+    sides: Sides, verdicts: Sequence[Verdict], tests: ProjectTests, progress: Progress
 ) -> Mapping[UnitKey, Verdict]:
     """Return the verdicts on the units that the project's tests call."""
-    recorded = tests.recorded(lanes[0], [verdict.unit for verdict in verdicts])
+    recorded = tests.recorded(sides, [verdict.unit for verdict in verdicts])
     before = {verdict.unit.key: verdict for verdict in verdicts}
     called = [verdict.unit for verdict in verdicts if verdict.unit.key in recorded]
     if not called:
         return {}
     schedule = Schedule(called, ignore, progress)
-    schedule.run(
-        [
-            lambda unit, sides=lane: _tested(sides, before[unit.key], recorded[unit.key])  # type: ignore[misc]
-            for lane in lanes
-        ],
-        lanes[0].stop,
-    )
+
+    def decide(unit: Unit) -> Verdict:
+        with sides.for_unit() as own:
+            return _tested(own, before[unit.key], recorded[unit.key])
+
+    schedule.run(decide, sides.stop)
     return {verdict.unit.key: verdict for verdict in schedule.verdicts}
 
 
@@ -205,12 +203,13 @@ def _decider(
 ) -> Callable[[Unit], Verdict]:
     def decide(unit: Unit) -> Verdict:
         calls = recorded.get(sides.identity(unit))
-        cases = find_cases(sides, unit, declared.get(unit.name), calls)
-        if not cases.files:
-            found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
-        else:
-            found = _replayed(sides, unit, cases)
-        return _completed(sides, alone(found))
+        with sides.for_unit() as own:
+            cases = find_cases(own, unit, declared.get(unit.name), calls)
+            if not cases.files:
+                found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
+            else:
+                found = _replayed(own, unit, cases)
+            return _completed(own, alone(found))
 
     return decide
 
