@@ -29,7 +29,6 @@ from .schedule import Decided, Schedule, ignore
 from .scratch import scratch_folder
 from .session import Reply
 from .testing.project_tests import ProjectTests
-from .units.project_diff import is_test_file
 
 # The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "
@@ -106,9 +105,6 @@ def prove(
                 retried = _with_tests(sides, unproved, tests, progress)
             # Those farther away are many, and say less than tests.
             decided_so_far = [retried.get(v.unit.key, v) for v in schedule.verdicts]
-            if tests and unproved:
-                levels = tests.levels(sides, [verdict.unit for verdict in unproved])
-                used += _with_callers(sides, decided_so_far, used, levels, progress)
             used += _with_callers(sides, decided_so_far, used, task.callers[1:], progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
             if sentence := sides.environment.sentence():
@@ -117,13 +113,7 @@ def prove(
         proof = replace(proof, interrupted=signal_of(interrupt))
     decided_alone = [retried.get(v.unit.key, v) for v in schedule.verdicts]
     verdicts = settled([*decided_alone, *used])[: len(decided_alone)]
-    # A test may fail for reasons of its own; it says nothing if it was not edited.
-    failing = [v for v in used if v.outcome is Outcome.FAILS_AFTER and is_test_file(v.unit.path)]
-    wrong = tuple(v for v in used if v.outcome.is_wrong and v not in failing)
-    failed = (
-        f"not edited, and fails with the new code: {v.unit.name}: {v.detail}" for v in failing
-    )
-    proof = replace(proof, notes=(*proof.notes, *failed))
+    wrong = tuple(verdict for verdict in used if verdict.outcome.is_wrong)
     held = {verdict.unit.key for verdict in waiting}
     for verdict in (*verdicts, *wrong):
         if verdict.unit.key in held or verdict in wrong:
@@ -190,7 +180,7 @@ def _tested(sides: Sides, before: Verdict, recorded: RecordedCalls) -> Verdict:
         why = f"recorded inputs: {verdict.detail}"
         detail = "; ".join(filter(None, [before.detail, why]))
         return replace(before, detail=detail, executed=verdict.executed or before.executed)
-    tests = recorded.from_tests
+    tests = recorded.tests
     source = f"from {tests[0]}" if tests else "from the project's tests"
     if len(tests) > 1:
         source += f" and {len(tests) - 1} more"

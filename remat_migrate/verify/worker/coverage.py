@@ -164,13 +164,6 @@ def watch(tree: ast.Module, path: str, skipped: Container[ast.stmt] = ()) -> Non
         probe(tree, spots, skipped)
 
 
-def is_edited(path: str, statement: ast.stmt) -> bool:
-    """Return whether there is a spot in a statement of a file."""
-    end: int = statement.end_lineno  # type: ignore[attr-defined,assignment,unused-ignore]
-    spots = _spots.get(os.path.realpath(path), ())
-    return any(statement.lineno <= spot.first and spot.last <= end for spot in spots)
-
-
 def probe(tree: ast.Module, spots: List[Spot], skipped: Container[ast.stmt] = ()) -> None:
     """Put a call before each spot, except for statements of the module to be skipped."""
     _end_all(tree)

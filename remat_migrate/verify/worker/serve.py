@@ -199,10 +199,6 @@ def _make(request: Reply) -> Reply:
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
         return _saved([("the module is imported", _called_with())], request["folder"])
-    if unit.tests:
-        prefix = request["qualname"].rpartition(".")[2]
-        named = [(test[len(prefix) :].strip("_"), _called_with(test)) for test in unit.tests]
-        return _saved([(n and "test " + n, case) for n, case in named], request["folder"])
     if unit.is_fixture and inspect.signature(unit.function).parameters:
         return {
             "cases": [],
@@ -247,9 +243,8 @@ def _flags_to_try(unit: Any) -> List[Dict[str, Any]]:
     return [values, {}] if values.keys() & set(read) else [{}]
 
 
-def _called_with(*tests: str) -> Dict[str, Any]:
-    # The project's tests may do what they do.
-    return {"args": tests, "kwargs": {}, "context": None, "asked_for": bool(tests)}
+def _called_with() -> Dict[str, Any]:
+    return {"args": (), "kwargs": {}, "context": None, "asked_for": False}
 
 
 def _dataclasses(root: str) -> List[type]:

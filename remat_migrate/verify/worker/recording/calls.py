@@ -72,14 +72,14 @@ class CallLog:
     def call(
         self, identity: str, function: Any, args: Any, kwargs: dict[str, Any], bound: int
     ) -> None:
-        """Note which test calls a unit, and save the call as a case if it is one of a new kind.
+        """Note that a unit is called, and save the call as a case if it is one of a new kind.
 
         `bound`: how many arguments, such as the class of a class method, the call gets besides
         those that a caller of the unit gives.
         """
         test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
         line = {"unit": identity, "test": test}
-        if self._is_new(identity, "called by " + test):
+        if self._is_new(identity, "called"):
             self._write(line)
         if self._leaves_out(identity):
             return
