@@ -24,11 +24,11 @@ from .inputs import (
     with_flips,
 )
 from .interrupts import signal_of
+from .project_tests import ProjectTests
 from .recording import record
 from .schedule import Decided, Schedule, ignore
 from .scratch import scratch_folder
 from .session import Reply
-from .testing.project_tests import ProjectTests
 
 # The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..command import RecordedCalls, recorded_calls, run_command
-from ..copies.import_names import ImportNames
-from ..copies.sides import Sides
-from ..evidence import Outcome, Unit, UnitKey, Verdict
-from ..options import VerifyOptions
-from ..recording import recorders
-from ..scratch import scratch_folder
-from ..units.project_diff import called_names, is_test_file, users_names
+from .command import RecordedCalls, recorded_calls, run_command
+from .copies.import_names import ImportNames
+from .copies.sides import Sides
+from .evidence import Outcome, Unit, UnitKey, Verdict
+from .options import VerifyOptions
+from .recording import recorders
+from .scratch import scratch_folder
+from .units.project_diff import called_names, is_test_file, users_names
 
 # Tests may name what calls a unit, or what calls that.
 _RINGS = 3
