@@ -95,6 +95,7 @@ class Worker:
 
     Attributes:
         side: what the process runs, and where.
+        jax: the version of JAX in the process, empty before it starts.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class Worker:
         self._memory = memory
         self._stop = stop or threading.Event()
         self._parent: Worker | None = None
-        self._jax = ""
+        self.jax = ""
         self._process: _Process | None = None
         self._lock = threading.RLock()
         self._logs = itertools.count(1)
@@ -134,11 +135,6 @@ class Worker:
         child = copy.copy(self)
         child._parent, child._process, child._lock = self, None, threading.RLock()
         return child
-
-    @property
-    def jax(self) -> str:
-        """The version of JAX in the process, empty before it starts."""
-        return self._jax
 
     def ask(self, **request: object) -> Reply:
         """Return the reply to a request.
@@ -239,7 +235,7 @@ class Worker:
         except (VerificationError, RunStopped):
             process.close()
             raise
-        self._jax = started["jax"]
+        self.jax = started["jax"]
         process.limit_memory(self._memory)
         return process
 

@@ -198,7 +198,8 @@ def _make(request: Reply) -> Reply:
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
-        return _saved([("the module is imported", _called_with())], request["folder"])
+        case = {"args": (), "kwargs": {}, "context": None, "asked_for": False}
+        return _saved([("the module is imported", case)], request["folder"])
     if unit.is_fixture and inspect.signature(unit.function).parameters:
         return {
             "cases": [],
@@ -241,10 +242,6 @@ def _flags_to_try(unit: Any) -> List[Dict[str, Any]]:
     read = code_usage.names_read(code_usage.reached(unit.function, unit.owner))
     values = flags.small(unit.file, lambda numbers: sizes.levels(numbers)[0])
     return [values, {}] if values.keys() & set(read) else [{}]
-
-
-def _called_with() -> Dict[str, Any]:
-    return {"args": (), "kwargs": {}, "context": None, "asked_for": False}
 
 
 def _dataclasses(root: str) -> List[type]:
