@@ -198,7 +198,7 @@ def _make(request: Reply) -> Reply:
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
-        case = {"args": (), "kwargs": {}, "context": None, "asked_for": False}
+        case: Dict[str, Any] = {"args": (), "kwargs": {}, "context": None, "asked_for": False}
         return _saved([("the module is imported", case)], request["folder"])
     if unit.is_fixture and inspect.signature(unit.function).parameters:
         return {
