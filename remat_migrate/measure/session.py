@@ -66,7 +66,7 @@ class Session:
         Raises:
             VerificationError: the request failed, or the process has ended.
         """
-        if self.worker.is_fresh:
+        if not self.worker.is_running:
             raise VerificationError("the measuring process has ended")
         return _ask(self.worker, self.target, request, fields)
 

@@ -53,8 +53,7 @@ class RecordedCalls:
     Attributes:
         files: the pickle of each case, which only workers load.
         about: what distinguishes each case: `is_training=True`.
-        tests: the tests that made the calls, as pytest names them.
-        from_tests: those that made the calls of the cases.
+        tests: the tests that made the calls of the cases, as pytest names them.
         called: whether there were calls.
         detail: why a call could not be recorded.
     """
@@ -62,22 +61,18 @@ class RecordedCalls:
     files: list[str] = field(default_factory=list)
     about: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
-    from_tests: list[str] = field(default_factory=list)
     called: bool = False
     detail: str = ""
 
     def add(self, line: Mapping[str, str]) -> None:
         """Add what a line says, see `worker.recording.calls`."""
-        test = line.get("test", "")
         self.called |= "note" not in line
         self.detail = self.detail or line.get("error") or line.get("note", "")
-        if test and test not in self.tests:
-            self.tests.append(test)
         if "file" in line:
             self.files.append(line["file"])
             self.about.append(line["about"])
-            if test and test not in self.from_tests:
-                self.from_tests.append(test)
+            if line["test"] and line["test"] not in self.tests:
+                self.tests.append(line["test"])
 
 
 def run_command(

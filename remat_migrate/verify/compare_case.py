@@ -246,7 +246,6 @@ def _evaluated(
     how: _How,
     form: str = "",
 ) -> _Evaluated:
-    fresh = worker.is_fresh
     try:
         reply = sides.ask(
             worker,
@@ -261,10 +260,7 @@ def _evaluated(
     except ChannelSpoiled as error:
         raise _Refused(f"it {error}") from error
     except WorkerEnded as error:
-        if fresh:
-            return _Evaluated(f"it {error}")
-        # The cause may be state that other units left in the process.
-        return _evaluated(sides, worker, unit, case, folder, how, form)
+        return _Evaluated(f"it {error}")
     if refusal := reply["environment"]["refused"]:
         raise _Refused(refusal)
     lacks = needed(reply["environment"]["touched"])

@@ -18,9 +18,9 @@ from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import settled
 from .options import VerifyOptions, check_options, find_python
+from .project_tests import ProjectTests, project_tests
 from .prove import ProofInterrupted, prove
 from .schedule import Decided, ignore
-from .testing.project_tests import ProjectTests, project_tests
 from .units.module_diff import unit_at
 from .units.project_diff import all_units, caller_levels, diff_project
 

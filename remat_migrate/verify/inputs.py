@@ -81,14 +81,15 @@ def declared_cases(sides: Sides, file: Path) -> Mapping[str, Reply]:
     """
     names = [unit.name for unit in sides.task.units]
     try:
-        reply = sides.before.ask(
-            do="declare",
-            # A file of the project is run in the new copy: the base may lack it.
-            file=str(sides.new.at(file)),
-            units=names,
-            known=[*names, *sides.task.known],
-            folder=sides.folder("declared"),
-        )
+        with sides.for_unit() as own:
+            reply = own.before.ask(
+                do="declare",
+                # A file of the project is run in the new copy: the base may lack it.
+                file=str(sides.new.at(file)),
+                units=names,
+                known=[*names, *sides.task.known],
+                folder=sides.folder("declared"),
+            )
     except WorkerEnded as error:
         raise VerificationError(f"cases: {file}: {error}") from error
     if "missing" in reply:

@@ -21,9 +21,9 @@ from .copies.revision import find_base
 from .copies.sides import State, Task
 from .evidence import Outcome, Proof, Verdict
 from .options import VerifyOptions, check_options, find_python
+from .project_tests import project_tests
 from .prove import prove
 from .schedule import Decided, ignore
-from .testing.project_tests import project_tests
 from .units.project_diff import ProjectDiff, all_units, caller_levels, diff_project
 
 _RAN = (Outcome.EQUAL, Outcome.CLOSE, Outcome.DIFFERS, Outcome.FAILS_AFTER)

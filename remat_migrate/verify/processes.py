@@ -69,6 +69,12 @@ class ProcessTree:
                 runs = runs or process.status() == psutil.STATUS_RUNNING
         return seconds, runs
 
+    def leads(self) -> bool:
+        """Return whether the leader still runs."""
+        with suppress(psutil.Error):
+            return _runs(psutil.Process(self._leader))
+        return False
+
     def alive(self) -> bool:
         """Look, and return whether any process still runs."""
         self.look()

@@ -24,12 +24,11 @@ from .inputs import (
     with_flips,
 )
 from .interrupts import signal_of
+from .project_tests import ProjectTests
 from .recording import record
-from .schedule import Decided, Schedule, ignore, lanes_for
+from .schedule import Decided, Schedule, ignore
 from .scratch import scratch_folder
 from .session import Reply
-from .testing.project_tests import ProjectTests
-from .units.project_diff import is_test_file
 
 # The worker's description of a case that varies the defaults of numbers.
 _VARIED = "other values of "
@@ -96,21 +95,17 @@ def prove(
             calls = recording.calls if recording else {}
             cases = task.options.cases
             declared = declared_cases(sides, cases) if cases else {}
-            lanes = [sides, *(sides.another() for _ in range(lanes_for(total) - 1))]
-            schedule.run([_decider(lane, declared, calls) for lane in lanes], sides.stop)
-            used = _with_callers(lanes, schedule.verdicts, (), task.callers[:1], progress)
+            schedule.run(_decider(sides, declared, calls), sides.stop)
+            used = _with_callers(sides, schedule.verdicts, (), task.callers[:1], progress)
             found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
             # Unchanged units are compared for the sake of others.
             unproved = [v for v in found if tests and tests.may_help(v) and not v.unit.uses]
             if tests and unproved:
                 progress("running the project's tests", total - len(unproved), total)
-                retried = _with_tests(lanes, unproved, tests, progress)
+                retried = _with_tests(sides, unproved, tests, progress)
             # Those farther away are many, and say less than tests.
             decided_so_far = [retried.get(v.unit.key, v) for v in schedule.verdicts]
-            if tests and unproved:
-                levels = tests.levels(sides, [verdict.unit for verdict in unproved])
-                used += _with_callers(lanes, decided_so_far, used, levels, progress)
-            used += _with_callers(lanes, decided_so_far, used, task.callers[1:], progress)
+            used += _with_callers(sides, decided_so_far, used, task.callers[1:], progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
             if sentence := sides.environment.sentence():
                 proof = replace(proof, notes=(*proof.notes, sentence))
@@ -118,13 +113,7 @@ def prove(
         proof = replace(proof, interrupted=signal_of(interrupt))
     decided_alone = [retried.get(v.unit.key, v) for v in schedule.verdicts]
     verdicts = settled([*decided_alone, *used])[: len(decided_alone)]
-    # A test may fail for reasons of its own; it says nothing if it was not edited.
-    failing = [v for v in used if v.outcome is Outcome.FAILS_AFTER and is_test_file(v.unit.path)]
-    wrong = tuple(v for v in used if v.outcome.is_wrong and v not in failing)
-    failed = (
-        f"not edited, and fails with the new code: {v.unit.name}: {v.detail}" for v in failing
-    )
-    proof = replace(proof, notes=(*proof.notes, *failed))
+    wrong = tuple(verdict for verdict in used if verdict.outcome.is_wrong)
     held = {verdict.unit.key for verdict in waiting}
     for verdict in (*verdicts, *wrong):
         if verdict.unit.key in held or verdict in wrong:
@@ -136,7 +125,7 @@ def prove(
 
 
 def _with_callers(
-    lanes: Sequence[Sides],
+    sides: Sides,
     verdicts: Sequence[Verdict],
     used: Sequence[Verdict],
     callers: Iterable[Sequence[Unit]],
@@ -154,28 +143,27 @@ def _with_callers(
         if not needed:
             return found
         schedule = Schedule(needed, ignore, progress)
-        schedule.run([_decider(lane, {}, {}) for lane in lanes], lanes[0].stop)
+        schedule.run(_decider(sides, {}, {}), sides.stop)
         found += schedule.verdicts
     return found
 
 
 def _with_tests(
-    lanes: Sequence[Sides], verdicts: Sequence[Verdict], tests: ProjectTests, progress: Progress
+    sides: Sides, verdicts: Sequence[Verdict], tests: ProjectTests, progress: Progress
 ) -> Mapping[UnitKey, Verdict]:
     """Return the verdicts on the units that the project's tests call."""
-    recorded = tests.recorded(lanes[0], [verdict.unit for verdict in verdicts])
+    recorded = tests.recorded(sides, [verdict.unit for verdict in verdicts])
     before = {verdict.unit.key: verdict for verdict in verdicts}
     called = [verdict.unit for verdict in verdicts if verdict.unit.key in recorded]
     if not called:
         return {}
     schedule = Schedule(called, ignore, progress)
-    schedule.run(
-        [
-            lambda unit, sides=lane: _tested(sides, before[unit.key], recorded[unit.key])  # type: ignore[misc]
-            for lane in lanes
-        ],
-        lanes[0].stop,
-    )
+
+    def decide(unit: Unit) -> Verdict:
+        with sides.for_unit() as own:
+            return _tested(own, before[unit.key], recorded[unit.key])
+
+    schedule.run(decide, sides.stop)
     return {verdict.unit.key: verdict for verdict in schedule.verdicts}
 
 
@@ -192,7 +180,7 @@ def _tested(sides: Sides, before: Verdict, recorded: RecordedCalls) -> Verdict:
         why = f"recorded inputs: {verdict.detail}"
         detail = "; ".join(filter(None, [before.detail, why]))
         return replace(before, detail=detail, executed=verdict.executed or before.executed)
-    tests = recorded.from_tests
+    tests = recorded.tests
     source = f"from {tests[0]}" if tests else "from the project's tests"
     if len(tests) > 1:
         source += f" and {len(tests) - 1} more"
@@ -205,12 +193,13 @@ def _decider(
 ) -> Callable[[Unit], Verdict]:
     def decide(unit: Unit) -> Verdict:
         calls = recorded.get(sides.identity(unit))
-        cases = find_cases(sides, unit, declared.get(unit.name), calls)
-        if not cases.files:
-            found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
-        else:
-            found = _replayed(sides, unit, cases)
-        return _completed(sides, alone(found))
+        with sides.for_unit() as own:
+            cases = find_cases(own, unit, declared.get(unit.name), calls)
+            if not cases.files:
+                found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
+            else:
+                found = _replayed(own, unit, cases)
+            return _completed(own, alone(found))
 
     return decide
 

@@ -1,17 +1,24 @@
-"""Worker processes in the user's interpreter: requests with a time limit, restarts."""
+"""Worker processes in the user's interpreter, and their forks: requests with limits.
+
+The code of a unit runs in a fork of a process that has imported JAX, so that nothing it does
+reaches another unit, and its end costs only itself.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import copy
+import itertools
 import json
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +34,7 @@ _LONGEST_LINE = 300
 _MOST_OUTPUT = 64 * 2**20
 _MOST_REPLY = 256 * 2**20
 _LOOK_SECONDS = 0.5
+_END_SECONDS = 5.0
 
 Reply = dict[str, Any]
 
@@ -43,6 +51,7 @@ class Side:
         shim: the shim's table as JSON; empty to leave checkpoints as they are.
         spots: the edited pieces of code to watch, as JSON for `worker.coverage`.
         flags: JAX configuration options to set.
+        libraries: modules to import before any of the project.
         platform: the JAX platform.
         optimized: whether to compile with XLA's optimizations, as the user does; else faster.
     """
@@ -54,6 +63,7 @@ class Side:
     shim: str = ""
     spots: str = ""
     flags: Mapping[str, object] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
     platform: str = "cpu"
     optimized: bool = False
 
@@ -101,23 +111,30 @@ class Worker:
 
         Args:
             side: what it runs, and where.
-            scratch: a folder for its log.
+            scratch: a folder for its logs.
             timeout: seconds that a request may take.
             memory: bytes that it may use in addition to what imports use; 0 for no limit.
             program: the script that answers requests.
             stop: set in another thread, it ends requests with `RunStopped`.
         """
         self.side = side
-        self.jax = ""
         self._program = program
         self._scratch = scratch
         self._timeout = timeout
         self._memory = memory
         self._stop = stop or threading.Event()
+        self._parent: Worker | None = None
+        self.jax = ""
         self._process: _Process | None = None
-        self._is_used = False
         self._lock = threading.RLock()
+        self._logs = itertools.count(1)
         scratch.mkdir(parents=True, exist_ok=True)
+
+    def forked(self) -> Worker:
+        """Return a worker whose processes are forks of the process of this one."""
+        child = copy.copy(self)
+        child._parent, child._process, child._lock = self, None, threading.RLock()
+        return child
 
     def ask(self, **request: object) -> Reply:
         """Return the reply to a request.
@@ -127,28 +144,22 @@ class Worker:
             WorkerEnded: the process died, or was stopped because it took too long.
         """
         with self._lock:
-            process = self._process or self._started()
-            self._is_used = True
+            process = self._started()
             try:
-                reply = process.exchange(request, self._timeout)
+                return process.exchange(request, self._timeout)
             except (WorkerEnded, RunStopped):
                 self.close()
                 raise
-            if reply.get("changed"):
-                # The code under test changed the state of the process, which may affect others.
-                self.close()
-            return reply
 
     def start(self) -> None:
         """Start the process ahead of the first request, which reports what goes wrong."""
         with self._lock, contextlib.suppress(VerificationError, RunStopped):
-            if self._process is None:
-                self._started()
+            self._started()
 
     @property
-    def is_fresh(self) -> bool:
-        """Whether the process that gets the next request has had none before."""
-        return self._process is None or not self._is_used
+    def is_running(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None
 
     def close(self) -> None:
         """End the process and all that it has started."""
@@ -156,17 +167,47 @@ class Worker:
             if self._process is not None:
                 self._process.close()
                 self._process = None
-            self._is_used = False
 
     def _started(self) -> _Process:
-        side = self.side
-        process = _Process(
-            [side.python, self._program],
-            side.copy,
-            {**os.environ, **environment_of(side, self._scratch)},
-            self._scratch / "log.txt",
-            self._stop,
-        )
+        if self._process is None:
+            self._process = self._parent._fork() if self._parent else self._launched()
+        return self._process
+
+    def _fork(self) -> _Process:
+        """Return a process that has imported what this one has, and nothing else."""
+        with self._lock:
+            if self._stop.is_set():
+                raise RunStopped
+            parent = self._started()
+            log = self._scratch / f"log-{next(self._logs)}.txt"
+            ours, theirs = socket.socketpair()
+            with theirs, log.open("ab") as output:
+                pid = parent.command(b"fork", theirs.fileno(), output.fileno())
+            process = _Process(pid, ours, log, lambda: self._reaped(pid), self._stop)
+            process.limit_memory(self._memory)
+            return process
+
+    def _reaped(self, pid: int) -> int:
+        with self._lock:
+            return self._process.command(b"%d" % pid) if self._process else 0
+
+    def _launched(self) -> _Process:
+        side, log = self.side, self._scratch / "log.txt"
+        ours, theirs = socket.socketpair()
+        number = theirs.fileno()
+        environment = environment_of(side, self._scratch)
+        with theirs, log.open("ab") as output:
+            launched = subprocess.Popen(
+                [side.python, self._program],
+                cwd=side.copy,
+                env={**os.environ, **environment, "REMAT_MIGRATE_CHANNEL": f"{number},{number}"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=[number],
+                start_new_session=True,
+            )
+        process = _Process(launched.pid, ours, log, launched.wait, self._stop)
         flags = "".join(f" with {name}={value}" for name, value in side.flags.items())
         failed = f"JAX does not start on {side.platform}{flags} in {side.python}"
         request = {
@@ -178,6 +219,7 @@ class Worker:
             "shim": side.shim,
             "spots": side.spots,
             "flags": dict(side.flags),
+            "libraries": side.libraries,
             "memory": self._memory,
         }
         try:
@@ -195,54 +237,50 @@ class Worker:
             raise
         self.jax = started["jax"]
         process.limit_memory(self._memory)
-        self._process = process
         return process
 
 
 class _Process:
-    """A process that reads requests from one pipe and writes replies to another."""
+    """A process that reads requests from a socket and writes replies to it."""
 
     def __init__(
         self,
-        command: Sequence[Path],
-        folder: Path,
-        environment: Mapping[str, str],
+        pid: int,
+        channel: socket.socket,
         log: Path,
+        reap: Callable[[], int],
         stop: threading.Event,
     ) -> None:
-        in_read, in_write = os.pipe()
-        out_read, out_write = os.pipe()
-        # Opened for appending, so that it can be truncated while the process writes to it.
-        log.unlink(missing_ok=True)
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env={**environment, "REMAT_MIGRATE_CHANNEL": f"{in_read},{out_write}"},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                pass_fds=(in_read, out_write),
-                start_new_session=True,
-            )
-        os.close(in_read)
-        os.close(out_write)
-        os.set_blocking(in_write, False)
-        self._channel = (in_write, out_read)
+        """`log` has what it prints; `reap` waits for its end and returns its exit status."""
+        self._channel = channel
+        self._reap = reap
         self._buffer = bytearray()
-        self._tree = ProcessTree(self._process.pid)
+        self._tree = ProcessTree(pid)
         self._log = log
-        self._log_start = 0
         self._stop = stop
         self._requests = 0
         self._memory = 0
         self._most_memory = sys.maxsize
+        channel.setblocking(False)
 
     def limit_memory(self, size: int) -> None:
         """Stop the process once it uses `size` bytes more than now; 0 for no limit."""
         self._tree.look()
         self._memory = size
         self._most_memory = self._tree.resident() + size if size else sys.maxsize
+
+    def command(self, text: bytes, *descriptors: int) -> int:
+        """Return the number with which a process that forks answers, see `worker.serve.main`.
+
+        Raises:
+            VerificationError: it has ended.
+        """
+        try:
+            self._channel.settimeout(_START_SECONDS)
+            socket.send_fds(self._channel, [text], descriptors)
+            return int(self._channel.recv(64))
+        except (OSError, ValueError) as error:
+            raise VerificationError("the process from which units are forked has ended") from error
 
     def exchange(self, request: Mapping[str, object], timeout: float) -> Reply:
         """Return the reply to a request.
@@ -251,13 +289,12 @@ class _Process:
             WorkerEnded: there is none within `timeout` seconds, see `Budget`.
             RunStopped: the run ends meanwhile.
         """
-        self._log_start = self._log.stat().st_size
         try:
             self._requests += 1
             budget = Budget(self._tree, timeout)
             self._write_line(json.dumps({**request, "number": self._requests}).encode(), budget)
             line = self._read_line(budget)
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             line = b""
         except TimeoutError:
             raise WorkerEnded(f"took longer than {timeout:g} s and was stopped") from None
@@ -278,10 +315,10 @@ class _Process:
         """End the process and all that it has started."""
         self._tree.look()
         self._tree.signal(signal.SIGKILL)
-        self._process.wait()
+        with contextlib.suppress(VerificationError):
+            self._reap()
         # Not before: an idle process would end by itself, and hide what it has started.
-        for descriptor in self._channel:
-            os.close(descriptor)
+        self._channel.close()
 
     def _read_line(self, budget: Budget) -> bytes:
         """Return the next line from the process; empty if it has ended.
@@ -291,7 +328,7 @@ class _Process:
             MemoryError: the process and its children use too much memory.
         """
         with selectors.DefaultSelector() as selector:
-            selector.register(self._channel[1], selectors.EVENT_READ)
+            selector.register(self._channel, selectors.EVENT_READ)
             looked = time.monotonic()
             end = self._buffer.find(b"\n")
             while end < 0:
@@ -305,7 +342,7 @@ class _Process:
                         return b""  # a process that it has forked may hold the pipe
                     looked = now
                 if selector.select(_LOOK_SECONDS):
-                    data = os.read(self._channel[1], 1 << 16)
+                    data = self._channel.recv(1 << 16)
                     if not data:
                         return b""
                     searched = len(self._buffer)
@@ -324,10 +361,10 @@ class _Process:
         """
         left = memoryview(line + b"\n")
         with selectors.DefaultSelector() as selector:
-            selector.register(self._channel[0], selectors.EVENT_WRITE)
+            selector.register(self._channel, selectors.EVENT_WRITE)
             while left:
                 if selector.select(_LOOK_SECONDS):
-                    left = left[os.write(self._channel[0], left) :]
+                    left = left[self._channel.send(left) :]
                 elif not self._look(budget):
                     raise BrokenPipeError
 
@@ -340,17 +377,17 @@ class _Process:
             raise MemoryError
         if self._log.stat().st_size > _MOST_OUTPUT:
             os.truncate(self._log, 0)
-            self._log_start = 0
-        return self._process.poll() is None
+        return self._tree.leads()
 
     def _how_it_ended(self) -> str:
-        try:
-            status = self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            return "closed its connection"
-        # What earlier requests printed is about other units.
-        written = self._log.read_bytes()[self._log_start :]
-        output = written[-_LOG_TAIL:].decode(errors="replace").strip()
+        deadline = time.monotonic() + _END_SECONDS
+        while self._tree.leads():
+            if time.monotonic() > deadline:
+                return "closed its connection"
+            time.sleep(0.01)
+        status = self._reap()
+        self._reap = lambda: status
+        output = self._log.read_bytes()[-_LOG_TAIL:].decode(errors="replace").strip()
         last = output.splitlines()[-1][:_LONGEST_LINE] if output else ""
         how = f"ended the process with status {status}"
         if status < 0:

@@ -24,6 +24,7 @@ COMES_BACK = {
     "l_starts": "threading.Thread(target=time.sleep, args=(99,)).start()",
     "n_moves": "os.chdir('/'); os.environ.clear(); jax.config.update('jax_enable_x64', True)",
     "r_draws": "FED.append(random.random() + np.random.rand()); x = x * FED.pop()",
+    "s_changes": "FED.append(0); x = x + len(FED)",
     "z_last": "assert x.dtype == np.float32; os.environ['PATH']; open('units.py').close()",
 }
 # What must be said of those that do not come back, or to nothing.
@@ -38,21 +39,20 @@ NEVER_DOES = {
     "o_patches": ("json.dumps = json.load = json.dump = os.makedirs = None", "TypeError"),
     "q_closes": ("os.closerange(3, 64)", "Bad file descriptor"),
     "j_writes": (
-        "[os.write(n, b'{\\n') for n in range(3, 64) if IS_PIPE(n)]",
+        "[os.write(n, b'{\\n') for n in range(3, 64) if IS_SOCKET(n)]",
         "wrote to the channel of the replies",
     ),
-    "s_changes": ("FED.append(0); x = x + len(FED)", "vary from run to run"),
 }
 BODIES = {**COMES_BACK, **{name: body for name, (body, _) in NEVER_DOES.items()}}
 
 
 def module(factor: str) -> str:
     """All units in order of their names; `factor` is what the migration changes."""
-    modules = ["fcntl", "json", "os", "random", "signal", "sys", "threading", "time"]
+    modules = ["json", "os", "random", "signal", "stat", "sys", "threading", "time"]
     lines = [f"import {name}" for name in modules]
     lines += ["from subprocess import Popen", "import jax", "import numpy as np", "FED = []"]
-    lines += ["def IS_PIPE(n):", "    try:", "        mode = fcntl.fcntl(n, fcntl.F_GETFL)"]
-    lines += ["    except OSError:", "        return False", "    return bool(mode & os.O_WRONLY)"]
+    lines += ["def IS_SOCKET(n):", "    try:", "        mode = os.fstat(n).st_mode"]
+    lines += ["    except OSError:", "        return False", "    return stat.S_ISSOCK(mode)"]
     for name, body in sorted(BODIES.items()):
         lines += ["", "", f"def {name}(x):", f"    {body}", f"    return {factor}"]
     return "\n".join(lines) + "\n"

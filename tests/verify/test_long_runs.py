@@ -69,23 +69,22 @@ def test_verdicts_come_in_the_order_of_the_units():
 
     reported: list[Verdict] = []
     schedule = Schedule(UNITS, reported.append, silent)
-    schedule.run([decide, decide], threading.Event())
+    schedule.run(decide, threading.Event())
     assert [verdict.unit for verdict in reported] == UNITS
     assert schedule.verdicts == tuple(reported)
 
 
-def test_an_error_ends_all_lanes():
+def test_an_error_ends_the_run():
     stop = threading.Event()
 
-    def fail(unit: Unit) -> Verdict:
-        raise VerificationError("the worker does not start")
-
-    def wait(unit: Unit) -> Verdict:
+    def decide(unit: Unit) -> Verdict:
+        if unit is UNITS[1]:
+            raise VerificationError("the worker does not start")
         stop.wait(10)
         return Verdict(unit, Outcome.EQUAL)
 
     with pytest.raises(VerificationError):
-        Schedule(UNITS, lambda verdict: None, silent).run([wait, fail], stop)
+        Schedule(UNITS, lambda verdict: None, silent).run(decide, stop)
     assert stop.is_set()
 
 

@@ -7,9 +7,9 @@ import itertools
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -20,11 +20,15 @@ from ..environment import Environment
 from ..evidence import Executed, Spot, Unit
 from ..executed import Spots
 from ..options import VerifyOptions
+from ..schedule import units_at_once
 from ..session import Reply, Side, Worker
 from ..units.outline import outline
 from .workspace import Workspace, make_workspace
 
 _T = TypeVar("_T")
+
+# Imported once for all units, since they take long and start no backend.
+_LIBRARIES = ("flax", "haiku", "equinox", "optax")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +103,11 @@ class Sides:
         environment: what the interpreters lack.
         pool: two threads, to run both sides at once.
         stop: set it to end the requests and commands that run in other threads.
-        is_shared: whether other units run at the same time.
         old: the copy in the old state.
         new: the copy in the new state.
         before: runs the old code without checkpoints, and makes inputs.
         after: runs the new code.
+        written: runs the old code with the checkpoints that current JAX accepts.
     """
 
     def __init__(self, task: Task, scratch: Path, stack: ExitStack) -> None:
@@ -112,11 +116,9 @@ class Sides:
         self.scratch = scratch
         self.environment = Environment()
         self.pool = stack.enter_context(ThreadPoolExecutor(2))
-        self._stack = stack
         self.stop = threading.Event()
         self._numbers = itertools.count(1)
-        self._lanes = 1
-        self.is_shared = False
+        self._at_once = units_at_once(len(task.units))
         name = Path(os.path.realpath(task.after.root)).name or "project"
         copies = [
             self.pool.submit(
@@ -130,32 +132,24 @@ class Sides:
             self.new: Spots((unit.path, spot) for unit in task.all_units for spot in unit.after),
         }
         self._shared_names: dict[Path, list[str]] = {}
-        self._make_workers()
-
-    def _make_workers(self) -> None:
-        self._written: Worker | None = None
-        self.before = self._worker(self._side(self.old, shim_table()), "before")
-        self.after = self._worker(self._side(self.new, self.shim_after), "after")
+        self.before = self._worker(stack, self.old, shim_table(), "before")
+        self.after = self._worker(stack, self.new, self.shim_after, "after")
+        self.written = self._worker(stack, self.old, shim_table("refused", None), "written")
+        stack.callback(self.stop.set)  # called first
         for worker in (self.after, self.before):
             self.pool.submit(worker.start)
 
-    @property
-    def written(self) -> Worker:
-        """Runs the old code with the checkpoints that current JAX accepts."""
-        if self._written is None:
-            side = self._side(self.old, shim_table("refused", None))
-            self._written = self._worker(side, "written")
-        return self._written
-
-    def another(self) -> Sides:
-        """Return the same copies with workers of their own, to run another unit meanwhile."""
-        other = copy.copy(self)
-        self.is_shared = other.is_shared = True
-        self._lanes += 1
-        other._lanes = self._lanes
-        other.pool = self._stack.enter_context(ThreadPoolExecutor(2))
-        other._make_workers()
-        return other
+    @contextmanager
+    def for_unit(self) -> Iterator[Sides]:
+        """Yield the same copies with processes of their own, which end with the block."""
+        own = copy.copy(self)
+        own.before, own.after = self.before.forked(), self.after.forked()
+        own.written = self.written.forked()
+        try:
+            yield own
+        finally:
+            for worker in (own.before, own.after, own.written):
+                worker.close()
 
     @property
     def shim_after(self) -> str:
@@ -163,8 +157,9 @@ class Sides:
         leftover = [(str(self.new.at(p)), a, b) for p, a, b in self.task.unfinished]
         return shim_table("refused" if self.task.is_partial else "none", leftover)
 
-    def _side(self, workspace: Workspace, shim: str) -> Side:
-        return Side(
+    def _worker(self, stack: ExitStack, workspace: Workspace, shim: str, name: str) -> Worker:
+        options = self.task.options
+        side = Side(
             self.task.python,
             workspace.root,
             workspace.folder,
@@ -175,16 +170,19 @@ class Sides:
             json.dumps(
                 [_row(workspace.at(path), spot) for path, spot in self._spots[workspace].pieces]
             ),
-            platform=self.task.options.platform,
+            libraries=self._libraries(workspace),
+            platform=options.platform,
         )
-
-    def _worker(self, side: Side, name: str) -> Worker:
-        options = self.task.options
-        folder = self.scratch / f"{name}-{self._lanes}"
+        folder = self.scratch / name
         worker = Worker(side, folder, options.timeout, options.memory, stop=self.stop)
-        self._stack.callback(worker.close)
-        self._stack.callback(self.stop.set)  # called first
+        stack.callback(worker.close)
         return worker
+
+    def _libraries(self, workspace: Workspace) -> tuple[str, ...]:
+        """Return the libraries of JAX that files of units name."""
+        places = {workspace.at(unit.path) for unit in self.task.all_units}
+        texts = [place.read_bytes() for place in places if place.is_file()]
+        return tuple(name for name in _LIBRARIES if any(name.encode() in text for text in texts))
 
     def beside(self, run: Callable[[], _T]) -> Callable[[], _T]:
         """Start to run one side of a unit; return a function that waits for its result.
@@ -192,7 +190,7 @@ class Sides:
         While other units occupy the cores, it runs only then, so that it finds in the cache what
         the other side has compiled.
         """
-        return run if self.is_shared else self.pool.submit(run).result
+        return run if self._at_once > 1 else self.pool.submit(run).result
 
     def ask(self, worker: Worker, unit: Unit, do: str, **request: object) -> Reply:
         """Return a worker's reply to a request about a unit.

@@ -124,13 +124,6 @@ def watch(tree: ast.Module, path: str, skipped: Container[ast.stmt] = ()) -> Non
         ast.fix_missing_locations(tree)
 
 
-def is_edited(path: str, statement: ast.stmt) -> bool:
-    """Return whether there is a spot in a statement of a file."""
-    end: int = statement.end_lineno  # type: ignore[attr-defined,assignment,unused-ignore]
-    spots = _spots.get(os.path.realpath(path), ())
-    return any(statement.lineno <= spot.first and spot.last <= end for spot in spots)
-
-
 class _Probes(ast.NodeTransformer):
     """Puts a statement before edited statements, and `call or expression` for expressions."""
 

@@ -7,19 +7,16 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, NamedTuple, Optional
 
-from . import main_program, shim
+from . import shim
 from .comparison import results
 from .environment import missing
-from .recording import pytest_fixtures
 
 # The options of checkpoint functions.
 _OPTIONS = frozenset(
     ["concrete", "policy", "prevent_cse", "static_argnums", "variables", "rngs", "methods"]
 )
-# How many of the tests that one makes with several parameters are run.
-_MOST_TESTS = 8
 
 
 class Unit(NamedTuple):
@@ -30,14 +27,12 @@ class Unit(NamedTuple):
         owner: the class whose instance it takes, None for what takes none.
         module: the module it was found in.
         is_fixture: whether pytest calls it, with what its other fixtures give.
-        tests: of a `unittest` test, the names of the methods that its class runs.
     """
 
     function: Any
     owner: Optional[type]
     module: Any
     is_fixture: bool = False
-    tests: Sequence[str] = ()
 
     @property
     def file(self) -> str:
@@ -77,9 +72,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
     """
     module = load_module(name, path)
     if not qualname:
-        return Unit(
-            lambda: public_values({**vars(module), **main_program.run(module)}), None, module
-        )
+        return Unit(lambda: public_values(vars(module)), None, module)
     owner: Optional[type] = None
     found = module
     for part in qualname.split("."):
@@ -89,9 +82,6 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         try:
             found = inspect.getattr_static(found, part) if owner else getattr(found, part)
         except AttributeError:
-            tests = _parameterized(owner, part) if owner else []
-            if owner and tests:
-                return Unit(_test_runner(owner, tests), None, module, tests=tests)
             raise NotFound(
                 "%s has no %s after it is imported" % (module.__name__, qualname)
             ) from None
@@ -102,7 +92,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
     if isinstance(found, staticmethod):
         return Unit(results.run_whole(found.__func__), None, module)
     if owner is not None and _is_test(owner, found):
-        return Unit(_test_runner(owner, [part]), None, module, tests=[part])
+        raise NotFound("it is a test: run it with --command")
     if owner is not None and qualname.endswith(".__init__"):
         return Unit(_constructor(owner, found), None, module)
     if isinstance(found, classmethod):
@@ -111,7 +101,7 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
         found = found.fget
     if isinstance(found, type):
         return _class(found, qualname, module)
-    inner = pytest_fixtures.function_of(found)
+    inner = _fixture_function(found)
     if inner is not None:
         return Unit(inner, owner, module, True)
     if not callable(found):
@@ -145,24 +135,14 @@ def _is_test(owner: type, found: Any) -> bool:
     return callable(found) and getattr(found, "__name__", "").startswith("test")
 
 
-def _parameterized(owner: type, name: str) -> List[str]:
-    """Return the tests that `absl.testing.parameterized` makes of one: `test_sum0`, `test_sum1`."""
-    made = [n for n in getattr(owner, "_test_params_reprs", ()) if n.startswith(name)]
-    numbered = [n for n in made if n[len(name) :].isdigit()]
-    return sorted(numbered or made)[:_MOST_TESTS]
-
-
-def _test_runner(owner: type, names: Sequence[str]) -> Any:
-    """Return a function that runs one of these tests, by its name.
-
-    Without it, or with an instance that ran the test for pytest, it runs all.
-    """
-
-    def run(*test: Any) -> None:
-        for name in test if test and isinstance(test[0], str) else names:
-            owner(name).debug()
-
-    return run
+def _fixture_function(value: Any) -> Any:
+    """Return the function of a pytest fixture, which cannot be called; None for anything else."""
+    kind = type(value)
+    if kind.__module__ == "_pytest.fixtures" and kind.__name__ == "FixtureFunctionDefinition":
+        return value._fixture_function
+    if hasattr(value, "_pytestfixturefunction"):  # before pytest 8.4 it is a function that fails
+        return getattr(getattr(value, "__pytest_wrapped__", None), "obj", None)
+    return None
 
 
 def _constructor(owner: type, init: Any) -> Any:

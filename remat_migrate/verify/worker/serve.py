@@ -1,43 +1,101 @@
-"""The worker's loop: requests are lines of JSON on one pipe, replies on another.
+"""The worker: a process that imports JAX, starts no backend, and forks for each unit.
 
-What the code under test prints goes to a log file. What it raises becomes part of a reply. If it
-ends the process, the parent starts another worker.
+A fork answers requests about its unit: lines of JSON on a socket. What the code under test prints
+goes to a log file. What it raises becomes part of a reply. If it ends the process, the next request
+gets another fork.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import inspect
 import json
 import os
+import signal
+import socket
 import sys
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
 
-from . import computed, coverage, interpreter_state, relocate, shim
+from . import computed, coverage, relocate, shim
 from .environment import configuration, effects, ledger
 from .environment import install as environment
 from .failures import describe
-from .load import NotFound, load_module, load_unit
+from .load import NotFound, Unit, load_module, load_unit
 from .lookup import fits
 from .transfer import pickling
 
 Reply = Dict[str, Any]
 
-# Beyond this much memory, the process is not used for another unit.
-_most_resident = sys.maxsize
+# Modules of this package that answers need.
+_ANSWERING = (
+    "unit_cases",
+    "comparison.changes",
+    "comparison.compare",
+    "comparison.described",
+    "comparison.evaluate",
+    "instances.expressions",
+    "program.agreement",
+)
 
 
 def main() -> None:
+    """Start, and then fork for each unit, until the tool is gone.
+
+    A request with descriptors, a socket for requests and a file for what is printed, forks; the
+    reply is the child's number. A request with such a number waits for its end.
+    """
+    control = socket.socket(fileno=int(os.environ.pop("REMAT_MIGRATE_CHANNEL").partition(",")[0]))
+    # Processes that the code under test starts must not keep it open.
+    control.set_inheritable(False)
+    request = json.loads(_line(control))
+    try:
+        reply = _start(request)
+    except BaseException as error:
+        reply = {"error": describe(error)}
+    control.sendall((json.dumps(dict(reply, number=request["number"])) + "\n").encode())
+    gc.freeze()
+    children = set()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 64, 2)
+        if descriptors:
+            number = os.fork()
+            if not number:
+                control.close()
+                os.setsid()
+                os.dup2(descriptors[1], 1)
+                os.dup2(descriptors[1], 2)
+                os.close(descriptors[1])
+                _limit_memory(request["memory"])
+                _serve(descriptors[0])
+            for descriptor in descriptors:
+                os.close(descriptor)
+            children.add(number)
+        elif message:
+            number = int(message)
+            children.discard(number)
+            number = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+        else:
+            break
+        control.sendall(b"%d\n" % number)
+    for child in children:
+        os.killpg(child, signal.SIGKILL)
+
+
+def _line(channel: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        line += channel.recv(1 << 16)
+    return line
+
+
+def _serve(channel: int) -> NoReturn:
     """Answer requests until there are no more."""
-    incoming, outgoing = (int(n) for n in os.environ.pop("REMAT_MIGRATE_CHANNEL").split(","))
-    for descriptor in (incoming, outgoing):
-        # Processes that the code under test starts must not keep the pipes open.
-        os.set_inheritable(descriptor, False)
     process = os.getpid()
     # The code under test may replace these functions.
     number, end, write, dumps = os.getpid, os._exit, os.write, json.dumps
-    with os.fdopen(incoming, encoding="utf-8") as requests:
+    with os.fdopen(channel, encoding="utf-8") as requests:
         for line in requests:
             request = json.loads(line)
             reply = dict(_answer(request), number=request["number"])
@@ -46,12 +104,12 @@ def main() -> None:
                 end(0)
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
-            write(outgoing, (dumps(reply) + "\n").encode())
+            write(channel, (dumps(reply) + "\n").encode())
+    end(0)
 
 
 def _answer(request: Reply) -> Reply:
-    """Return a reply; `changed` lists what the code under test has changed about the process."""
-    before = None
+    running = False
     reply: Reply
     ledger.begin()
     try:
@@ -59,7 +117,7 @@ def _answer(request: Reply) -> Reply:
             # Changes made by importing are part of the project's environment.
             load_unit(request["module"], request["path"], request["qualname"])
             configuration.apply(sys.modules["jax"], request["path"])
-            before = interpreter_state.snapshot()
+            running = True
             coverage.begin()
             computed.begin(request["qualname"])
         reply = _ANSWERS[request["do"]](request)
@@ -67,14 +125,11 @@ def _answer(request: Reply) -> Reply:
         reply = {"missing": str(error)}
     except BaseException as error:
         # SystemExit and KeyboardInterrupt in the code under test are failures, too.
-        reply = {"error": describe(error), "running": before is not None}
+        reply = {"error": describe(error), "running": running}
     if "qualname" in request:
         reply["environment"] = ledger.summary(request["path"])
-    if before is not None:
+    if running:
         reply["executed"] = coverage.report()
-        # Code may keep for later calls that something is not available.
-        refused = ledger.state.refused
-        reply["changed"] = refused or interpreter_state.changes(before, _most_resident)
     return reply
 
 
@@ -90,11 +145,32 @@ def _start(request: Reply) -> Reply:
     environment.install(request["copy"])
     jax = importlib.import_module("jax")
     configuration.install(jax)
-    if request["memory"]:
-        global _most_resident
-        _most_resident = interpreter_state.resident_bytes() + request["memory"] // 2
-        _limit_memory(request["memory"])
-    return {"jax": jax.__version__, "backend": jax.default_backend()}
+    for name in _ANSWERING:
+        importlib.import_module("%s.%s" % (__package__, name))
+    for name in request["libraries"]:
+        with contextlib.suppress(Exception):  # the unit that imports it reports why
+            importlib.import_module(name)
+    found = _tried(jax.default_backend)
+    return {"jax": jax.__version__} if found is None else {"error": found}
+
+
+def _tried(function: Callable[[], object]) -> Optional[Dict[str, Any]]:
+    """Return how a function fails in a fork of this process; None if it does not."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            function()
+        except BaseException as error:
+            os.write(write, json.dumps(describe(error)).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as file:
+        failure = file.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        os._exit(status if status > 0 else 128 - status)
+    return dict(json.loads(failure)) if failure else None
 
 
 def _limit_memory(allowed: int) -> None:
@@ -102,6 +178,8 @@ def _limit_memory(allowed: int) -> None:
 
     Not of addresses: what JAX and the allocator reserve and never use is many times what they use.
     """
+    if not allowed:
+        return
     try:
         import resource
 
@@ -115,21 +193,25 @@ def _limit_memory(allowed: int) -> None:
 
 @effects.refused()
 def _make(request: Reply) -> Reply:
-    from . import unit_cases
-    from .project import constructors
+    from . import module_state
 
     unit = load_unit(request["module"], request["path"], request["qualname"])
     if not request["qualname"]:
-        return _saved([("the module is imported", _called_with())], request["folder"])
-    if unit.tests:
-        prefix = request["qualname"].rpartition(".")[2]
-        named = [(test[len(prefix) :].strip("_"), _called_with(test)) for test in unit.tests]
-        return _saved([(n and "test " + n, case) for n, case in named], request["folder"])
+        case: Dict[str, Any] = {"args": (), "kwargs": {}, "context": None, "asked_for": False}
+        return _saved([("the module is imported", case)], request["folder"])
     if unit.is_fixture and inspect.signature(unit.function).parameters:
         return {
             "cases": [],
             "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
         }
+    with module_state.restored(unit.function):
+        return _made(unit, request)
+
+
+def _made(unit: Unit, request: Reply) -> Reply:
+    from . import unit_cases
+    from .project import constructors
+
     given = (constructors.records(), request["seconds"])
     with shim.policies_rejected():
         made = unit_cases.all_cases(unit, *given)
@@ -144,11 +226,6 @@ def _make(request: Reply) -> Reply:
     if not reply["cases"]:
         reply["detail"] = reply["detail"] or made.detail
     return reply
-
-
-def _called_with(*tests: str) -> Dict[str, Any]:
-    # The project's tests may do what they do.
-    return {"args": tests, "kwargs": {}, "context": None, "asked_for": bool(tests)}
 
 
 def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:

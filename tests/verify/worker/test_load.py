@@ -141,34 +141,3 @@ def test_failing_module_is_imported_again(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(SystemExit):
             load.load_module(None, str(file))
-
-
-PARAMETERIZED = """\
-from absl.testing import parameterized
-
-ran = []
-
-
-class Tests(parameterized.TestCase):
-    @parameterized.parameters(1, 2)
-    def test_sum(self, number):
-        ran.append(number)
-
-    @parameterized.named_parameters(("of_three", 3))
-    def test_sum_of_names(self, number):
-        ran.append(number)
-"""
-
-
-def test_parameterized_tests(tmp_path: Path) -> None:
-    file = tmp_path / "parameterized_tests.py"
-    file.write_text(PARAMETERIZED)
-    found = load.load_unit(None, str(file), "Tests.test_sum")
-    found.function()
-    assert found.module.ran == [1, 2]
-    load.load_unit(None, str(file), "Tests.test_sum_of_names").function()
-    assert found.module.ran == [1, 2, 3]
-    one = load.load_unit(None, str(file), "Tests.test_sum1")
-    assert one.tests == ["test_sum1"]
-    one.function()
-    assert found.module.ran == [1, 2, 3, 2]

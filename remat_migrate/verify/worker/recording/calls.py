@@ -1,14 +1,13 @@
 """The calls of units in one process: one case for each structure, shape, and flag.
 
 `calls.jsonl` holds one JSON object per line, flushed at once, so that those of a killed process are
-kept: the `unit`, the `test` that calls it, and the `file` of a case with what it is `about`, or the
-`error` because of which there is none. A `note` says why a unit is not recorded at all. A forked
-process begins a folder of its own.
+kept: the `unit`, and the `file` of a case with what it is `about` and the `test` that calls it, or
+the `error` because of which there is none. A `note` says why a unit is not recorded at all. A
+forked process begins a folder of its own.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import inspect
 import json
@@ -16,7 +15,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from ..frameworks import pure_functions
@@ -24,24 +22,30 @@ from ..transfer import pickling
 from . import kinds
 
 # Of a unit in a process: saved cases, those of them that repeat another one with other numbers, and
-# calls that cannot be saved.
+# calls that are looked at.
 MOST_CASES = 4
 MOST_REPEATS = 2
-MOST_UNSAVED = 20
-# CPU time that recording may take: some seconds, plus a share of the elapsed time.
-FREE_SECONDS = 2.0
-MOST_SHARE = 0.2
+MOST_CALLS = 100
 
 
 @dataclasses.dataclass
 class UnitCalls:
     """What is known of the calls of a unit in this process."""
 
+    calls: int = 0
     cases: int = 0
     repeats: int = 0
-    unsaved: int = 0
     numbers: dict[str, set[str]] = dataclasses.field(default_factory=dict)
     said: set[str] = dataclasses.field(default_factory=set)
+
+    def wants(self, call: kinds.Call) -> bool:
+        """Return whether a call is the first of its kind, or one of few with other numbers."""
+        numbers = self.numbers.setdefault(call.kind, set())
+        if call.numbers in numbers or (numbers and self.repeats >= MOST_REPEATS):
+            return False
+        self.repeats += bool(numbers)
+        numbers.add(call.numbers)
+        return True
 
 
 class CallLog:
@@ -57,99 +61,56 @@ class CallLog:
         self._folder = ""
         self._units: dict[str, UnitCalls] = {}
         self._files = 0
-        self._started = time.monotonic()
-        self._spent = 0.0
 
     def has_cases(self, identity: str) -> bool:
         """Return whether a call of a unit is recorded."""
-        return bool(self._unit(identity).cases)
+        return identity in self._units and bool(self._units[identity].cases)
 
     def note(self, identity: str, text: str) -> None:
         """Write down why a unit is not recorded, once."""
-        if self._is_new(identity, text):
-            self._write({"unit": identity, "note": text})
+        with self._lock:
+            said = self._units.setdefault(identity, UnitCalls()).said
+            if text not in said:
+                said.add(text)
+                self._write({"unit": identity, "note": text})
 
     def call(
         self, identity: str, function: Any, args: Any, kwargs: dict[str, Any], bound: int
     ) -> None:
-        """Note which test calls a unit, and save the call as a case if it is one of a new kind.
+        """Note that a unit is called, and save the call as a case if it is one of a new kind.
 
         `bound`: how many arguments, such as the class of a class method, the call gets besides
         those that a caller of the unit gives.
         """
-        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
-        line = {"unit": identity, "test": test}
-        if self._is_new(identity, "called by " + test):
-            self._write(line)
-        if self._leaves_out(identity):
-            return
-        with self._timed():
+        with self._lock:
+            unit = self._units.setdefault(identity, UnitCalls())
+            line = {"unit": identity}
+            if not unit.calls:
+                self._write(line)
+            unit.calls += 1
+            if unit.cases >= MOST_CASES or unit.calls > MOST_CALLS:
+                return
             context = pure_functions.capture(args, kwargs)
             call = kinds.described(_named(function, args, kwargs), context)
-            if not self._wants(identity, call):
+            if not unit.wants(call):
                 return
-            path = self._next_file()
+            self._files += 1
+            path = os.path.join(self._opened(), f"{self._files}.pkl")
             case = {"args": args[bound:], "kwargs": kwargs, "context": context}
             try:
                 pickling.save(case, path, main=_main_module(), positive=call.positive)
             except Exception as error:  # CannotSave, a full disk, or the program's own classes
-                self._unit(identity).unsaved += 1
                 reason = str(error) or type(error).__name__
                 self._write({**line, "error": "the inputs cannot be pickled: " + reason})
                 return
-            self._unit(identity).cases += 1
-            self._write({**line, "file": path, "about": call.about})
-
-    def _unit(self, identity: str) -> UnitCalls:
-        with self._lock:
-            return self._units.setdefault(identity, UnitCalls())
-
-    def _is_new(self, identity: str, said: str) -> bool:
-        """Return whether this is said of a unit for the first time."""
-        texts = self._unit(identity).said
-        with self._lock:
-            is_new = said not in texts
-            texts.add(said)
-            return is_new
-
-    def _leaves_out(self, identity: str) -> bool:
-        """Return whether no more cases are needed, or recording takes too long."""
-        unit = self._unit(identity)
-        allowed = FREE_SECONDS + MOST_SHARE * (time.monotonic() - self._started)
-        is_full = unit.cases >= MOST_CASES or unit.unsaved >= MOST_UNSAVED
-        return is_full or self._spent > allowed
-
-    def _wants(self, identity: str, call: kinds.Call) -> bool:
-        """Return whether a call is the first of its kind, or one of few with other numbers."""
-        unit = self._unit(identity)
-        with self._lock:
-            numbers = unit.numbers.setdefault(call.kind, set())
-            if call.numbers in numbers or (numbers and unit.repeats >= MOST_REPEATS):
-                return False
-            unit.repeats += bool(numbers)
-            numbers.add(call.numbers)
-            return True
-
-    @contextlib.contextmanager
-    def _timed(self) -> Iterator[None]:
-        """Count the processor time of the block as recording time."""
-        started = time.thread_time()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._spent += time.thread_time() - started
-
-    def _next_file(self) -> str:
-        with self._lock:
-            self._files += 1
-            return os.path.join(self._opened(), f"{self._files}.pkl")
+            unit.cases += 1
+            test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+            self._write({**line, "file": path, "about": call.about, "test": test})
 
     def _write(self, line: dict[str, Any]) -> None:
-        with self._lock:
-            path = os.path.join(self._opened(), "calls.jsonl")
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+        path = os.path.join(self._opened(), "calls.jsonl")
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
 
     def _opened(self) -> str:
         if not self._folder:

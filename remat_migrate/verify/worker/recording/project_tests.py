@@ -1,7 +1,6 @@
 """Run the project's tests that may call units, those that name a unit first, within a time limit.
 
-Run in a recorded process, see `sitecustomize`. With pytest where it is installed, else tests of
-`unittest` classes and test functions without arguments. A test that fails or hangs is of no
+Run in a recorded process, see `sitecustomize`, with pytest. A test that fails or hangs is of no
 interest: only the calls of the units are.
 """
 
@@ -17,8 +16,6 @@ import re
 import signal
 import sys
 import time
-import traceback
-import unittest
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -138,11 +135,10 @@ def main() -> None:
     sys.path[:0] = [each for each in request["paths"] if each not in sys.path]
     _parse_flags()
     found = 0
-    run_file = _run_pytest if importlib.util.find_spec("pytest") is not None else _run_plainly
-    for file in request["files"]:
+    for file in request["files"] if importlib.util.find_spec("pytest") else ():
         # One by one: importing all of them may take longer than there is time.
         if not selection.is_over_at(file):
-            found += run_file(file, selection)
+            found += _run(file, selection)
     with open(path + ".done", "w", encoding="utf-8") as file:
         json.dump({"found": found, "run": selection.run, "failed": selection.failed}, file)
 
@@ -159,7 +155,7 @@ def _parse_flags() -> None:
         flags.FLAGS(["remat-migrate"])
 
 
-def _run_pytest(file: str, selection: Selection) -> int:
+def _run(file: str, selection: Selection) -> int:
     import pytest  # type: ignore[import-not-found,unused-ignore]
 
     class Plugin:
@@ -195,43 +191,3 @@ def _run_pytest(file: str, selection: Selection) -> int:
 
 def _function_of(item: Any) -> Any:
     return getattr(item, "function", None) or getattr(item, "obj", item)
-
-
-def _run_plainly(path: str, selection: Selection) -> int:
-    tests: list[tuple[str, Callable[[], Any], Any]] = []
-    try:
-        tests += [(path + "::" + name, run, of) for name, run, of in _tests_in(path)]
-    except Exception:  # a test module that cannot be imported has no tests
-        traceback.print_exc()
-    for name, run, function in selection.ordered(tests, lambda test: test[2]):
-        if selection.is_over(function):
-            break
-        os.environ["PYTEST_CURRENT_TEST"] = name + " (call)"
-        try:
-            with selection.limited():
-                run()
-        except (Exception, SystemExit):  # also of pytest's fixtures that are not there
-            selection.failed += 1
-            traceback.print_exc()
-    return len(tests)
-
-
-def _tests_in(path: str) -> Iterator[tuple[str, Callable[[], Any], Any]]:
-    """Yield the tests of a file: name, what runs it, its function."""
-    folder, file = os.path.split(os.path.abspath(path))
-    parts = [os.path.splitext(file)[0]]
-    while os.path.exists(os.path.join(folder, "__init__.py")):
-        folder, package = os.path.split(folder)
-        parts.insert(0, package)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    module = importlib.import_module(".".join(parts))
-    for suite in unittest.defaultTestLoader.loadTestsFromModule(module):
-        for case in suite if isinstance(suite, unittest.TestSuite) else ():
-            if isinstance(case, unittest.TestCase):
-                method = case.id().rpartition(".")[2]
-                yield type(case).__name__ + "::" + method, case.debug, getattr(case, method)
-    for name, value in sorted(vars(module).items()):
-        if name.startswith("test") and inspect.isfunction(value):
-            if not inspect.signature(value).parameters:
-                yield name, value, value

@@ -29,10 +29,10 @@ def _load_worker() -> None:
     start.load_package()
 
 
-def _unit(identity: str) -> "Any":
+def _unit(identity: str, bound: int) -> "Any":
     import importlib
 
-    return importlib.import_module(PACKAGE + ".recording.record").unit(identity)
+    return importlib.import_module(PACKAGE + ".recording.record").unit(identity, bound)
 
 
 def _seed(numpy_random: "Any") -> None:

@@ -11,22 +11,19 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-from ..command import RecordedCalls, recorded_calls, run_command
-from ..copies.import_names import ImportNames
-from ..copies.sides import Sides
-from ..evidence import Outcome, Unit, UnitKey, Verdict
-from ..options import VerifyOptions
-from ..recording import recorders
-from ..scratch import scratch_folder
-from ..units.project_diff import called_names, is_test_file, users_names
+from .command import RecordedCalls, recorded_calls, run_command
+from .copies.import_names import ImportNames
+from .copies.sides import Sides
+from .evidence import Outcome, Unit, UnitKey, Verdict
+from .options import VerifyOptions
+from .recording import recorders
+from .scratch import scratch_folder
+from .units.project_diff import called_names, is_test_file, users_names
 
 # Tests may name what calls a unit, or what calls that.
 _RINGS = 3
-# Tests that are compared for a unit whose recorded calls do not exercise it.
-_MOST_COMPARED = 3
 # Test files that are examined, and those that run.
 _MOST_EXAMINED = 80
 _MOST_RUN = 16
@@ -55,30 +52,6 @@ class ProjectTests:
             self._record(sides, new)
         known = {unit.key: self._known.get(unit.key) for unit in units}
         return {key: calls for key, calls in known.items() if calls and calls.called}
-
-    def levels(self, sides: Sides, units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:
-        """Yield the tests that call some units, as units: the first test of each, then the second.
-
-        What a call needs may exist only within the test: a context, or functions that the call
-        receives or returns.
-        """
-        import_names = ImportNames(sides.old.folder)
-        tests_of = {unit.key: self._tests_of(unit) for unit in units}
-        for number in range(_MOST_COMPARED):
-            uses: dict[str, list[UnitKey]] = {}
-            for key, tests in tests_of.items():
-                for test in tests[number : number + 1]:
-                    uses.setdefault(test, []).append(key)
-            yield tuple(
-                replace(unit, uses=tuple(keys))
-                for test, keys in uses.items()
-                if (unit := _unit_of(test, sides, import_names))
-            )
-
-    def _tests_of(self, unit: Unit) -> Sequence[str]:
-        recorded = self._known.get(unit.key, RecordedCalls())
-        # Only pytest can give a test its fixtures and parameters.
-        return [test for test in recorded.tests if "[" not in test]
 
     @staticmethod
     def may_help(verdict: Verdict) -> bool:
@@ -137,20 +110,6 @@ def project_tests(options: VerifyOptions) -> Iterator[ProjectTests | None]:
         return
     with scratch_folder() as folder:
         yield ProjectTests(folder, options.test_budget)
-
-
-def _unit_of(test: str, sides: Sides, import_names: ImportNames) -> Unit | None:
-    """Return a test as a unit, by its name in pytest: `tests/test_net.py::NetTest::test_net`."""
-    name, *parts = test.split("::")
-    for path in import_names.files:
-        relative = path.relative_to(sides.old.folder).as_posix()
-        # Relative to the folder of the settings that pytest found.
-        if f"/{relative}".endswith(f"/{name}") or f"/{name}".endswith(f"/{relative}"):
-            found = import_names.of(path)
-            search = {sides.old.at(p) for unit in sides.task.all_units for p in unit.search}
-            module = found.module if found.folder in search else None
-            return Unit(sides.old.original(path), ".".join(parts), module)
-    return None
 
 
 def _candidates(sides: Sides, units: Sequence[Unit]) -> tuple[list[set[str]], list[Path]]:

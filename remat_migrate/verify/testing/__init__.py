@@ -1,1 +1,0 @@
-"""Tests as inputs of verification, and tests as what it leaves behind."""
