@@ -35,7 +35,7 @@ _ANSWERING = (
     "comparison.compare",
     "comparison.described",
     "comparison.evaluate",
-    "instances.expressions",
+    "project.constructors",
     "program.agreement",
 )
 
