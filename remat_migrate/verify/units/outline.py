@@ -167,6 +167,12 @@ class _Reader:
                     self._header(node, under)
                 for label, block in blocks:
                     self._block(block, under.deeper(node, label), owner)
+            case _:
+                self._binding(node, under, owner)
+
+    def _binding(self, node: ast.stmt, under: Under, owner: str) -> None:
+        """Read a statement without blocks that is no plain assignment."""
+        match node:
             case _ if owner:
                 named = isinstance(node, ast.AnnAssign) and dotted_name(node.target)
                 self._add(self.outline.classes[owner].attributes, named or "", node, under)

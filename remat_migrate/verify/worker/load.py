@@ -7,11 +7,12 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from . import shim
 from .comparison import results
 from .environment import missing
+from .frameworks import flax_modules
 
 # The options of checkpoint functions.
 _OPTIONS = frozenset(
@@ -73,6 +74,34 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
     module = load_module(name, path)
     if not qualname:
         return Unit(lambda: public_values(vars(module)), None, module)
+    found, owner = _lookup(module, qualname)
+    if isinstance(found, missing.Missing):
+        raise NotFound(missing.explain(found))
+    if shim.makes_checkpoints(found):
+        raise NotFound("it creates checkpoints: the functions that it wraps are compared")
+    if isinstance(found, staticmethod):
+        return Unit(results.run_whole(found.__func__), None, module)
+    if owner is not None:
+        if _is_test(owner, found):
+            raise NotFound("it is a test: run it with --command")
+        if qualname.endswith(".__init__"):
+            return Unit(_constructor(owner, found), None, module)
+        if qualname.endswith(".setup") and flax_modules.is_module_class(owner):
+            return _class(owner, qualname, module)  # which uses what it sets
+    if isinstance(found, classmethod):
+        return Unit(found.__get__(None, owner), None, module)
+    if isinstance(found, property):
+        found = found.fget
+    if isinstance(found, type):
+        return _class(found, qualname, module)
+    inner = _fixture_function(found)
+    if inner is not None:
+        return Unit(inner, owner, module, True)
+    return Unit(_callable(found, owner, qualname), owner, module)
+
+
+def _lookup(module: Any, qualname: str) -> Tuple[Any, Optional[type]]:
+    """Return what a name refers to, and the class that it is looked up in."""
     owner: Optional[type] = None
     found = module
     for part in qualname.split("."):
@@ -85,35 +114,19 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
             raise NotFound(
                 "%s has no %s after it is imported" % (module.__name__, qualname)
             ) from None
-    if isinstance(found, missing.Missing):
-        raise NotFound(missing.explain(found))
-    if shim.makes_checkpoints(found):
-        raise NotFound("it creates checkpoints: the functions that it wraps are compared")
-    if isinstance(found, staticmethod):
-        return Unit(results.run_whole(found.__func__), None, module)
-    if owner is not None and _is_test(owner, found):
-        raise NotFound("it is a test: run it with --command")
-    if owner is not None and qualname.endswith(".__init__"):
-        return Unit(_constructor(owner, found), None, module)
-    if isinstance(found, classmethod):
-        return Unit(found.__get__(None, owner), None, module)
-    if isinstance(found, property):
-        found = found.fget
-    if isinstance(found, type):
-        return _class(found, qualname, module)
-    inner = _fixture_function(found)
-    if inner is not None:
-        return Unit(inner, owner, module, True)
-    if not callable(found):
-        if isinstance(found, dict) and found and _OPTIONS.issuperset(found):
-            raise NotFound(
-                "it holds checkpoint options: the functions that they apply to are compared"
-            )
-        if owner is None:
-            # The result of a call at import: compare the value.
-            return Unit(lambda: found, None, module)
-        raise NotFound("%s is not callable: it is a %s" % (qualname, type(found).__name__))
-    return Unit(results.run_whole(found), owner, module)
+    return found, owner
+
+
+def _callable(found: Any, owner: Optional[type], qualname: str) -> Any:
+    """Return what to call of a function or a value."""
+    if callable(found):
+        return results.run_whole(found)
+    if isinstance(found, dict) and found and _OPTIONS.issuperset(found):
+        raise NotFound("it holds checkpoint options: the functions that they apply to are compared")
+    if owner is None:
+        # The result of a call at import: compare the value.
+        return lambda: found
+    raise NotFound("%s is not callable: it is a %s" % (qualname, type(found).__name__))
 
 
 def _class(found: type, qualname: str, module: Any) -> Unit:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from ..frameworks import flax_modules
 from ..lookup import has, unwrapped
-from . import candidates, shapes
+from . import candidates, shapes, stand_in
 from .node import (
     ARRAY,
     DICT,
@@ -45,6 +45,7 @@ _MAPPINGS = (
     "FlatMapping",
 )
 _SEQUENCES = ("list", "List", "Sequence", "Iterable", "Collection", "MutableSequence", "Iterator")
+_SIMPLE = (bool, int, float, str, complex)
 _ARRAY_NAMES = ("Array", "ndarray", "ArrayImpl", "DeviceArray", "ArrayLike", "Tracer")
 
 
@@ -158,49 +159,52 @@ def _plan_by_class(
     plain = origin if isinstance(origin, type) else annotation
     title = getattr(plain, "__name__", None) or getattr(annotation, "_name", None) or ""
     title = title.rpartition(".")[2]
+    if plain in _SIMPLE:
+        return _simple(plain, name)
+    if title in ("tuple", "Tuple"):
+        return _tuple(arguments)
+    if title in ("type", "Type"):
+        return Plan([value(arguments[0])]) if arguments else None
+    return _plan_by_title(name, title, inside) or _plan_of_instance(plain)
+
+
+def _simple(plain: Any, name: str) -> Plan:
     if plain is bool:
         return Plan(candidates.both(), candidates.both())
-    if plain is int:
-        return Plan(candidates.integers(name))
-    if plain is float:
-        return Plan(candidates.floats(name))
-    if plain is str:
-        return Plan(candidates.strings(name))
     if plain is complex:
         return Plan([value(0.5 + 0.5j)])
-    if title == "tuple" or title == "Tuple":
-        return _tuple(arguments)
+    choices = {int: candidates.integers, float: candidates.floats, str: candidates.strings}
+    return Plan(choices[plain](name))
+
+
+def _plan_by_title(name: str, title: str, inside: bool) -> Optional[Plan]:
+    """Plan an annotation by the last part of its name, which is the same in several libraries."""
     if title in _MAPPINGS:
         return Plan([Choice(DICT)])
     if title in _SEQUENCES:
         return Plan([Choice(LIST, count) for count in (2, 1, 3)])
-    if title == "Callable" or title == "Initializer":
-        from . import stand_in
-
-        functions = [value(jnp.tanh), value(stand_in.mixture)]
-        return Plan(functions)
-    if getattr(plain, "_is_protocol", False) and "__call__" in vars(plain):
-        from . import stand_in
-
-        return Plan(
-            [value(stand_in.Function(len(inspect.signature(plain.__call__).parameters) - 1))]
-        )
-    if title in ("type", "Type"):
-        return Plan([value(arguments[0])]) if arguments else None
+    if title in ("Callable", "Initializer"):
+        return Plan([value(jnp.tanh), value(stand_in.mixture)])
     if title in ("dtype", "DTypeLike", "DType"):
         return Plan([value(jnp.float32)])
     if title in _ARRAY_NAMES:
         return _array(name, inside)
-    if title.startswith("PRNGKey"):
-        return Plan(list(candidates.PRNG))
-    if isinstance(plain, type) and issubclass(plain, enum.Enum):
-        members = [value(member) for member in plain]
+    return Plan(list(candidates.PRNG)) if title.startswith("PRNGKey") else None
+
+
+def _plan_of_instance(cls: Any) -> Optional[Plan]:
+    """Plan an instance of a class."""
+    if getattr(cls, "_is_protocol", False) and "__call__" in vars(cls):
+        count = len(inspect.signature(cls.__call__).parameters) - 1
+        return Plan([value(stand_in.Function(count))])
+    if isinstance(cls, type) and issubclass(cls, enum.Enum):
+        members = [value(member) for member in cls]
         return Plan(members, members)
     linen = flax_modules.linen()
-    if linen is not None and plain is linen.Module:
+    if linen is not None and cls is linen.Module:
         return Plan([value(linen.Dense(candidates.WIDTH))])
-    if isinstance(plain, type) and _constructible(plain):
-        return Plan([Choice(INSTANCE, plain), Choice(OBJECT)])
+    if isinstance(cls, type) and _constructible(cls):
+        return Plan([Choice(INSTANCE, cls), Choice(OBJECT)])
     return None
 
 
@@ -277,18 +281,9 @@ def _jaxtyping(name: str, annotation: Any, inside: bool) -> Plan:
 def _plan_by_text(name: str, text: str, inside: bool) -> Optional[Plan]:
     """Plan an annotation that could not be evaluated."""
     last = text.partition("[")[0].rpartition(".")[2].strip()
-    simple = {"bool": bool, "int": int, "float": float, "str": str}
-    if last in simple:
-        return plan_by_annotation(name, simple[last], inside)
-    if "PRNGKey" in text:
-        return Plan(list(candidates.PRNG))
-    if last in _MAPPINGS:
-        return Plan([Choice(DICT)])
-    if last == "Callable":
-        return Plan([value(jnp.tanh)])
-    if last in _ARRAY_NAMES:
-        return _array(name, inside)
-    return None
+    if last in (simple := {cls.__name__: cls for cls in _SIMPLE}):
+        return _simple(simple[last], name)
+    return _plan_by_title(name, "PRNGKey" if "PRNGKey" in text else last, inside)
 
 
 def of_part(node: Node, name: str) -> Any:
