@@ -191,22 +191,6 @@ class TestGradient:
         none.defvjp(lambda x: (2.0 * x, None), lambda _, g: fail("there is no gradient"))
         assert compared(none, lambda x: 2.0 * x, ONES).verdict == "equal"
 
-    def test_failure_only_when_compiled(self, tmp_path: Path) -> None:
-        """Only the first case of a unit runs eagerly."""
-
-        @jax.custom_vjp
-        def none(x: Any) -> Any:
-            return 2.0 * x
-
-        none.defvjp(lambda x: (2.0 * x, None), lambda _, g: fail("there is no gradient"))
-        folders = [str(tmp_path / "before"), str(tmp_path / "after")]
-        for unit, folder in zip((lambda x: 2.0 * x, none), folders, strict=True):
-            evaluate.evaluate(unit, {"args": (ONES,), "kwargs": {}, "context": None}, folder, False)
-        found = compare.compare(*folders)
-        assert found.verdict == "fails-after"
-        assert found.detail == "ValueError: there is no gradient in the gradient under jax.jit"
-        assert compare.compare(*reversed(folders)).verdict == "equal"
-
 
 class TestModes:
     """Eager and compiled."""

@@ -209,23 +209,6 @@ def test_constructors_make_objects(tmp_path: Path) -> None:
     assert results.unfolded(unit.function(2.0)) == {"Net": {"w": 2.0, "f": abs}}
 
 
-def test_tests_are_prepared_before_they_run(tmp_path: Path) -> None:
-    file = tmp_path / "layer_test.py"
-    file.write_text(
-        "import unittest\n"
-        "ran = []\n"
-        "class LayerTest(unittest.TestCase):\n"
-        "  def setUp(self):\n    self.x = 2\n"
-        "  def test_double(self):\n    ran.append(2 * self.x)\n"
-        "  def test_wrong(self):\n    self.assertEqual(self.x, 3)\n"
-    )
-    unit = load.load_unit(None, str(file), "LayerTest.test_double")
-    unit.function()
-    assert unit.module.ran == [4]
-    with pytest.raises(AssertionError):
-        load.load_unit(None, str(file), "LayerTest.test_wrong").function()
-
-
 def test_signature_is_kept() -> None:
     whole = results.run_whole(yields(1.0))
     assert list(inspect.signature(whole).parameters) == ["x"]

@@ -27,13 +27,13 @@ Comparing = Callable[..., Any]
 def decided(tmp_path: Path) -> Comparing:
     """Compares two functions as `prove` does where their results differ."""
 
-    def run(before: Any, after: Any, *args: Any, made: bool = False) -> Any:
+    def run(before: Any, after: Any, *args: Any) -> Any:
         case = {"args": args, "kwargs": {}, "context": None}
         folders = {name: str(tmp_path / name) for name in ("old", "new", "again")}
         for name, folder in folders.items():
             unit = after if name == "new" else before
             evaluate.evaluate(unit, case, folder, variation=name if name == "again" else "")
-        return compare.compare(folders["old"], folders["new"], {}, folders["again"], made)
+        return compare.compare(folders["old"], folders["new"], {}, folders["again"])
 
     return run
 
@@ -126,24 +126,3 @@ class TestPrecision:
 
         right = {"preferred_element_type": jnp.float32}
         assert decided(lambda x: dense(x, **right), dense, X).verdict == "differs"
-
-
-class TestDegenerate:
-    """Made inputs under which the old code's results say nothing."""
-
-    RESULTS = {
-        "its results are empty": lambda x: x[:0],
-        "its results are not finite": lambda x: jnp.log(x - 1e3),
-        "its results and gradients are zero": lambda x: jax.nn.relu(x - 1e3),
-    }
-
-    @pytest.mark.parametrize("reason", RESULTS)
-    def test_they_are_discarded(self, decided: Comparing, reason: str) -> None:
-        unit = self.RESULTS[reason]
-        found = decided(unit, lambda x: jnp.sin(x), X, made=True)
-        assert (found.verdict, found.detail, found.max_abs) == ("not-exercised", reason, None)
-        assert decided(unit, lambda x: jnp.sin(x), X).verdict == "differs"
-
-    def test_a_constant_is_a_result(self, decided: Comparing) -> None:
-        zeros = lambda: jnp.zeros(3)  # noqa: E731
-        assert decided(zeros, zeros, made=True).verdict == "equal"

@@ -11,7 +11,13 @@ EQUAL, DIFFERS, FAILS_AFTER, FAILS_BEFORE = "equal", "differs", "fails-after", "
 NOT_EXERCISED = "not-exercised"
 
 _VARIES = "the old code's own results vary from run to run: "
-_WHERE = {"eager": "", "gradient": " in the gradient", "jit": " under jax.jit"}
+_UNCOMPILED = "uncompiled-gradient"
+_WHERE = {
+    "eager": "",
+    "gradient": " in the gradient",
+    _UNCOMPILED: " in the gradient without jax.jit",
+    "jit": " under jax.jit",
+}
 
 
 class Comparison(NamedTuple):
@@ -115,6 +121,8 @@ class _Sides:
     def _mode(self, mode: str) -> Optional[Comparison]:
         """Return the verdict if a mode decides it."""
         old, new, where = self.old.modes[mode], self.new.modes.get(mode), _where(mode)
+        if new is None and mode.endswith(_UNCOMPILED):
+            return None  # the new code compiles it, too
         if new is None or "error" in new:
             error = (new or next(iter(self.new.modes.values())))["error"]
             return _failed(error, where, self.old.policy_errors)

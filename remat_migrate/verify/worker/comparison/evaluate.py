@@ -65,9 +65,9 @@ def evaluate(
 ) -> Evaluated:
     """Run a unit and write what came of it below `folder`.
 
-    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents, compiled
-    unless Python needs values), `jit` (values of one compiled program). A mode that raises is a
-    result, too. What the unit's parameters default to is written as well.
+    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents, compiled),
+    `uncompiled-gradient` where that fails, `jit` (compiled values). A mode that raises is a result,
+    too. What the unit's parameters default to is written as well.
 
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `derivatives`, of its derivatives, which suffice if both sides agree. Without
@@ -158,9 +158,10 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
     modes[label + "eager"] = _outcome(lambda: program.outcome(program.arrays()), writer)
     if "error" not in modes[label + "eager"] and program.has_gradient:
         gradient = _outcome(lambda: jax.jit(program.gradient)(program.arrays()), writer)
-        if "error" in gradient:
-            gradient = _outcome(lambda: program.gradient(program.arrays()), writer)
         modes[label + "gradient"] = gradient
+        if "error" in gradient:
+            uncompiled = _outcome(lambda: program.gradient(program.arrays()), writer)
+            modes[label + "uncompiled-gradient"] = uncompiled
     modes[label + "jit"] = _outcome(lambda: jax.jit(values)(program.arrays()), writer)
     jaxpr = program.jaxpr()
     return precision.lowest_precision(jaxpr) if jaxpr is not None else ""
