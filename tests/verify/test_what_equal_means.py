@@ -264,6 +264,36 @@ def use(x: jax.Array):
     return halves(x)
 """,
     ),
+    "merged_options": Change(
+        "forward",
+        "differs",
+        "dict(DEFAULTS, **options)",
+        "dict(options, **DEFAULTS)",
+        """
+DEFAULTS = {"gain": 1.0, "residual": True}
+def block(w, x, opts):
+    h = jnp.tanh(x @ w) * opts["gain"]
+    return h + x if opts["residual"] else h
+def forward(ws, x, **options):
+    opts = dict(DEFAULTS, **options)
+    for w in ws:
+        x = jax.checkpoint(lambda w, x: block(w, x, opts))(w, x)
+    return x
+""",
+    ),
+    "functions_in_a_list": Change(
+        "ensemble",
+        "differs",
+        "lambda x, f=f: f(x, scale)",
+        "lambda x: f(x, scale)",
+        """
+def ensemble(members: tuple, x, scale: float):
+    calls = []
+    for f in members:
+        calls.append(jax.checkpoint(lambda x, f=f: f(x, scale)))
+    return [call(x) for call in calls]
+""",
+    ),
     "gone_import": Change(
         "block",
         "differs",

@@ -188,5 +188,22 @@ def asked_keys(unit: Callable[..., Any], name: str) -> List[str]:
     return found
 
 
+def merged_with(unit: Callable[..., Any], name: str) -> Dict[str, Any]:
+    """Return what a function merges its `**name` into: `dict(DEFAULTS, **name)`."""
+    scope = attribute(unwrapped(unit), "__globals__", {})
+    found: Dict[str, Any] = {}
+    for part in ast.walk(_tree(unit)):
+        if isinstance(part, ast.Call):
+            into = [*part.args, *(k.value for k in part.keywords if k.arg is None)]
+        elif isinstance(part, ast.Dict):
+            into = [value for key, value in zip(part.keys, part.values) if key is None]
+        else:
+            continue
+        if any(_named(one, name) for one in into):
+            held = [scope.get(getattr(one, "id", "")) for one in into]
+            found.update({k: v for one in held if type(one) is dict for k, v in one.items()})
+    return {key: held for key, held in found.items() if type(key) is str}
+
+
 def _named(expression: Any, name: str) -> bool:
     return getattr(expression, "id", None) == name

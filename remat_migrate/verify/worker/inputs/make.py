@@ -194,12 +194,14 @@ class _Maker:
                 plan, annotation = Plan(counts, counts[:2]), None
             elif parameter.kind is parameter.VAR_KEYWORD:
                 keys = code_usage.asked_keys(self.unit, name)
-                plan, annotation = Plan([Choice(DICT, tuple(keys))]), None
+                defaults = code_usage.merged_with(self.unit, name)
+                choice = Choice(FIELDS, defaults) if defaults else Choice(DICT, tuple(keys))
+                plan, annotation = Plan([choice]), None
             else:
                 plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
                 plan = self.producers.plan(self.unit, name, plan, parameter.default)
             node = self.search.new((name,), None, annotation, plan)
-            for key in keys:
+            for key in keys if plan is not None and plan.choices[0].kind == DICT else ():
                 self.search.want(node, key)
             self.search.roots.append((parameter, node))
 

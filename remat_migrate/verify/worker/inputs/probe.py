@@ -315,7 +315,11 @@ def _functions(node: Node, args: Any, kwargs: Any) -> List[Choice]:
     """Return candidates for a function that is called with these arguments."""
     from . import stand_in
 
-    found = [value(jnp.tanh), value(stand_in.Function(len(args), tuple(kwargs)))]
+    # The elements of a list are different functions, so that one in place of another shows.
+    number = int(node.path[-1]) if node.path[-1].isdigit() else 0
+    found = [value(jnp.tanh), value(stand_in.Function(len(args), tuple(kwargs), number))]
+    if number:
+        return found[::-1]
     owner = node.parent.choice if node.parent is not None else None
     if owner is not None and flax_modules.is_module_class(owner.value):
         # A field that makes layers, as in `self.conv(64, (3, 3))` and `self.norm()(x)`.

@@ -92,18 +92,20 @@ class Function:
 
     Arrays, flags, numbers, strings, and random keys all matter, and so does their order.
     `positional` and `names` say how it was called first: an argument then passed by keyword may
-    also be passed by position. If it is asked for an array of a shape, as an initialiser is, it
-    makes one. If it is passed a function and nothing but options of a checkpoint, it is one.
+    also be passed by position. Functions of other `number` compute something else. If it is asked
+    for an array of a shape, as an initialiser is, it makes one. If it is passed a function and
+    nothing but options of a checkpoint, it is one.
     """
 
     __name__ = "function"
 
-    def __init__(self, positional: int = 0, names: Tuple[str, ...] = ()) -> None:
+    def __init__(self, positional: int = 0, names: Tuple[str, ...] = (), number: int = 0) -> None:
         self.positional = positional
         self.names = names
+        self.number = number
 
     def __repr__(self) -> str:
-        return "Function({}, {!r})".format(self.positional, self.names)
+        return "Function({}, {!r}, {})".format(self.positional, self.names, self.number)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Function and repr(self) == repr(other)
@@ -128,7 +130,7 @@ class Function:
             shape = next((part for _, part in given if _is_shape(part)), ())
             result = 0.3 * _pattern(shape) + total
         else:
-            bent = jnp.tanh(main + 0.1 * _pattern(main.shape[-1:]))
+            bent = jnp.tanh((1 + 0.2 * self.number) * main + 0.1 * _pattern(main.shape[-1:]))
             result = ((1 + 0.3 * jnp.tanh(total)) * bent + 0.5 * total).astype(main.dtype)
         if mutable:  # as `apply` of a Flax module
             names = [mutable] if isinstance(mutable, str) else mutable
