@@ -8,6 +8,7 @@ it.
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from typing import Any, Dict, Tuple
 
@@ -82,6 +83,12 @@ class Missing:
 
     __ror__ = __or__
 
+    def __eq__(self, other: Any) -> bool:
+        # It asks whether an annotation is one of its own special forms.
+        if sys._getframe(1).f_globals.get("__name__") != "typing":
+            self._needed()
+        return self is other
+
     def __hash__(self) -> int:
         return hash(self._name)
 
@@ -101,7 +108,7 @@ _NEEDING = (
     *("add", "radd", "sub", "rsub", "mul", "rmul", "matmul", "rmatmul", "truediv", "rtruediv"),
     *("floordiv", "rfloordiv", "mod", "rmod", "pow", "rpow", "and", "rand", "xor", "rxor"),
     *("lshift", "rlshift", "rshift", "rrshift", "neg", "pos", "abs", "invert", "round"),
-    *("eq", "ne", "lt", "le", "gt", "ge", "bool", "int", "float", "complex", "index", "len"),
+    *("ne", "lt", "le", "gt", "ge", "bool", "int", "float", "complex", "index", "len"),
     *("iter", "next", "contains", "array", "jax_array", "setitem", "delitem", "fspath", "enter"),
     *("exit", "copy", "deepcopy"),
 )
