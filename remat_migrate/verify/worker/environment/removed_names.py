@@ -62,6 +62,8 @@ jax.lax.zeros_like_array                       0.7.1  jax.numpy.zeros_like
 jax.lib.xla_bridge.*                           0.8.0  jax.extend.backend.* jax._src.xla_bridge.*
 jax.lib.xla_client.*                           0.8.0  jax._src.lib.xla_client.*
 jax.lib.xla_extension.*                        0.8.0  jaxlib.xla_extension.* jaxlib._jax.*
+jaxlib.xla_extension.DeviceArray               0.4.7  jax.Array
+jaxlib.xla_extension.*                         0.8.0  jaxlib._jax.*
 jax.linear_util.*                              0.4.16 jax.extend.linear_util.*
 jax.nn.normalize                               0.3.5  jax.nn.standardize
 jax.numpy.DeviceArray                          0.4.7  jax.Array
