@@ -67,6 +67,8 @@ def main() -> None:
                 os.dup2(descriptors[1], 1)
                 os.dup2(descriptors[1], 2)
                 os.close(descriptors[1])
+                # Before the project may set flags that this XLA does not know.
+                sys.modules["jax"].devices()
                 _limit_memory(request["memory"])
                 _serve(descriptors[0])
             for descriptor in descriptors:
