@@ -7,29 +7,9 @@ import math
 from typing import Any, Iterator
 
 import jax
-import numpy as np
-
-from .jaxprs import inner_jaxprs
 
 # `jax.core` no longer exports it.
 _Primitive: Any = next(c for c in type(jax.lax.add_p).__mro__ if c.__name__ == "Primitive")
-
-# An array of so many elements takes as long as an operation on a small one.
-_ELEMENTS = 1e6
-
-
-def operations_of(jaxpr: Any) -> float:
-    """Return how many operations a program runs, counting large arrays several times."""
-    total = 0.0
-    for equation in jaxpr.eqns:
-        inner = [operations_of(part) for part in inner_jaxprs(equation.params.values())]
-        size = sum(_size(var.aval) for var in equation.outvars)
-        total += sum(inner) * equation.params.get("length", 1) if inner else 1 + size / _ELEMENTS
-    return total
-
-
-def _size(aval: Any) -> float:
-    return float(np.prod(getattr(aval, "shape", ())))
 
 
 class TooManyOperations(BaseException):

@@ -5,17 +5,23 @@ from __future__ import annotations
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ..failures import headline
-from .entries import Leaves, Result, allowed_differences, structure_difference, take_policies
+from .entries import (
+    UNCOMPILED,
+    Leaves,
+    Result,
+    allowed_differences,
+    structure_difference,
+    take_policies,
+)
 
 EQUAL, DIFFERS, FAILS_AFTER, FAILS_BEFORE = "equal", "differs", "fails-after", "fails-before"
 NOT_EXERCISED = "not-exercised"
 
 _VARIES = "the old code's own results vary from run to run: "
-_UNCOMPILED = "uncompiled-gradient"
 _WHERE = {
     "eager": "",
     "gradient": " in the gradient",
-    _UNCOMPILED: " in the gradient without jax.jit",
+    UNCOMPILED: " in the gradient without jax.jit",
     "jit": " under jax.jit",
 }
 
@@ -121,7 +127,7 @@ class _Sides:
     def _mode(self, mode: str) -> Optional[Comparison]:
         """Return the verdict if a mode decides it."""
         old, new, where = self.old.modes[mode], self.new.modes.get(mode), _where(mode)
-        if new is None and mode.endswith(_UNCOMPILED):
+        if new is None and mode.endswith(UNCOMPILED):
             return None  # the new code compiles it, too
         if new is None or "error" in new:
             error = (new or next(iter(self.new.modes.values())))["error"]

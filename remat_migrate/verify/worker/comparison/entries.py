@@ -55,6 +55,9 @@ class Result:
         return array.reshape(leaf["shape"])
 
 
+# The mode of a gradient that does not compile.
+UNCOMPILED = "uncompiled-gradient"
+
 # In the text of a structure.
 POLICY = "<policy>"
 

@@ -161,7 +161,7 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
         modes[label + "gradient"] = gradient
         if "error" in gradient:
             uncompiled = _outcome(lambda: program.gradient(program.arrays()), writer)
-            modes[label + "uncompiled-gradient"] = uncompiled
+            modes[label + entries.UNCOMPILED] = uncompiled
     modes[label + "jit"] = _outcome(lambda: jax.jit(values)(program.arrays()), writer)
     jaxpr = program.jaxpr()
     return precision.lowest_precision(jaxpr) if jaxpr is not None else ""

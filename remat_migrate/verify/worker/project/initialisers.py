@@ -6,11 +6,12 @@ for one called `params`, a function annotated to return a `TrainState` for one a
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import sys
 import types
-from typing import Any, Callable, FrozenSet, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, FrozenSet, List, NamedTuple, Tuple
 
 from ..environment import projects
 from ..inputs import code_usage, type_hints
@@ -88,11 +89,16 @@ def _names(function: Any) -> List[str]:
     return list(made.parameters) if made else []
 
 
-def _nearby(function: Any) -> Iterator[Any]:
-    """Yield functions of a function's module, of those it imports, and of those that import it."""
-    here = sys.modules.get(getattr(unwrapped(function), "__module__", None) or "")
+def _nearby(function: Any) -> List[Any]:
+    """Return functions of a function's module, of those it imports, and of those that import it."""
+    return _functions_near(getattr(unwrapped(function), "__module__", None) or "")
+
+
+@functools.lru_cache(maxsize=None)
+def _functions_near(name: str) -> List[Any]:
+    here = sys.modules.get(name)
     if here is None or not _is_ours(here):
-        return
+        return []
     held = list(vars(here).values())
     imported: List[Any] = [thing for thing in held if isinstance(thing, types.ModuleType)]
     imported += [sys.modules.get(getattr(thing, "__module__", None) or "") for thing in held]
@@ -101,13 +107,15 @@ def _nearby(function: Any) -> Iterator[Any]:
     beside = [m for m in others if m.__name__.rpartition(".")[0] == package]
     users = [m for m in others if any(_is_from(thing, here) for thing in list(vars(m).values()))]
     ours: List[Any] = [here, *filter(_is_ours, imported), *users, *beside]
+    found: List[Any] = []
     for module in dict.fromkeys(ours):
         functions = [
             thing
             for thing in list(vars(module).values())
             if inspect.isfunction(thing) and thing.__module__ == module.__name__
         ]
-        yield from sorted(functions, key=_rank)
+        found += sorted(functions, key=_rank)
+    return found
 
 
 def _is_ours(module: Any) -> bool:
