@@ -241,8 +241,6 @@ def _marked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _same(wrapped: Any, lifted: Optional[Callable[..., Any]], as_function: bool) -> Any:
-    if hasattr(type(wrapped), "remat_migrate_callable"):  # an input that is still undecided
-        wrapped = wrapped.remat_migrate_callable(is_class=lifted is not None)
     if as_function and not callable(wrapped):
         raise TypeError("%r object is not callable" % type(wrapped).__name__)
     if as_function and not isinstance(wrapped, (type, *coverage.FUNCTIONS)):

@@ -14,9 +14,8 @@ from typing import Any, List, NamedTuple, Optional, Set, Tuple
 
 import jax
 
-from .containers import LIBRARIES, ProbeDict, ProbeObject, WatchedStr
+from .containers import LIBRARIES, OpenDict, OpenObject
 from .node import ARRAY, KEY, LIST, TUPLE, VALUE, Node
-from .probe import Probe
 
 INPUT = re.compile(r"input_(\d+)_")
 _LIBRARIES = LIBRARIES | frozenset(
@@ -32,7 +31,7 @@ class Blame(NamedTuple):
     """An error, the inputs it may be about, and the literals in the expression that raised it."""
 
     error: BaseException
-    nodes: List[Node]  # the last decided comes first
+    nodes: List[Node]  # guesses come first, the last of them before others
     depend: bool  # something in the expression depends on a traced input
     numbers: List[Any]  # constants in the expression
     place: Tuple[Tuple[str, str, int], ...]  # file, function, and instruction, outermost first
@@ -61,8 +60,6 @@ def find_blame(error: BaseException, search: Any) -> Blame:
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 2]:
             nodes += _nodes(callee.f_locals.get(name), search, 1)
     nodes += _nodes(getattr(error, "obj", None), search, 0)
-    for argument in getattr(error, "args", ()):
-        nodes += [argument._ticket.node] if isinstance(argument, Probe) else []
     for at in reversed(frames[:-1]):
         # In a loop that JAX traces by itself, nothing depends on the inputs: ask the callers.
         if not named and not any(map(_is_traced, nodes)):
@@ -71,11 +68,11 @@ def find_blame(error: BaseException, search: Any) -> Blame:
     if re.search("unsupported operand.*'(list|tuple)'", message):
         # Transformations rebuild lists, so that the one in the statement is none that was passed.
         kinds = (LIST, TUPLE)
-        lists = [n for n in search.in_use() if n.choice is not None and n.choice.kind in kinds]
+        lists = [n for n in search.in_use() if n.choice.kind in kinds]
         nodes = lists or nodes
     # A wrong part may mean that the whole is wrong.
-    nodes = nodes + [node.parent for node in nodes if node.parent and node.parent.order]
-    nodes = sorted(dict.fromkeys(nodes), key=lambda node: -node.order)
+    nodes = nodes + [node.parent for node in nodes if node.parent and node.parent.is_guess]
+    nodes = sorted(dict.fromkeys(nodes), key=lambda node: (not node.is_guess, -node.number))
     numbers = [each for each in first.constants if type(each) in (int, float)]
     keys = [key for _, thing in first.values if type(thing) is dict for key in thing]
     keys += [each for each in first.constants if type(each) is str]
@@ -86,15 +83,6 @@ def find_blame(error: BaseException, search: Any) -> Blame:
 def _by_number(message: str, search: Any) -> List[Node]:
     numbers = {int(number) for number in INPUT.findall(message)}
     return [search.nodes[number] for number in sorted(numbers)]
-
-
-def keys_at(frame: FrameType, known: Any) -> List[Any]:
-    """Return the keys of the dictionaries in a frame's expression that have the key `known`."""
-    found = _mentioned(frame, frame.f_lasti)
-    tables = [thing for _, thing in found.values if type(thing) is dict]
-    held = [[key for key in table if type(key) is str] for table in tables]
-    held.append([each for each in found.constants if type(each) is str])
-    return [key for keys in held if any(key == known for key in keys) for key in keys]
 
 
 def _mentioned(frame: FrameType, last: int) -> _Mentioned:
@@ -131,7 +119,7 @@ def _instructions(code: CodeType) -> List[dis.Instruction]:
 
 
 def _is_traced(node: Node) -> bool:
-    return node.choice is None or node.choice.kind in (ARRAY, KEY)
+    return node.choice.kind in (ARRAY, KEY)
 
 
 def _inputs_among(found: _Mentioned, search: Any) -> List[Node]:
@@ -182,9 +170,6 @@ def _place(error: BaseException, is_called: bool) -> Tuple[Tuple[str, str, int],
 
 def _nodes(thing: Any, search: Any, depth: int) -> List[Node]:
     """Return the inputs that a value is, holds, or was computed from."""
-    if isinstance(thing, (Probe, WatchedStr)):
-        ticket = thing._ticket
-        return [ticket.node] if ticket is not None else []
     own = search.passed_values.get(id(thing))
     nodes = [own[0]] if own is not None and own[1] is thing else []
     if isinstance(thing, jax.core.Tracer):
@@ -193,23 +178,20 @@ def _nodes(thing: Any, search: Any, depth: int) -> List[Node]:
         parts = dict.values(thing) if isinstance(thing, dict) else thing
         for part in parts:
             nodes += _nodes(part, search, depth - 1)
-    if isinstance(thing, ProbeDict):
-        nodes.append(thing._ticket.node)
-    if isinstance(thing, ProbeObject):
-        nodes.append(thing.__dict__["_ticket"].node)
+    if isinstance(thing, (OpenDict, OpenObject)):
+        nodes.append(vars(thing)["_ticket"].node)
     return nodes
 
 
 def _by_name(name: str, thing: Any, search: Any) -> List[Node]:
     """Return inputs with the same name and value or shape, where the value is not traced."""
     shape = thing.shape if isinstance(thing, jax.core.Tracer) else None
-    if not name or not (isinstance(thing, (bool, int, float, tuple)) or shape):
+    if not name or not (isinstance(thing, (bool, int, float, str, tuple)) or shape):
         return []
     return [
         node
         for node in search.in_use()
         if node.name == name
-        and node.choice is not None
         and (
             (node.choice.kind == ARRAY and node.choice.value[0] == shape)
             or (

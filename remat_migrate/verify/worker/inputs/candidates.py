@@ -307,13 +307,14 @@ def plan_by_name(name: str, inside: bool, siblings: Iterable[str] = ()) -> Optio
 
 def is_setting(node: Node) -> bool:
     """Return whether a node is part of an object or dict of settings, which holds no arrays."""
-    if node.parent is None or node.parent.choice is None:
+    parent = node.parent
+    if parent is None or parent.choice.kind not in (DICT, OBJECT):
         return False
-    return node.parent.choice.kind in (DICT, OBJECT) and is_settings(node.parent.name)
+    return is_settings(parent.name)
 
 
-def leftover(node: Node) -> List[Choice]:
-    """Return candidates for a node that is unused, or used only by pytree functions."""
+def by_name(node: Node) -> List[Choice]:
+    """Return candidates for a node by its name."""
     name, inside = node.name, node.inside
     if is_setting(node):
         return (strings(name) if is_text(name) else numbers(name)) + shapes(name, inside)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import dis
 import inspect
-import textwrap
 from types import CodeType
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
@@ -16,9 +14,6 @@ from . import type_hints
 _LARGEST = 256
 # How many calls deep code is read.
 _DEPTH = 4
-
-_NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
-_NOT_FIELDS |= {"_replace", "_asdict"}
 
 _CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST")
 
@@ -146,64 +141,3 @@ def _code_constants(code: CodeType) -> List[Any]:
         else:
             found += constant if isinstance(constant, tuple) else [constant]
     return found
-
-
-def fields_read(function: Callable[..., Any], name: str) -> Set[str]:
-    """Return what a function reads of an argument: attributes, and keys that are strings."""
-    parts = ast.walk(_tree(function))
-    found = {p.attr for p in parts if isinstance(p, ast.Attribute) and _named(p.value, name)}
-    return (found | keys_read(function, name)) - _NOT_FIELDS
-
-
-def keys_read(function: Callable[..., Any], name: str) -> Set[str]:
-    """Return the strings by which a function subscripts an argument."""
-    parts = ast.walk(_tree(function))
-    subscripts = [p for p in parts if isinstance(p, ast.Subscript) and _named(p.value, name)]
-    keys = [getattr(each.slice, "value", None) for each in subscripts]
-    return {key for key in keys if isinstance(key, str)}
-
-
-def _tree(function: Callable[..., Any]) -> ast.AST:
-    try:
-        return ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
-    except (OSError, TypeError, SyntaxError):
-        return ast.Pass()
-
-
-def asked_keys(unit: Callable[..., Any], name: str) -> List[str]:
-    """Return the keys that a function reads from its `**name`, as in `name["k"]`."""
-    found: List[str] = []
-    for part in ast.walk(_tree(unit)):
-        asked: Any = None
-        if isinstance(part, ast.Subscript) and _named(part.value, name):
-            asked = getattr(part.slice, "value", part.slice)
-        elif isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-            if part.func.attr in ("get", "pop") and _named(part.func.value, name) and part.args:
-                asked = part.args[0]
-        elif isinstance(part, ast.Compare) and _named(part.comparators[0], name):
-            asked = part.left
-        text = asked if isinstance(asked, str) else getattr(asked, "value", None)
-        if isinstance(text, str) and text not in found:
-            found.append(text)
-    return found
-
-
-def merged_with(unit: Callable[..., Any], name: str) -> Dict[str, Any]:
-    """Return what a function merges its `**name` into: `dict(DEFAULTS, **name)`."""
-    scope = attribute(unwrapped(unit), "__globals__", {})
-    found: Dict[str, Any] = {}
-    for part in ast.walk(_tree(unit)):
-        if isinstance(part, ast.Call):
-            into = [*part.args, *(k.value for k in part.keywords if k.arg is None)]
-        elif isinstance(part, ast.Dict):
-            into = [value for key, value in zip(part.keys, part.values) if key is None]
-        else:
-            continue
-        if any(_named(one, name) for one in into):
-            held = [scope.get(getattr(one, "id", "")) for one in into]
-            found.update({k: v for one in held if type(one) is dict for k, v in one.items()})
-    return {key: held for key, held in found.items() if type(key) is str}
-
-
-def _named(expression: Any, name: str) -> bool:
-    return getattr(expression, "id", None) == name

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..lookup import attribute
 from .candidates import OTHER
-from .node import ABSENT, ARRAY, LIST, PROBE, VALUE, Choice, Node
+from .node import ABSENT, ARRAY, GUESS, LIST, VALUE, Choice, Node
 from .search import Snapshot
 
 Pin = Tuple[int, Choice]
@@ -64,7 +64,7 @@ class Combinations:
 
     def keep(self, nodes: Sequence[Node]) -> None:
         """Note the values that a case has covered."""
-        values = [(n.number, n.choice.key()) for n in nodes if n.choice is not None]
+        values = [(n.number, n.choice.key()) for n in nodes]
         flippable = {number for number, _ in self._flips}
         values = [value for value in values if value[0] in flippable]
         self._covered |= {frozenset(pair) for pair in itertools.combinations(values, 2)}
@@ -94,7 +94,7 @@ class Combinations:
         options: Dict[int, List[Choice]] = {}
         for number, choice in self._flips:
             held = self._held(number)
-            if held is not None and held.kind == VALUE and choice.kind in (VALUE, PROBE, ARRAY):
+            if held is not None and held.kind == VALUE and choice.kind in (VALUE, GUESS, ARRAY):
                 options.setdefault(number, [held]).append(choice)
         for left, right in itertools.combinations(options, 2):
             for first, second in itertools.product(options[left], options[right]):

@@ -49,7 +49,6 @@ Roots = List[Tuple[inspect.Parameter, Node]]
 
 def add_parameters(search: Any, node: Node) -> None:
     """Add nodes for the arguments of a constructor that are required, flags, or found."""
-    assert node.choice is not None
     cls = node.choice.value
     made = constructors.signature(cls)
     if made is None or node.children:
@@ -110,7 +109,6 @@ def _others_of(name: str, default: Any) -> List[Choice]:
 
 def instance(node: Node, get_value: GetValue) -> Any:
     """Return an instance, made by its constructor."""
-    assert node.choice is not None
     cls = node.choice.value
     library = nnx_modules.nnx()
     if library is not None and cls is library.Rngs:
@@ -151,7 +149,6 @@ def arguments(pairs: Roots, get_value: GetValue) -> Tuple[Tuple[Any, ...], Dict[
 def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
     """Return the value of a decided node; another `variant` has other numbers."""
     choice = node.choice
-    assert choice is not None, node.label
 
     def part(child: Node) -> Any:
         return plain(child, variant, nodes)

@@ -1,4 +1,4 @@
-"""Containers that have every entry they are asked for; strings that note comparisons.
+"""Containers that have every entry they are asked for.
 
 To JAX they are pytrees of the entries requested so far.
 """
@@ -6,12 +6,12 @@ To JAX they are pytrees of the entries requested so far.
 from __future__ import annotations
 
 import sys
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Tuple
 
 import jax
 
 from . import candidates
-from .node import OBJECT, Choice, Node, value
+from .node import OBJECT, Choice, Node
 
 LIBRARIES = frozenset(
     [
@@ -32,12 +32,11 @@ LIBRARIES = frozenset(
 
 
 class Ticket:
-    """A probe in the structure of a pytree: equal only to itself."""
+    """What a container knows of its node, in the structure of a pytree: equal only to itself."""
 
     def __init__(self, node: Node, search: Any) -> None:
         self.node = node
         self.search = search
-        self.probe: Any = None
 
 
 def library_frame(depth: int) -> bool:
@@ -46,7 +45,7 @@ def library_frame(depth: int) -> bool:
     return module.partition(".")[0] in LIBRARIES
 
 
-class ProbeDict(Dict[Any, Any]):
+class OpenDict(Dict[Any, Any]):
     """A dictionary that has every key it is asked for."""
 
     def __init__(self, ticket: Ticket, entries: Iterable[Tuple[Any, Any]]) -> None:
@@ -65,7 +64,8 @@ class ProbeDict(Dict[Any, Any]):
             raise AttributeError(name)
         if not candidates.is_settings(ticket.node.name):
             raise AttributeError(name)
-        ticket.search.decide(ticket.node, [Choice(OBJECT)])
+        ticket.node.assign(Choice(OBJECT))
+        ticket.search.fresh = True
         return ticket.search.passed_value(ticket.search.child(ticket.node, name))
 
     def _child(self, key: Any) -> Any:
@@ -121,12 +121,12 @@ class ProbeDict(Dict[Any, Any]):
         self._filled()
         return super().keys()
 
-    def copy(self) -> "ProbeDict":
+    def copy(self) -> "OpenDict":
         """Return a dictionary that discovers entries of the same node."""
-        return ProbeDict(self._ticket, super().items())
+        return OpenDict(self._ticket, super().items())
 
 
-class ProbeObject:
+class OpenObject:
     """An object that has every attribute it is asked for."""
 
     def __init__(self, ticket: Ticket, attributes: Dict[str, Any]) -> None:
@@ -157,38 +157,12 @@ class ProbeObject:
         return getattr(self, name) if name in self else default
 
 
-class WatchedStr(str):
-    """A string that notes the strings it is compared with."""
-
-    _ticket: Optional[Ticket] = None
-
-    def __eq__(self, other: Any) -> bool:
-        if self._ticket is not None and type(other) is str:
-            self._ticket.node.offer([value(other), value(candidates.OTHER)])
-        return str.__eq__(self, other) is True
-
-    def __ne__(self, other: Any) -> bool:
-        return not self == other
-
-    def __hash__(self) -> int:
-        if self._ticket is not None:
-            self._ticket.search.offer_other_keys(self._ticket.node, sys._getframe(1))
-        return str.__hash__(self)
-
-
-def watched(node: Node, search: Any, text: str) -> WatchedStr:
-    """Return `text` as a string that notes comparisons at `node`."""
-    found = WatchedStr(text)
-    found._ticket = Ticket(node, search)
-    return found
-
-
-def _flatten_dict(thing: ProbeDict) -> Tuple[List[Any], Tuple[Ticket, Tuple[Any, ...]]]:
+def _flatten_dict(thing: OpenDict) -> Tuple[List[Any], Tuple[Ticket, Tuple[Any, ...]]]:
     keys = tuple(sorted(dict.keys(thing), key=str))
     return [dict.__getitem__(thing, key) for key in keys], (thing._ticket, keys)
 
 
-def _flatten_object(thing: ProbeObject) -> Tuple[List[Any], Tuple[Any, ...]]:
+def _flatten_object(thing: OpenObject) -> Tuple[List[Any], Tuple[Any, ...]]:
     names = tuple(sorted(name for name in vars(thing) if name != "_ticket"))
     held = {name: vars(thing)[name] for name in names}
     # Numbers and names are settings: JAX must not see them as arrays.
@@ -198,10 +172,10 @@ def _flatten_object(thing: ProbeObject) -> Tuple[List[Any], Tuple[Any, ...]]:
 
 
 jax.tree_util.register_pytree_node(
-    ProbeDict, _flatten_dict, lambda aux, leaves: ProbeDict(aux[0], zip(aux[1], leaves))
+    OpenDict, _flatten_dict, lambda aux, leaves: OpenDict(aux[0], zip(aux[1], leaves))
 )
 jax.tree_util.register_pytree_node(
-    ProbeObject,
+    OpenObject,
     _flatten_object,
-    lambda aux, leaves: ProbeObject(aux[0], dict(tuple(zip(aux[1], leaves)) + aux[2])),
+    lambda aux, leaves: OpenObject(aux[0], dict(tuple(zip(aux[1], leaves)) + aux[2])),
 )

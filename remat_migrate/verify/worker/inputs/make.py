@@ -26,10 +26,9 @@ from ..frameworks import flax_modules, pure_functions
 from ..frameworks.abstraction import evaluated
 from ..lookup import unwrapped
 from ..project import constructors, settings
-from ..project.produced import Producers
-from . import candidates, code_usage, construct, repairs, search_loop, type_hints, variants
+from . import candidates, code_usage, construct, repairs, search_loop, type_hints, uses, variants
 from .combinations import Combinations, Pins, are_made_up, described
-from .node import ABSENT, DICT, FIELDS, INSTANCE, LIST, VALUE, Choice, Plan
+from .node import ABSENT, DICT, FIELDS, GUESS, INSTANCE, LIST, VALUE, Choice, Plan
 from .search import NOT_OURS, Budget, OutOfTime, Search, Snapshot
 
 MOST_CASES = 10
@@ -130,9 +129,8 @@ class _Maker:
             self.cls = None
         else:
             self.cls = constructors.concrete(self.cls)
-        self.producers = Producers(hints.get("classes") or [])
-        read = code_usage.names_read(code_usage.reached(unit, self.cls))
-        self.search = Search(self.producers.classes, read, self.producers)
+        classes = hints.get("classes") or []
+        self.search = Search(classes, unit, code_usage.reached(unit, self.cls))
         self.context: Optional[Dict[str, Any]] = None
         if self.cls is not None and flax_modules.is_module_class(self.cls):
             self.context = {"library": "flax"}
@@ -148,7 +146,9 @@ class _Maker:
             return
         self._roots(made)
         self._use_sizes()
-        known = search_loop.decide_unread(self.search, self.unit)
+        for parameter, node in self.search.roots:
+            node.unused = not code_usage.is_read(self.unit, parameter.name)
+        known = all(node.unused for _, node in self.search.roots)
         trouble = self._solve(budget, known)
         if trouble is not None:
             self.reasons.append("no inputs found: " + trouble)
@@ -161,7 +161,7 @@ class _Maker:
 
     def _instances(self) -> List[type]:
         """Return the classes of the arguments that are instances."""
-        choices = [node.choice for _, node in self.search.roots if node.choice is not None]
+        choices = [node.choice for _, node in self.search.roots]
         return [choice.value for choice in choices if choice.kind == INSTANCE]
 
     def _use_sizes(self) -> None:
@@ -193,13 +193,13 @@ class _Maker:
                 counts = [Choice(LIST, count) for count in (0, 2, 1, 3)]
                 plan, annotation = Plan(counts, counts[:2]), None
             elif parameter.kind is parameter.VAR_KEYWORD:
-                keys = code_usage.asked_keys(self.unit, name)
-                defaults = code_usage.merged_with(self.unit, name)
-                choice = Choice(FIELDS, defaults) if defaults else Choice(DICT, tuple(keys))
+                use = uses.of_parameter(self.unit, name)
+                keys = list(dict.fromkeys(use.keys + use.asked))
+                choice = Choice(FIELDS, use.merged) if use.merged else Choice(DICT, tuple(keys))
                 plan, annotation = Plan([choice]), None
             else:
                 plan = type_hints.plan_for(name, annotation, parameter.default, siblings)
-                plan = self.producers.plan(self.unit, name, plan, parameter.default)
+                plan = self.search.producers.plan(self.unit, name, plan, parameter.default)
             node = self.search.new((name,), None, annotation, plan)
             for key in keys if plan is not None and plan.choices[0].kind == DICT else ():
                 self.search.want(node, key)
@@ -285,16 +285,15 @@ class _Maker:
             node.forget()
             if choice.kind == FIELDS:
                 node.children = {}
-            node.choose([choice], node.order)
-            node.pinned = choice.kind != "probe"
+            node.choose([choice])
+            node.pinned = choice.kind != GUESS
 
     def _assignment(self) -> Any:
         """Return the values of everything that varies: equal for identical cases."""
         return tuple(
             (node.number, node.choice.key())
             for node in self.search.in_use()
-            if node.choice is not None
-            and node.choice.kind in (VALUE, ABSENT, LIST, INSTANCE, FIELDS)
+            if node.choice.kind in (VALUE, ABSENT, LIST, INSTANCE, FIELDS)
         )
 
     def _keep(self, pins: Pins) -> None:
@@ -345,9 +344,9 @@ class _Maker:
 
     def _about(self, pins: Pins) -> str:
         """Return what a case is about: the values that vary between cases."""
-        shown = {n: self.search.nodes[n].choice or choice for n, choice in pins}
+        shown = {number: self.search.nodes[number].choice for number, _ in pins}
         for node in self.search.in_use():
-            if node.choice is not None and len(node.alternatives) > 1:
+            if len(node.alternatives) > 1:
                 shown.setdefault(node.number, node.choice)
         texts = [
             described(self.search.nodes[number], choice) for number, choice in sorted(shown.items())

@@ -15,9 +15,8 @@ import jax.numpy as jnp
 
 from ..frameworks import flax_units
 from . import blame, candidates
-from .containers import ProbeDict, ProbeObject
-from .node import DICT, KEY, TREE, Choice, Node, Tree, array
-from .probe import Probe
+from .containers import OpenDict, OpenObject
+from .node import ARRAY, DICT, KEY, TREE, Choice, Node, Plan, Tree, array
 from .type_hints import name_of_step
 
 _KEY_WANTED = re.compile(r'needs PRNG for "([^"]*)"')
@@ -144,15 +143,14 @@ def _match(given: Any, made: Any, search: Any) -> None:
     elif isinstance(given, Mapping):
         known = made if isinstance(made, Mapping) else {}
         for name in list(given):
-            if name in known or isinstance(given[name], (Probe, ProbeDict)):
+            part = _node_of(given[name], search)
+            if name in known or (part is not None and part.is_guess):
                 _match(given[name], known.get(name, {}), search)
 
 
 def _node_of(thing: Any, search: Any) -> Optional[Node]:
     """Return the input that a value is."""
-    if isinstance(thing, Probe):
-        return thing._ticket.node
-    if isinstance(thing, (ProbeDict, ProbeObject)):
+    if isinstance(thing, (OpenDict, OpenObject)):
         node: Node = vars(thing)["_ticket"].node
         return node
     own = search.passed_values.get(id(thing))
@@ -163,12 +161,16 @@ def _node_of(thing: Any, search: Any) -> Optional[Node]:
     leaves = jax.tree_util.tree_leaves(thing)
     if not leaves or not all(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         return None
-    parents = {node.parent for leaf in leaves for node in blame.dependencies(leaf, search)}
+    nodes = {node for leaf in leaves for node in blame.dependencies(leaf, search)}
+    if leaves == [thing] and len(nodes) == 1:
+        (node,) = nodes
+        return node if node.choice.kind == KEY or node.choice.value[0] == thing.shape else None
+    parents = {node.parent for node in nodes}
     parent = parents.pop() if len(parents) == 1 else None
-    if parent is None or not parent.is_tree or parent.choice is None:
+    if parent is None:
         return None
-    structure = jax.tree_util.tree_structure(thing)
-    return parent if parent.choice.value.structure == structure else None
+    given: Any = jax.tree_util.tree_structure(search.passed_value(parent))
+    return parent if given == jax.tree_util.tree_structure(thing) else None
 
 
 def become(node: Node, made: Any, search: Any) -> None:
@@ -176,45 +178,41 @@ def become(node: Node, made: Any, search: Any) -> None:
     pairs, structure = jax.tree_util.tree_flatten_with_path(made)
     leaves = tuple((tuple(leaf.shape), str(leaf.dtype)) for _, leaf in pairs)
     choice = Choice(TREE, Tree(structure, leaves, of_network=True))
-    if node.pinned or (node.choice is not None and node.choice.key() == choice.key()):
+    if node.pinned or node.choice.key() == choice.key():
         return
-    if node.is_tree and node.choice is not None and node.choice.value.structure == structure:
+    if node.is_tree and node.choice.value.structure == structure:
         if node.choice.value.made_by is not None:
             return  # the project makes it so: the other arguments do not fit
         if search.taught.get(node.number, search.place) != search.place:
             return  # it fits another call of the network: the other arguments of this one do not
     search.taught[node.number] = search.place
-    search.assign(node, choice)
+    node.assign(choice)
     node.children = {}
     for number, (path, _) in enumerate(pairs):
         names = tuple(map(name_of_step, path))
         shape, dtype = leaves[number]
         leaf = Choice(KEY, ("typed", 0)) if dtype.startswith("key<") else array(shape, dtype)
-        child = search.new((*node.path, *names), node)
-        child.choose([leaf], node.order)
+        child = search.new((*node.path, *names), node, None, Plan([leaf]))
         node.children[str(number)] = child
     search.fresh = True
 
 
 def _learn_keys(call: _Call, message: str, search: Any) -> bool:
-    """Decide the inputs that are passed as random keys; return whether there were any."""
-    rngs = call.rngs
-    node = _node_of(rngs, search) if isinstance(rngs, (Probe, ProbeDict)) else None
-    if node is not None:
-        wanted = _KEY_WANTED.findall(message)
-        known = tuple(node.children) if node.choice is not None else ()
+    """Make the inputs that are passed as random keys keys; return whether there were others."""
+    wanted = _KEY_WANTED.findall(message)
+    node = _node_of(call.rngs, search)
+    if node is not None and node.choice.kind != KEY:
+        known = tuple(node.children) if node.choice.kind == DICT else ()
         names = (*known, *(name for name in wanted or ["dropout"] if name not in known))
-        if node.choice is None or wanted:
-            search.assign(node, Choice(DICT, names))
+        if wanted or not known:
+            node.assign(Choice(DICT, names))
             search.fresh = True
             return True
         return False
-    undecided = [key._ticket.node for key in _values(rngs) if isinstance(key, Probe)]
-    undecided = [node for node in undecided if node.choice is None]
-    for node in undecided:
-        search.decide(node, list(candidates.PRNG))
-    return bool(undecided)
-
-
-def _values(rngs: Any) -> List[Any]:
-    return list(rngs.values()) if isinstance(rngs, dict) else [rngs]
+    values = call.rngs.values() if isinstance(call.rngs, dict) else []
+    others = [other for other in (_node_of(one, search) for one in values) if other is not None]
+    others = [other for other in others if other.choice.kind == ARRAY]
+    for other in others:
+        other.assign(candidates.PRNG[0], candidates.PRNG[1:])
+        search.fresh = True
+    return bool(others)

@@ -1,7 +1,6 @@
 """The values to make: a tree of nodes, one for each parameter and for each part of it.
 
-A node is undecided until something is known about it. Then it has a `Choice`, and further choices
-to try if this one is wrong.
+Each has a `Choice`, and further choices to try if this one is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ LIKE = "like"  # value: the number of a node with the same structure and shapes
 FIELDS = "fields"  # value: settings; children are the fields that may have other values
 TREE = "tree"  # value: a Tree; children are its leaves, numbered
 ABSENT = "absent"  # a missing entry of a dictionary
-PROBE = "probe"  # undecided
+GUESS = "guess"  # what its name and its uses in the code tell, see `guesses`
 
 
 class Choice(NamedTuple):
@@ -76,53 +75,53 @@ class Node:
         path: Tuple[str, ...],
         parent: Optional["Node"] = None,
         annotation: Any = None,
-        plan: Optional[Plan] = None,
     ) -> None:
         self.number = number
         self.path = path
         self.parent = parent
         self.annotation = annotation
-        self.plan = plan
-        self.alternatives: List[Choice] = list(plan.alternatives) if plan else []
         self.children: Dict[str, Node] = {}
         self.attributes: Set[str] = set()
         self.pinned = False
-        # Decided only by its name, because nothing uses it.
+        # No code reads it.
         self.unused = False
+        # It is only a guess, which an error may be about.
+        self.is_guess = False
+        self.follow(Plan([Choice(ABSENT)]))
+
+    def follow(self, plan: Plan, guesses: Sequence[Choice] = ()) -> None:
+        """Take the first choice of a plan; `guesses` are what GUESS stands for."""
+        self.plan = plan
+        self._guesses = list(guesses)
+        self.alternatives = list(plan.alternatives)
         self.forget()
 
     def forget(self) -> None:
         """Forget everything that was found out about it."""
-        self.choice: Optional[Choice] = None
-        self.queue: List[Choice] = []
-        self.order = 0
-        self.unused = False
-        if self.plan and self.plan.choices:
-            self.choose(self.plan.choices, 0)
+        self.choose(self.plan.choices)
 
-    def choose(self, choices: Sequence[Choice], order: int) -> None:
+    def choose(self, choices: Sequence[Choice]) -> None:
         """Take the first of `choices`, keep the others for later."""
-        self.choice = None if choices[0].kind == PROBE else choices[0]
-        self.queue = list(choices[1:])
-        self.order = order
+        self.choice, *self.queue = self._guessed(choices)
+
+    def _guessed(self, choices: Sequence[Choice]) -> List[Choice]:
+        """Return choices with the guesses in place of GUESS."""
+        lists = [self._guesses if choice.kind == GUESS else [choice] for choice in choices]
+        return [choice for choices in lists for choice in choices]
 
     def assign(self, choice: Choice, others: Sequence[Choice] = ()) -> None:
         """Take another choice; parts of what it was are not parts of what it is now."""
-        kind = self.choice.kind if self.choice is not None else None
-        if choice.kind in (INSTANCE, FIELDS, TREE) or choice.kind != kind:
+        if choice.kind in (INSTANCE, FIELDS, TREE) or choice.kind != self.choice.kind:
             self.children = {}
-        self.queue = [other for other in [*others, *self.queue] if other.key() != choice.key()]
-        if self.choice is not None:
-            self.queue.append(self.choice)
-        self.choice = None if choice.kind == PROBE else choice
+        left = [*others, *self.queue, self.choice]
+        self.queue = [other for other in left if other.key() != choice.key()]
+        self.choice = choice
 
     def state(self) -> Tuple[Any, ...]:
         """Return what is decided, for `set_state`."""
         return (
             self.choice,
             list(self.queue),
-            self.order,
-            self.unused,
             self.pinned,
             self.plan,
             dict(self.children),
@@ -130,12 +129,12 @@ class Node:
 
     def set_state(self, state: Tuple[Any, ...]) -> None:
         """Return to a state."""
-        self.choice, queue, self.order, self.unused, self.pinned, self.plan, children = state
+        self.choice, queue, self.pinned, self.plan, children = state
         self.queue, self.children = list(queue), dict(children)
 
     def offer(self, choices: Sequence[Choice]) -> None:
         """Note values that deserve a case of their own."""
-        if self.plan is not None and self.plan.closed:
+        if self.plan.closed:
             return
         known = {choice.key() for choice in self.alternatives}
         for choice in choices:
@@ -146,9 +145,7 @@ class Node:
     @property
     def inside(self) -> bool:
         """Return whether it is part of a container or object, rather than an argument."""
-        return self.parent is not None and not (
-            self.parent.choice and self.parent.choice.kind in (INSTANCE, FIELDS)
-        )
+        return self.parent is not None and self.parent.choice.kind not in (INSTANCE, FIELDS)
 
     @property
     def name(self) -> str:
@@ -167,7 +164,7 @@ class Node:
             above.append(above[-1].parent)
         for node in reversed(above[:-1]):
             last = node.path[-1]
-            kind = node.parent.choice.kind if node.parent and node.parent.choice else DICT
+            kind = node.parent.choice.kind if node.parent else DICT
             if kind in (OBJECT, INSTANCE, FIELDS):
                 text += "." + last
             else:
@@ -184,7 +181,7 @@ class Node:
 
     def in_use(self, name: str) -> bool:
         """Return whether a child is part of the current choice."""
-        if self.choice is None or self.choice.kind not in (
+        if self.choice.kind not in (
             *(DICT, LIST, TUPLE, OBJECT),
             *(INSTANCE, FIELDS, TREE),
         ):
@@ -198,7 +195,7 @@ class Node:
     @property
     def is_tree(self) -> bool:
         """Return whether it is a tree of arrays of known structure."""
-        return self.choice is not None and self.choice.kind == TREE
+        return self.choice.kind == TREE
 
     @property
     def in_tree(self) -> bool:
@@ -207,7 +204,6 @@ class Node:
 
     def count(self) -> int:
         """Return the number of elements of a list or tuple, of leaves of a tree."""
-        assert self.choice is not None
         wanted = self.choice.value
         if isinstance(wanted, Tree):
             return len(wanted.leaves)

@@ -7,9 +7,9 @@ from typing import List
 
 import jax
 
-from . import candidates, shapes
+from . import candidates, guesses, shapes
 from .blame import Blame
-from .node import ARRAY, CONSTANT, KEY, LIST, TUPLE, Choice, Node, array, value
+from .node import ARRAY, CONSTANT, DICT, KEY, LIST, OBJECT, TUPLE, Choice, Node, array, value
 
 _VALUE_ERRORS = tuple(
     getattr(jax.errors, name)
@@ -48,7 +48,6 @@ def missing_attribute(error: BaseException) -> str:
 
 def python_values(node: Node, blamed: Blame) -> List[Choice]:
     """Return Python values in place of an array, by the error that asks for them."""
-    assert node.choice is not None
     text = type(blamed.error).__name__ + str(blamed.error)
     constant = [Choice(CONSTANT, node.choice.value)] if node.choice.kind == ARRAY else []
     array_like = constant and node.choice.value[0] and candidates.looks_like_array(node.name)
@@ -68,16 +67,20 @@ def python_values(node: Node, blamed: Blame) -> List[Choice]:
 
 
 def by_error(node: Node, blamed: Blame) -> List[Choice]:
-    """Return candidates for a probe of which only the error is known."""
+    """Return other kinds of values that an error asks for in place of an array."""
     text = str(blamed.error)
     if keys := _keys(blamed):
         node.offer(keys)
         return keys + candidates.strings(node.name)
+    if "string index" in text or "only integers, slices" in text:
+        return [Choice(DICT), Choice(OBJECT)]
+    if "callable" in text:
+        return guesses.functions(node)
     if re.search(r"must be (a )?str|expected str|attribute name", text):
         return candidates.strings(node.name)
-    if re.search(r"must be real number|__array_ufunc__|as an integer|must be integers", text):
-        return candidates.numbers(node.name) + candidates.shapes(node.name, node.inside)
-    return candidates.leftover(node)
+    if re.search(r"must be real number|as an integer|must be integers", text):
+        return candidates.numbers(node.name)
+    return []
 
 
 def _keys(blamed: Blame) -> List[Choice]:
@@ -88,23 +91,22 @@ def _keys(blamed: Blame) -> List[Choice]:
 
 def choices(node: Node, blamed: Blame) -> List[Choice]:
     """Return everything to try for a node that an error is about, likeliest first."""
-    if node.choice is None:
-        first = by_error(node, blamed)
-    elif needs_value(blamed.error) and node.choice.kind in (ARRAY, KEY):
+    if needs_value(blamed.error) and node.choice.kind in (ARRAY, KEY):
         first = python_values(node, blamed)
         if not isinstance(blamed.error, _VALUE_ERRORS):
             # "must be an integer" may be about the type of an array.
             first = types(node.choice, str(blamed.error)) + first
     else:
         first = repaired(node, blamed)
-    if candidates.is_text(node.name) and not node.inside and node.choice is not None:
-        if node.choice.kind == ARRAY:
+    if node.choice.kind in (ARRAY, CONSTANT):
+        first = by_error(node, blamed) + first
+        if candidates.is_text(node.name) and not node.inside:
             first = candidates.strings(node.name) + first
-    if node.choice is not None and type(node.choice.value) is str:
+    if type(node.choice.value) is str:
         # What the code has compared it with, and what the message may allow.
         quoted = [value(text) for text in re.findall(r"['\"](\w+)['\"]", str(blamed.error))]
         first = _keys(blamed) + first + node.alternatives + quoted
-    kept, seen = [], {node.choice.key() if node.choice is not None else None}
+    kept, seen = [], {node.choice.key()}
     for choice in [*first, *node.queue]:
         if choice.key() not in seen:
             seen.add(choice.key())
@@ -119,8 +121,6 @@ def repaired(node: Node, blamed: Blame) -> List[Choice]:
     parts = re.search(r"not enough values.*expected (\d+)", message) or re.search(
         r"too many values to unpack \(expected (\d+)", message
     )
-    if choice is None:
-        return []
     if choice.kind in (LIST, TUPLE):
         if STRUCTURE.search(message):
             return [Choice(TUPLE if choice.kind == LIST else LIST, node.count())]

@@ -1,7 +1,7 @@
 """The inputs of a unit as far as they are known, and passes that find out more.
 
-Each pass runs the unit abstractly. Undecided inputs are passed as probes, which their uses decide;
-decided inputs are passed as values. `descent` handles errors.
+Each pass runs the unit abstractly. Containers of unknown entries have each that they are asked for.
+`search_loop` handles errors.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
-from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
@@ -18,29 +17,27 @@ import jax.numpy as jnp
 from ..lookup import unwrapped
 from ..project import constructors, produced
 from ..work import TooManyOperations, operations
-from . import blame, candidates, construct, networks, type_hints
+from . import blame, candidates, code_usage, construct, guesses, networks, type_hints, uses
 from .blame import Blame
-from .containers import LIBRARIES, ProbeDict, ProbeObject, Ticket, WatchedStr, watched
+from .containers import OpenDict, OpenObject, Ticket
 from .node import (
     ABSENT,
     ARRAY,
     CONSTANT,
     FIELDS,
+    GUESS,
     INSTANCE,
     KEY,
     LIKE,
     LIST,
     OBJECT,
-    PROBE,
     TREE,
     TUPLE,
     VALUE,
     Choice,
     Node,
     Plan,
-    value,
 )
-from .probe import Probe
 
 Call = Callable[[Tuple[Any, ...], Dict[str, Any]], Any]
 Snapshot = Dict[int, Any]
@@ -92,15 +89,17 @@ class Search:
     def __init__(
         self,
         classes: Sequence[type],
-        names_read: Sequence[str],
-        producers: Optional[produced.Producers] = None,
+        unit: Any,
+        functions: Sequence[Any],
     ) -> None:
         self.classes = list(classes)
-        self.producers = producers or produced.Producers(classes)
-        self.names_read = list(names_read)
+        self.producers = produced.Producers(classes)
+        # What the functions that the unit reaches read, and how they use names.
+        self.names_read = code_usage.names_read(functions)
+        self.own_uses = uses.of_function(unit)
+        self.uses = uses.of_all(functions)
         self.nodes: Dict[int, Node] = {}
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
-        self.decisions = 0
         # Code reads values that JAX computes from constants: compute them while tracing.
         self.folding = False
         self.tried_folding = False
@@ -110,8 +109,6 @@ class Search:
         # By number, the places in the code where a network told what an input should be.
         self.taught: Dict[int, Any] = {}
         self.place: Any = ()
-        # A library wants strings that are no subclass.
-        self.plain_text = False
         self.start()
 
     def start(self) -> None:
@@ -132,10 +129,22 @@ class Search:
         annotation: Any = None,
         plan: Optional[Plan] = None,
     ) -> Node:
-        """Add a node."""
-        node = Node(len(self.nodes), path, parent, annotation, plan)
+        """Add a node; without a plan it is what its name and its uses tell."""
+        node = Node(len(self.nodes), path, parent, annotation)
         self.nodes[node.number] = node
+        use = self._use(node)
+        guess = guesses.plan(node, use, self.objects)
+        node.is_guess = plan is None
+        node.follow(plan or guess, guess.choices)
+        node.offer(guesses.others_of(node, use))
         return node
+
+    def _use(self, node: Node) -> uses.Use:
+        """Return how code uses a name; of the elements of a list nothing is known."""
+        if node.path[-1].isdigit():
+            return uses.Use()
+        own = self.own_uses.get(node.name)
+        return own if own and own.says_much else self.uses.get(node.name, uses.Use())
 
     def in_use(self) -> List[Node]:
         """Return all nodes of the current inputs."""
@@ -152,42 +161,23 @@ class Search:
             node.children[text] = self.new((*node.path, text), node, annotation, plan)
             self.fresh = True
         child = node.children[text]
-        if child.choice is not None and child.choice.kind == ABSENT and not child.pinned:
-            child.plan = None
-            child.forget()
+        if child.choice.kind == ABSENT and not child.pinned:
+            child.choose([Choice(GUESS)])
         return child
 
     def want(self, node: Node, name: str) -> None:
         """Note a key that a dictionary is asked for and may lack: worth a separate case."""
         if name not in node.children:
-            plan = Plan([Choice(ABSENT)], [Choice(ABSENT), Choice("probe")])
+            plan = Plan([Choice(ABSENT)], [Choice(ABSENT), Choice(GUESS)])
             node.children[name] = self.new((*node.path, name), node, None, plan)
 
-    def decide(self, node: Node, choices: Sequence[Choice]) -> None:
-        """Decide a node by a use of its probe."""
-        self.decisions += 1
-        self.fresh = True
-        if node.plan and node.plan.choices and node.plan.choices[0].kind == PROBE:
-            # Annotated as an array, so neither a list nor a number.
-            choices = sorted(choices, key=lambda choice: choice.kind != ARRAY)
-        node.choose(choices, self.decisions)
-
-    def objects(self, node: Node, attribute: str) -> List[Choice]:
+    def objects(self, node: Node) -> List[Choice]:
         """Return the project's classes that have the attributes that were read, or any object."""
-        node.attributes.add(attribute)
         fitting = [cls for cls in self.classes if constructors.offers(cls, node.attributes)]
         for cls in constructors.classes():
             if cls not in fitting and all(callable(vars(cls).get(n)) for n in node.attributes):
                 fitting.append(cls)
         return [Choice(INSTANCE, cls) for cls in _outermost_first(fitting)] + [Choice(OBJECT)]
-
-    def offer_other_keys(self, node: Node, frame: FrameType) -> None:
-        """Offer the other keys of the dictionary in which a string is looked up."""
-        module = frame.f_globals.get("__name__", "").partition(".")[0]
-        if module in LIBRARIES or node.choice is None:
-            return
-        for key in blame.keys_at(frame, node.choice.value):
-            node.offer([node.choice, value(key)])
 
     # Values passed to the unit
 
@@ -196,31 +186,20 @@ class Search:
         return construct.arguments(self.roots, self.passed_value)
 
     def passed_value(self, node: Node) -> Any:
-        """Return the value of a node in this pass: a probe while it is undecided."""
-        if node.choice is None:
-            if node.number not in self.values:
-                self.values[node.number] = Probe(node, self)
-            return self.values[node.number]
-        return self.current(node)
-
-    def current(self, node: Node) -> Any:
-        """Return the value of a decided node in this pass."""
+        """Return the value of a node in this pass."""
         choice = node.choice
-        assert choice is not None
         if choice.kind in (ARRAY, KEY):
-            # Decided during a pass, perhaps in an inner trace: create it for each use.
+            # Found during a pass, perhaps in an inner trace: create it for each use.
             leaf = self.leaves.get(_leaf_name(node))
             return _abstract(choice) if leaf is None else leaf
-        held = self.values.get(node.number, None)
-        if held is None or isinstance(held, Probe):
+        if node.number not in self.values:
             held = self.values[node.number] = self._build(node, choice)
             self.passed_values[id(held)] = (node, held)
-        return held
+        return self.values[node.number]
 
     def _build(self, node: Node, choice: Choice) -> Any:
         if choice.kind == VALUE:
-            text = type(choice.value) is str and not self.plain_text
-            return watched(node, self, choice.value) if text else choice.value
+            return choice.value
         if choice.kind == LIKE:
             return self.passed_value(self.nodes[choice.value])
         if choice.kind == CONSTANT:
@@ -243,13 +222,13 @@ class Search:
             name: self.passed_value(child) for name, child in children.items() if child is not None
         }
         if choice.kind == OBJECT:
-            return ProbeObject(Ticket(node, self), held)
-        return held if choice.value is not None else ProbeDict(Ticket(node, self), held.items())
+            return OpenObject(Ticket(node, self), held)
+        return held if choice.value is not None else OpenDict(Ticket(node, self), held.items())
 
     def child_present(self, node: Node, name: str) -> Optional[Node]:
         """Return a child, or None if it is absent."""
         child = node.children.get(name) or self.child(node, name)
-        return None if child.choice is not None and child.choice.kind == ABSENT else child
+        return None if child.choice.kind == ABSENT else child
 
     # Passes
 
@@ -261,7 +240,7 @@ class Search:
         leaves = {
             _leaf_name(node): _struct(node.choice)
             for node in self.in_use()
-            if node.choice is not None and node.choice.kind in (ARRAY, KEY)
+            if node.choice.kind in (ARRAY, KEY)
         }
 
         def traced(inputs: Dict[str, Any]) -> List[Any]:
@@ -304,24 +283,8 @@ class Search:
         except NOT_OURS:
             raise
         except BaseException as error:  # `sys.exit` and pytest outcomes are not Exceptions
-            if WatchedStr.__name__ in str(error) and not self.plain_text:
-                self.plain_text = self.fresh = True
             return error
         return None
-
-    def assign(self, node: Node, choice: Choice, others: Sequence[Choice] = ()) -> None:
-        """Make something else of a node; `others`: what else it may be."""
-        if node.choice is None:
-            self.decisions += 1
-            node.order = self.decisions
-        node.assign(choice, others)
-
-    def forget_after(self, node: Node) -> None:
-        """Forget the arrays that were decided after a node, for their shapes may follow from it."""
-        for other in self.in_use():
-            if other.order > node.order and other.choice is not None and not other.pinned:
-                if other.choice.kind == ARRAY and not other.in_tree:
-                    other.forget()
 
     # States
 

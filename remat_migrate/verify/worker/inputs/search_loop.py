@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from . import blame, candidates, code_usage, repairs, shapes
+from . import blame, candidates, repairs, shapes
 from .blame import Blame
-from .node import ARRAY, CONSTANT, INSTANCE, KEY, LIKE, LIST, Choice, Node
+from .node import ARRAY, CONSTANT, KEY, LIKE, LIST, Choice, Node
 from .search import Budget, Call, Search
 
-Move = List[Tuple[Node, Choice, Sequence[Choice]]]
+Move = List[Tuple[Node, Choice]]
 
 # How many choices of a node, and how many changes in all, are tried for one error.
 MOST_PER_NODE = 24
@@ -79,16 +79,6 @@ def solve(
     return None
 
 
-def decide_unread(search: Search, unit: Call) -> bool:
-    """Decide the arguments that a unit never reads, and return whether these are all."""
-    unread = [n for parameter, n in search.roots if not code_usage.is_read(unit, parameter.name)]
-    for node in unread:
-        if node.choice is None:
-            search.decide(node, candidates.leftover(node))
-            node.unused = True
-    return len(unread) == len(search.roots)
-
-
 def runs(search: Search, call: Call, budget: Budget) -> bool:
     """Return whether `call` can be traced on inputs like these."""
     try:
@@ -103,24 +93,20 @@ def _settle(search: Search, call: Call, budget: Budget, known: bool = False) -> 
     If the inputs are `known`, the first pass is the last one as a rule.
     """
     if known and not search.folding and budget.spend() and search.attempt(call, True) is None:
-        if all(node.choice is not None for node in search.in_use()):
+        if not search.fresh:
             return None
     jit = False
     fresh = 0
     while budget.spend():
         error = search.attempt(call, jit)
         if error is None:
-            left = [node for node in search.in_use() if node.choice is None]
-            for node in left:
-                search.decide(node, candidates.leftover(node))
-                node.unused = True
-            if not left and (jit or search.folding):
+            if not search.fresh and (jit or search.folding):
                 return None
-            jit = not left
+            jit = not search.fresh
             continue
         search.last_error = error
         if search.fresh and fresh < MOST_FRESH:
-            # The next pass gets the values decided in this one, and may already run.
+            # The next pass gets what was found in this one, and may already run.
             fresh += 1
             jit = False
             continue
@@ -182,7 +168,7 @@ class _Improvement:
         promising: List[Move] = []
         others: List[Move] = []
         for move in moves:
-            outcome = self._try(base, move, False)
+            outcome = self._try(base, move)
             if self._accept(outcome):
                 return True
             if outcome is not None and self._is_typed(base, move, outcome):
@@ -191,31 +177,29 @@ class _Improvement:
             changed = outcome is not None and str(outcome.blamed.error) != message
             (promising if changed else others).append(move)
         for first in (promising + others)[:MOST_FIRST]:
-            outcome = self._try(base, first, True)
+            outcome = self._try(base, first)
             if self._accept(outcome):
                 return True
             assert outcome is not None
             middle = self.search.save()
             for second in _moves(self.search, outcome, MOST_SECOND):
-                if self._accept(self._try(middle, second, False)):
+                if self._accept(self._try(middle, second)):
                     return True
         self.search.restore(base)
         return False
 
-    def _try(self, base: Dict[int, Any], move: Move, forget: bool) -> Optional[Outcome]:
+    def _try(self, base: Dict[int, Any], move: Move) -> Optional[Outcome]:
         self.search.restore(base)
-        for node, choice, others in move:
-            self.search.assign(node, choice, others)
-            if forget:
-                self.search.forget_after(node)
+        for node, choice in move:
+            node.assign(choice)
         return _settle(self.search, self.call, self.budget)
 
     def _is_typed(self, base: Dict[int, Any], move: Move, outcome: Outcome) -> bool:
         """Return whether an array has got its dtype: what is wrong now is something else."""
-        (node, choice, _), *others = move
+        (node, choice), *others = move
         before = base[node.number][0]
         arrays = (ARRAY, CONSTANT)
-        if others or before is None or before.kind not in arrays or choice.kind not in arrays:
+        if others or before.kind not in arrays or choice.kind not in arrays:
             return False
         (shape, dtype), (new_shape, new_dtype) = before.value, choice.value
         mark = (node.number, new_dtype)
@@ -255,19 +239,16 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
     nodes = [node for node in blamed.nodes if node not in fixed and not _is_given(node)]
     if repairs.needs_value(blamed.error):
         # A number is likelier than an activation.
-        nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.order))
+        nodes.sort(key=lambda node: (not candidates.is_number(node.name), -node.number))
     groups = [nodes]
     if shapes.shapes_in(str(blamed.error)):
-        # Nodes without a shape are not the ones that do not fit.
-        decided = [node for node in nodes if node.choice is not None]
         groups = [
-            [node for node in decided if _is_mentioned(node, blamed)],
-            [node for node in decided if not _is_mentioned(node, blamed)],
-            [node for node in nodes if node.choice is None],
+            [node for node in nodes if _is_mentioned(node, blamed)],
+            [node for node in nodes if not _is_mentioned(node, blamed)],
         ]
     about = fixed | set(blamed.nodes)
     rest = [node for node in search.in_use() if node.queue and node not in about]
-    rest.sort(key=lambda node: (node.parent is not None or not _is_variadic(node), -node.order))
+    rest.sort(key=lambda node: (node.parent is not None or not _is_variadic(node), -node.number))
     for group in groups:
         lists = [_choices(search, node, blamed)[:MOST_PER_NODE] for node in group]
         for move in _interleave(group, lists):
@@ -284,22 +265,23 @@ def _choices(search: Search, node: Node, blamed: Blame) -> List[Choice]:
     """Return everything to try for a node: first the objects that have what an array lacks."""
     found = repairs.choices(node, blamed)
     name = repairs.missing_attribute(blamed.error)
-    if name and node.choice is not None and node.choice.kind in (ARRAY, KEY):
-        found = [one for one in search.objects(node, name) if one.kind == INSTANCE] + found
+    if name and node.choice.kind in (ARRAY, KEY):
+        node.attributes.add(name)
+        found = search.objects(node) + found
     return found
 
 
 def _is_mentioned(node: Node, blamed: Blame) -> bool:
     """Return whether a message tells the shape of an array."""
     choice = node.choice
-    if choice is None or choice.kind not in (ARRAY, CONSTANT):
+    if choice.kind not in (ARRAY, CONSTANT):
         return False
     return choice.value[0] in shapes.shapes_in(str(blamed.error))
 
 
 def _is_given(node: Node) -> bool:
     """Return whether the project or a network makes an array, as a part of something."""
-    tree = node.parent.choice.value if node.parent and node.parent.choice and node.in_tree else None
+    tree = node.parent.choice.value if node.parent and node.in_tree else None
     return tree is not None and (tree.made_by is not None or tree.of_network)
 
 
@@ -316,7 +298,7 @@ def _pinned(search: Search) -> Set[Node]:
 
 def _is_variadic(node: Node) -> bool:
     """Return whether a node stands for `*arguments`."""
-    return node.choice is not None and node.choice.kind == LIST and not node.order
+    return node.choice.kind == LIST and not node.is_guess
 
 
 def _interleave(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Iterator[Move]:
@@ -324,12 +306,16 @@ def _interleave(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Ite
     for rank in range(max([len(choices) for choices in lists] or [0])):
         for node, choices in zip(nodes, lists):
             if rank < len(choices):
-                # An undecided node keeps all its choices.
-                yield [(node, choices[rank], choices if node.choice is None else ())]
+                yield [(node, choices[rank])]
 
 
 def _same_structure(nodes: Sequence[Node]) -> Move:
-    """Give undecided nodes the structure of the first of the trees that must match."""
+    """Give guessed nodes the structure of the first of the trees that must match."""
     trees = [node for node in nodes if not candidates.is_number(node.name)]
-    trees.sort(key=lambda node: (node.choice is None, node.number))
-    return [(n, Choice(LIKE, trees[0].number), ()) for n in trees[1:] if n.choice is None]
+    trees.sort(key=lambda node: (_is_likely(node), node.number))
+    return [(node, Choice(LIKE, trees[0].number)) for node in trees[1:] if _is_likely(node)]
+
+
+def _is_likely(node: Node) -> bool:
+    """Return whether a node is a mere guess, which may be a tree like another."""
+    return node.is_guess and not node.is_tree and node.choice.kind != LIKE

@@ -6,47 +6,12 @@ import re
 from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from .candidates import BATCH, LENGTH, WIDTH, sizes
-from .node import CONSTANT, Choice, Shape, array
+from .node import CONSTANT, Choice, Shape
 
 
 def broadcastable(left: Shape, right: Shape) -> bool:
     """Return whether two shapes can be broadcast together."""
     return all(a == b or 1 in (a, b) for a, b in zip(reversed(left), reversed(right)))
-
-
-def beside(choices: Sequence[Choice], other: Shape) -> List[Choice]:
-    """Return arrays to combine elementwise with one of shape `other`, likeliest first."""
-    # A scalar fits everything, and hides what happens to the axes.
-    scalar = choices[0].value[0] == ()
-    fitting = [c for c in choices if broadcastable(c.value[0], other) and (scalar or c.value[0])]
-    dtype = choices[0].value[1]
-    # A vector of weights belongs to the last axis; an activation has the other's shape.
-    mine = [array(other[start:], dtype) for start in range(len(other) + 1)]
-    return _different(fitting[:2] + mine + fitting[2:] + list(choices))
-
-
-def multiplied(choices: Sequence[Choice], other: Shape, reflected: bool) -> List[Choice]:
-    """Return arrays to multiply (`@`) with one of shape `other`; `reflected`: from the right."""
-    if not other:
-        return list(choices)
-    size = other[-1] if reflected or len(other) == 1 else other[-2]
-    fitted = []
-    for choice in choices:
-        shape, dtype = choice.value
-        if shape:
-            at = -2 if reflected and len(shape) > 1 else -1
-            changed = list(shape)
-            changed[at] = size
-            fitted.append(array(changed, dtype))
-    if reflected:
-        # The right operand of `@` is usually a single matrix.
-        fitted.sort(key=lambda choice: len(choice.value[0]) != 2)
-    return _different(fitted + list(choices))
-
-
-def at_least(choices: Sequence[Choice], rank: int) -> List[Choice]:
-    """Sort arrays with at least `rank` axes first."""
-    return sorted(choices, key=lambda choice: len(choice.value[0]) < rank)
 
 
 # Not the digits of a dtype (float32) or of a name (input_3_).

@@ -18,11 +18,11 @@ from . import candidates, shapes, stand_in
 from .node import (
     ARRAY,
     DICT,
+    GUESS,
     INSTANCE,
     KEY,
     LIST,
     OBJECT,
-    PROBE,
     TUPLE,
     Choice,
     Node,
@@ -103,13 +103,13 @@ def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
     if default is None:
         named = candidates.plan_by_name(name, False)
         others = [choice for choice in (said or Plan([])).choices if choice.key() != NONE.key()]
-        others = others or (named.choices if named else []) or [Choice(PROBE)]
+        others = others or (named.choices if named else []) or [Choice(GUESS)]
         return Plan([NONE, *others], [NONE, others[0]])
     if isinstance(default, enum.Enum):
         return Plan([value(default)], [value(member) for member in type(default)])
     if type(default) is float and (not default or candidates.is_rate(name)):
         found = candidates.rates_of(name, default)
-        kinds = (ARRAY, PROBE)
+        kinds = (ARRAY, GUESS)
         arrays = [choice for choice in said.choices if choice.kind in kinds] if said else []
         return Plan(found[:1], [*found, *arrays])
     if counts := candidates.counts_of(default):
@@ -236,8 +236,7 @@ def _array(name: str, inside: bool) -> Plan:
     named = candidates.plan_by_name(name, inside)
     if named and named.choices[0].kind == KEY:
         return named
-    # Its first use tells the shape.
-    return Plan([Choice(PROBE), *candidates.shapes(name, inside)])
+    return Plan(candidates.shapes(name, inside))
 
 
 def _union(name: str, arguments: Tuple[Any, ...], inside: bool) -> Optional[Plan]:
@@ -254,7 +253,7 @@ def _union(name: str, arguments: Tuple[Any, ...], inside: bool) -> Optional[Plan
             alternatives += plan.alternatives
     if not choices and not optional:
         return None
-    choices = choices or [Choice(PROBE)]
+    choices = choices or [Choice(GUESS)]
     if optional:
         alternatives = [*(alternatives or [choices[0]]), NONE]
         choices.append(NONE)
@@ -288,7 +287,7 @@ def _plan_by_text(name: str, text: str, inside: bool) -> Optional[Plan]:
 
 def of_part(node: Node, name: str) -> Any:
     """Return the annotation of an entry of a container; None if there is none."""
-    if node.choice is not None and node.choice.kind == TUPLE:
+    if node.choice.kind == TUPLE:
         if isinstance(node.choice.value, tuple):
             return node.choice.value[int(name)]
     arguments = getattr(node.annotation, "__args__", None) or ()

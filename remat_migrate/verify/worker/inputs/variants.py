@@ -41,7 +41,6 @@ def renumber(search: Search, base: Snapshot, runs: Callable[[], bool]) -> Iterat
         for group in [numbers, *([node] for node in numbers[:_MOST_ALONE])]:
             search.restore(base)
             for found, node in enumerate(group):
-                assert node.choice is not None
                 node.choice = Choice(VALUE, other(node.choice.value, found))
             if group and runs():
                 yield RENUMBERED + " and ".join(node.name for node in group)
@@ -52,7 +51,7 @@ def renumber(search: Search, base: Snapshot, runs: Callable[[], bool]) -> Iterat
 
 def _is_number(node: Node) -> bool:
     choice = node.choice
-    return choice is not None and choice.kind == VALUE and type(choice.value) in (int, float)
+    return choice.kind == VALUE and type(choice.value) in (int, float)
 
 
 def _other_number(value: Any, found: int) -> Any:
@@ -97,7 +96,7 @@ def recount(search: Search, base: Snapshot, solves: Callable[[], bool]) -> Itera
     """
     for count in _COUNTS:
         search.restore(base)
-        lists = [n for n in search.in_use() if n.choice is not None and n.choice.kind == LIST]
+        lists = [n for n in search.in_use() if n.choice.kind == LIST]
         for node in lists:
             node.choice = Choice(LIST, count)
         if lists and solves():
@@ -139,10 +138,10 @@ def _mappings(integers: Set[int]) -> List[List[_Sizes]]:
 
 def _of_instances(search: Search) -> Set[int]:
     """Return the integers in the objects that are passed, and in the defaults of their classes."""
-    nodes = [node for node in search.in_use() if node.choice is not None]
-    found = [node.choice.value for node in nodes if node.choice and node.choice.kind == VALUE]
+    nodes = search.in_use()
+    found = [node.choice.value for node in nodes if node.choice.kind == VALUE]
     for node in nodes:
-        if node.choice is not None and node.choice.kind == INSTANCE:
+        if node.choice.kind == INSTANCE:
             for cls in attribute(node.choice.value, "__mro__", ()):
                 found += vars(cls).values()
     return code_usage.integers_among(found)
@@ -153,7 +152,7 @@ def _change(search: Search, sizes: _Sizes, with_numbers: bool) -> List[str]:
     changed: Dict[str, None] = {}
     numbers = False
     for node in search.in_use():
-        if node.choice is None or node.in_tree:
+        if node.in_tree:
             continue  # networks make their own parameters
         if node.choice.kind in (ARRAY, CONSTANT):
             shape, dtype = node.choice.value
@@ -166,5 +165,5 @@ def _change(search: Search, sizes: _Sizes, with_numbers: bool) -> List[str]:
 
 
 def _is_size(node: Node, sizes: _Sizes) -> bool:
-    held: Any = node.choice.value if node.choice is not None and node.choice.kind == VALUE else None
+    held: Any = node.choice.value if node.choice.kind == VALUE else None
     return type(held) is int and held in sizes and candidates.is_number(node.name)

@@ -14,7 +14,7 @@ import types
 from typing import Any, Callable, FrozenSet, List, NamedTuple, Tuple
 
 from ..environment import projects
-from ..inputs import code_usage, type_hints
+from ..inputs import type_hints, uses
 from ..lookup import unwrapped
 from . import constructors
 
@@ -70,7 +70,7 @@ def named(function: Any, name: str) -> List[Initialiser]:
     else:
         found = alike if name in parameters[:1] else []
         found += [f for f in nearby if name in f.__name__.split("_")[1:]]
-    keys = frozenset(code_usage.keys_read(function, name))
+    keys = frozenset(uses.of_parameter(function, name).keys)
     return [Initialiser(f, name, keys) for f in dict.fromkeys(found)]
 
 

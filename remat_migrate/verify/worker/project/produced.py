@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks.abstraction import has_abstract
-from ..inputs import candidates, code_usage, type_hints
+from ..inputs import candidates, code_usage, type_hints, uses
 from ..inputs.node import (
     FIELDS,
+    GUESS,
     INSTANCE,
     KEY,
     TREE,
@@ -68,11 +69,11 @@ class Producers:
         if kinds & {KEY} or (plan and plan.alternatives):
             return plan
         if candidates.is_settings(name):
-            read = code_usage.fields_read(unit, name)
+            read = uses.of_parameter(unit, name).fields
             made = [Choice(INSTANCE, cls) for cls in self._with(read)]
         else:
             made = _trees(initialisers.named(unit, name))
-        rest = list(plan.choices) if plan else [Choice("probe")]
+        rest = list(plan.choices) if plan else [Choice(GUESS)]
         return Plan(made + rest, plan.alternatives if plan else []) if made else plan
 
     def _with(self, read: Iterable[str]) -> List[type]:
@@ -83,7 +84,7 @@ class Producers:
     def refresh(self, search: Any) -> None:
         """Let the arrays of initialisers follow the settings of this pass."""
         for _, node in search.roots:
-            while node.choice is not None and node.choice.kind == TREE:
+            while node.choice.kind == TREE:
                 initialiser = node.choice.value.made_by
                 if initialiser is None:
                     break
@@ -91,9 +92,8 @@ class Producers:
                 if tree is not None:
                     _become(search, node, node.choice.value, tree)
                     break
-                following = node.queue.pop(0) if node.queue else Choice("probe")
+                node.choose(node.queue or [Choice(GUESS)])
                 node.children = {}
-                node.choice = None if following.kind == "probe" else following
 
     def _tree(self, search: Any, node: Node, initialiser: Initialiser) -> Optional[Tree]:
         try:
@@ -115,9 +115,7 @@ class Producers:
         hints = type_hints.of_callable(function)
         roots = {parameter.name: root for parameter, root in search.roots if root is not node}
         found: Dict[str, Any] = {}
-        settings = [
-            r for name, r in roots.items() if r.choice and r.choice.kind in (FIELDS, INSTANCE)
-        ]
+        settings = [root for root in roots.values() if root.choice.kind in (FIELDS, INSTANCE)]
         held = [search.passed_value(root) for root in settings]
         for name, parameter in made.parameters.items():
             if parameter.kind in VARIADIC:
@@ -128,9 +126,7 @@ class Producers:
                 found[name] = jax.random.PRNGKey(17)
                 continue
             root = roots.get(name)
-            if root is not None and root.choice is None and candidates.is_number(name):
-                search.assign(root, candidates.numbers(name)[0], candidates.numbers(name)[1:])
-            if root is not None and root.choice is not None and root.choice.kind != TREE:
+            if root is not None and root.choice.kind != TREE:
                 found[name] = search.passed_value(root)
             elif isinstance(annotation, type) and any(type(one) is annotation for one in held):
                 found[name] = next(one for one in held if type(one) is annotation)
@@ -138,7 +134,7 @@ class Producers:
                 found[name] = held[0]
             elif any(name in fields(one) for one in held):
                 found[name] = next(fields(one)[name] for one in held if name in fields(one))
-            elif root is not None and root.choice is not None:
+            elif root is not None:
                 found[name] = _structs(root.choice.value)
             elif parameter.default is MISSING:
                 found[name] = self._alone(function, name, annotation)
@@ -148,7 +144,7 @@ class Producers:
         """Return an argument of an initialiser that its annotation or its name tells."""
         classes = [annotation]
         if candidates.is_settings(name):
-            classes += self._with(code_usage.fields_read(function, name))
+            classes += self._with(uses.of_parameter(function, name).fields)
         for cls in classes:
             made = constructors.instance_of(cls) if isinstance(cls, type) else None
             if made is not None:
@@ -170,7 +166,6 @@ def _trees(found: List[Initialiser]) -> List[Choice]:
 
 def add_fields(search: Any, node: Node) -> None:
     """Add nodes for the fields of settings that are read and may have other values."""
-    assert node.choice is not None
     if node.children:
         return
     settings = node.choice.value
@@ -216,7 +211,6 @@ def other_dtypes(held: Any) -> List[Any]:
 
 def with_fields(node: Node, get_value: Callable[[Node], Any]) -> Any:
     """Return settings with the values of the nodes for their fields."""
-    assert node.choice is not None
     held = fields(node.choice.value)
     new = {name: get_value(child) for name, child in node.children.items()}
     new = {
@@ -277,16 +271,13 @@ def _become(search: Any, node: Node, before: Tree, tree: Tree) -> None:
         return
     node.choice = Choice(TREE, tree._replace(made_by=before.made_by))
     node.children = {}
-    if not node.order:
-        search.decisions += 1
-        node.order = search.decisions
     numbered = jax.tree_util.tree_unflatten(tree.structure, list(range(len(tree.leaves))))
     for path, number in jax.tree_util.tree_flatten_with_path(numbered)[0]:
         leaf = tree.leaves[number]
-        child = search.new((*node.path, *map(type_hints.name_of_step, path)), node)
         if isinstance(leaf, _Static):
-            child.choose([value(leaf.value)], node.order)
+            choice = value(leaf.value)
         else:
             key = leaf[1].startswith("key<")
-            child.choose([Choice(KEY, ("typed", 0)) if key else array(*leaf)], node.order)
-        node.children[str(number)] = child
+            choice = Choice(KEY, ("typed", 0)) if key else array(*leaf)
+        names = (*node.path, *map(type_hints.name_of_step, path))
+        node.children[str(number)] = search.new(names, node, None, Plan([choice]))
