@@ -30,6 +30,8 @@ def plan(node: Node, use: Use, objects: Callable[[Node], List[Choice]]) -> Plan:
         return Plan(functions(node, *use.called))
     if structured := _structured(node, use, objects):
         return Plan(structured)
+    if use.attributes & _ARRAY_ATTRIBUTES:
+        return Plan(candidates.shapes(node.name, node.inside) + candidates.by_name(node))
     if use.is_iterated:
         return Plan(sequences(node))
     return _number(node, use) or Plan(candidates.by_name(node))

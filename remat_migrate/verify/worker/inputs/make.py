@@ -145,7 +145,6 @@ class _Maker:
             self.reasons.append("its signature cannot be read")
             return
         self._roots(made)
-        self._use_sizes()
         for parameter, node in self.search.roots:
             node.unused = not code_usage.is_read(self.unit, parameter.name)
         known = all(node.unused for _, node in self.search.roots)
@@ -164,12 +163,6 @@ class _Maker:
         choices = [node.choice for _, node in self.search.roots]
         return [choice.value for choice in choices if choice.kind == INSTANCE]
 
-    def _use_sizes(self) -> None:
-        """Let arrays have the sizes of the instances."""
-        for cls in self._instances():
-            sizes = constructors.sizes_of(cls)
-            candidates.sizes.update(settings.main_sizes(sizes, self.search.names_read))
-
     def _is_abstract(self) -> bool:
         """Return whether the unit is a method of a module that is too large to compute with."""
         return self.context is not None and any(
@@ -177,15 +170,20 @@ class _Maker:
         )
 
     def _roots(self, made: inspect.Signature) -> None:
-        """Add a node for each parameter."""
+        """Add a node for each parameter; arrays have the sizes of the instances."""
         known = type_hints.of_callable(self.unit)
         siblings = tuple(made.parameters)
         unit = unwrapped(self.unit)
         bound = unit.keywords if isinstance(unit, functools.partial) else {}
-        for at, (name, parameter) in enumerate(made.parameters.items()):
-            if name in bound:
-                continue  # bound arguments are not passed again
-            annotation = known.get(name, parameter.annotation)
+        # Bound arguments are not passed again.
+        parameters = [(name, p) for name, p in made.parameters.items() if name not in bound]
+        annotations = {name: known.get(name, p.annotation) for name, p in parameters}
+        for cls in [self.cls, *annotations.values()]:
+            if isinstance(cls, type):
+                sizes = settings.main_sizes(constructors.sizes_of(cls), self.search.names_read)
+                candidates.sizes.update(sizes)
+        for at, (name, parameter) in enumerate(parameters):
+            annotation = annotations[name]
             keys: List[str] = []
             if at == 0 and self.cls is not None:
                 plan: Optional[Plan] = Plan([Choice(INSTANCE, self.cls)])

@@ -162,7 +162,7 @@ def _node_of(thing: Any, search: Any) -> Optional[Node]:
     if not leaves or not all(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         return None
     nodes = {node for leaf in leaves for node in blame.dependencies(leaf, search)}
-    if leaves == [thing] and len(nodes) == 1:
+    if isinstance(thing, jax.core.Tracer) and len(nodes) == 1:
         (node,) = nodes
         return node if node.choice.kind == KEY or node.choice.value[0] == thing.shape else None
     parents = {node.parent for node in nodes}
@@ -201,7 +201,7 @@ def _learn_keys(call: _Call, message: str, search: Any) -> bool:
     """Make the inputs that are passed as random keys keys; return whether there were others."""
     wanted = _KEY_WANTED.findall(message)
     node = _node_of(call.rngs, search)
-    if node is not None and node.choice.kind != KEY:
+    if node is not None and (node.choice.kind != KEY or "RNG" in message):
         known = tuple(node.children) if node.choice.kind == DICT else ()
         names = (*known, *(name for name in wanted or ["dropout"] if name not in known))
         if wanted or not known:

@@ -122,9 +122,11 @@ class _Reader(ast.NodeVisitor):
         root = expression
         while isinstance(root, (ast.Attribute, ast.Subscript)):
             root = root.value
-        is_local = isinstance(root, ast.Name) and root.id in self._local
-        name = _name(expression) if is_local else ""
+        name = _name(expression) if self._is_local(root) else ""
         return self.uses.setdefault(name, Use()) if name else Use()
+
+    def _is_local(self, expression: Any) -> bool:
+        return isinstance(expression, ast.Name) and expression.id in self._local
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self._use(node.value).attributes.add(node.attr)
@@ -142,7 +144,7 @@ class _Reader(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         named = tuple(keyword.arg for keyword in node.keywords if keyword.arg)
         self._use(node.func).called = len(node.args), named
-        callee = _name(node.func)
+        callee = "" if self._is_local(node.func) else _name(node.func)
         for argument in node.args[:1]:
             if callee in _ARGUMENT_CALLED and not isinstance(argument, ast.Call):
                 use = self._use(argument)
