@@ -270,8 +270,10 @@ def shapes(name: str, inside: bool) -> List[Choice]:
         first = _WEIGHT
     elif matches(_VECTORS, name):
         first = _VECTOR
-    elif not inside and is_number(name):
+    elif is_number(name):
         first = [(), (8,), (2, 4, 8)]
+        if inside and matches(_COUNT, name):
+            dtype = "int32"
     elif name.lower() == "logits":
         first = [(2, 8), (2, 4, 8), (8,)]
     every = first + [shape for shape in _X + _WEIGHT + _LAST if shape not in first]

@@ -311,11 +311,13 @@ def _interleave(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Ite
 
 def _same_structure(nodes: Sequence[Node]) -> Move:
     """Give guessed nodes the structure of the first of the trees that must match."""
-    trees = [node for node in nodes if not candidates.is_number(node.name)]
+    trees = [n for n in nodes if not candidates.is_number(n.name) and n.choice.kind != LIKE]
     trees.sort(key=lambda node: (_is_likely(node), node.number))
-    return [(node, Choice(LIKE, trees[0].number)) for node in trees[1:] if _is_likely(node)]
+    # A part of a tree cannot be like the whole.
+    apart = [n for n in trees[1:] if _is_likely(n) and n.path[0] != trees[0].path[0]]
+    return [(node, Choice(LIKE, trees[0].number)) for node in apart]
 
 
 def _is_likely(node: Node) -> bool:
     """Return whether a node is a mere guess, which may be a tree like another."""
-    return node.is_guess and not node.is_tree and node.choice.kind != LIKE
+    return node.is_guess and not node.is_tree

@@ -54,7 +54,13 @@ def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choi
         found += [other[start:] for start in range(len(other))]
     found += [(size,) for size in sizes]
     if "broadcast" in message and shape in shapes_in(message):
-        found.sort(key=lambda one: not all(broadcastable(one, other) for other in others))
+        # An array of too high a rank is likelier to have the shape of the other.
+        found.sort(
+            key=lambda one: (
+                not all(broadcastable(one, other) for other in others),
+                one not in others or len(one) > len(shape),
+            )
+        )
     if "reshape" in message:
         found.sort(key=lambda one: not any(_entries(one) == _entries(o) for o in others))
     if re.search(r"numbers? of dimensions|ndim|\brank", message):

@@ -119,6 +119,8 @@ class _Reader(ast.NodeVisitor):
 
     def _use(self, expression: Any) -> Use:
         """Return the use of the last name in an expression that reads a local variable."""
+        if isinstance(expression, ast.BoolOp):  # `name or {}`
+            return self._use(expression.values[0])
         root = expression
         while isinstance(root, (ast.Attribute, ast.Subscript)):
             root = root.value
@@ -153,6 +155,9 @@ class _Reader(ast.NodeVisitor):
                 if type(key := _constant(argument)) is str:
                     self._use(node.func.value).asked.append(key)
                 self._use(argument).compared += self._entries(node.func.value)
+        if callee == "dict":
+            for argument in node.args:
+                self._use(argument).attributes.add("items")
         if callee in _ARGUMENT_ITERATED:
             for argument in node.args:
                 self._use(argument).is_iterated = True
@@ -193,15 +198,13 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _tested(self, node: Any) -> None:
-        self._use(node.test).is_tested = True
+        waiting = [node.test]
+        for test in waiting:
+            waiting += test.values if isinstance(test, ast.BoolOp) else []
+            self._use(test).is_tested = True
         self.generic_visit(node)
 
     visit_If = visit_IfExp = visit_While = visit_Assert = _tested
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        for part in node.values:
-            self._use(part).is_tested = True
-        self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         if isinstance(node.op, ast.Not):
@@ -209,7 +212,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _merge(self, parts: List[Any]) -> None:
-        held = [self._scope.get(getattr(part, "id", "")) for part in parts]
+        held = [self._value(part) for part in parts]
         entries = {k: v for one in held if type(one) is dict for k, v in one.items()}
         for part in parts if entries else ():
             self._use(part).merged.update({k: v for k, v in entries.items() if type(k) is str})
@@ -221,9 +224,20 @@ class _Reader(ast.NodeVisitor):
         elif isinstance(node, ast.Dict):
             found = [_constant(key) for key in node.keys]
         else:
-            held = self._scope.get(getattr(node, "id", ""))
+            held = self._value(node)
             found = list(held) if isinstance(held, (dict, tuple, list, set, frozenset)) else []
         return [one for one in found if type(one) is str]
+
+    def _value(self, node: Any) -> Any:
+        """Return the value of a global variable, or of a part of it; None for others."""
+        if isinstance(node, ast.Name):
+            return None if node.id in self._local else self._scope.get(node.id)
+        if isinstance(node, ast.Attribute):
+            return attribute(self._value(node.value), node.attr)
+        if isinstance(node, ast.Subscript):
+            held, key = self._value(node.value), _constant(node.slice)
+            return held.get(key) if type(held) is dict and key is not None else None
+        return None
 
 
 def _name(expression: Any) -> str:

@@ -11,7 +11,7 @@ import inspect
 import re
 import sys
 import types
-from typing import Any, Callable, FrozenSet, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple
 
 from ..environment import projects
 from ..inputs import type_hints, uses
@@ -22,7 +22,7 @@ _INITIALISER = re.compile(
     r"init(iali[sz]e)?\d*|(init|initiali[sz]e|initial)_\w+|\w+_init(iali[sz]er)?"
 )
 _MAKER = re.compile(
-    r"(create|make|build|new|default|random|get|sample)_(\w+_)?"
+    r"(create|make|build|new|default|random|get|sample|empty|zeros?)_(\w+_)?"
     r"(params?|parameters|weights|variables|states?|model|network|net|layers?|cache|theta|carry)"
 )
 _PARAMETERS = re.compile(
@@ -81,6 +81,17 @@ def returning(function: Any, cls: Any) -> List[Initialiser]:
         hints = dict(type_hints.of_callable(near))
         if hints.pop("return", None) is cls and cls not in hints.values():
             found.append(Initialiser(near))
+    return found
+
+
+def sizes_near(function: Any) -> Dict[str, int]:
+    """Return the default sizes of a function and of those near it that make something."""
+    found: Dict[str, int] = {}
+    for near in [function, *filter(lambda f: _says_so(f.__name__), _nearby(function))]:
+        made = constructors.signature(near)
+        for name, parameter in made.parameters.items() if made else ():
+            if type(parameter.default) is int:
+                found.setdefault(name, parameter.default)
     return found
 
 

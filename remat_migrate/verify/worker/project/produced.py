@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..frameworks.abstraction import has_abstract
-from ..inputs import candidates, code_usage, type_hints, uses
+from ..inputs import candidates, code_usage, shapes, type_hints, uses
 from ..inputs.node import (
     FIELDS,
     GUESS,
@@ -84,16 +84,17 @@ class Producers:
     def refresh(self, search: Any) -> None:
         """Let the arrays of initialisers follow the settings of this pass."""
         for _, node in search.roots:
-            while node.choice.kind == TREE:
-                initialiser = node.choice.value.made_by
-                if initialiser is None:
-                    break
-                tree = self._tree(search, node, initialiser)
+            failed = []
+            while node.is_tree and node.choice.value.made_by is not None:
+                tree = self._tree(search, node, node.choice.value.made_by)
                 if tree is not None:
                     _become(search, node, node.choice.value, tree)
                     break
+                failed.append(node.choice)
                 node.choose(node.queue or [Choice(GUESS)])
                 node.children = {}
+            # They may work once more is known of their arguments.
+            node.queue = failed + node.queue
 
     def _tree(self, search: Any, node: Node, initialiser: Initialiser) -> Optional[Tree]:
         try:
@@ -155,9 +156,9 @@ class Producers:
         plan = type_hints.plan_for(name, annotation, MISSING)
         if plan is not None and plan.choices[0].kind == VALUE:
             return plan.choices[0].value
-        if candidates.is_number(name):
-            return candidates.numbers(name)[0].value
-        raise Unknown
+        if annotation not in (MISSING, int):
+            raise Unknown
+        return initialisers.sizes_near(function).get(name, shapes.axis_size(name))
 
 
 def _trees(found: List[Initialiser]) -> List[Choice]:

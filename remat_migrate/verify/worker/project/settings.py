@@ -35,7 +35,7 @@ _MAIN_WIDTHS = (
 _HEAD_WIDTHS = ("head_dim", "head_size", "dim_head", "d_head")
 
 # More layers than these become two.
-_DEEP, _SHALLOW = 8, 2
+_DEEP, _SHALLOW = 12, 2
 _LARGE = 1024
 _DEEPEST = 6
 
