@@ -86,6 +86,8 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
             return Agreement(DIFFERS, "%s in the program%s%s" % (detail, _KINDS[kind], where))
     if new["programs"].keys() - old["programs"].keys():
         return Agreement(UNKNOWN, "only one side has rules for derivatives")
+    if not any(_is_traced(side["programs"]["forward"]) for side in (old, new)):
+        return Agreement(UNKNOWN, "its result is computed in Python")
     return found
 
 
@@ -99,8 +101,6 @@ def _forward(old: Traced, new: Traced, where: str) -> Agreement:
         return Agreement(UNKNOWN, "it cannot be traced: " + headline(failure))
     if old["result"] != new["result"]:
         return Agreement(DIFFERS, "the result%s has another structure or type" % where)
-    if not any(_is_traced(program) for program in (before, after)):
-        return Agreement(UNKNOWN, "its result is computed in Python")
     if "array" not in old["result"] and not (before.get("returned") and after.get("returned")):
         return Agreement(UNKNOWN, "it returns no arrays")
     if "fails" in after and "fails" not in before:
