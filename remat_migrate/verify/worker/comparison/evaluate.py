@@ -225,7 +225,7 @@ class _Program:
         self._leaves = [_leaf(leaf) for leaf in leaves]
 
     def traced(self, thorough: bool, values_alone: bool, constants: bool) -> Dict[str, Any]:
-        """Return the programs, see `trace.programs`, and the structure of the result as text.
+        """Return the programs, see `trace.programs`, the result as text, how many arguments.
 
         If `values_alone`, there is no program of a derivative. Constants are computed, too, where
         it cannot be traced else, and "concrete" is why.
@@ -247,7 +247,12 @@ class _Program:
         if programs["forward"].get("is_concrete") and not has_abstract(arrays):
             concrete = programs["forward"]["error"]
             programs = trace.programs(traced, arrays, chosen, place_of, thorough, constants=True)
-        return {"result": result, "programs": programs, "concrete": concrete}
+        return {
+            "result": result,
+            "programs": programs,
+            "concrete": concrete,
+            "arguments": len(self._leaves),
+        }
 
     @property
     def has_gradient(self) -> bool:
