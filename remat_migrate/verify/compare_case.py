@@ -37,14 +37,14 @@ class _How(NamedTuple):
         derivatives: for its programs, with all derivatives.
         first: for its programs.
         values: with the values, if it is for its programs.
-        variation: see `worker.comparison.conditions`.
+        seed: of Python's and NumPy's random numbers.
         constants: compute them in its programs, see `worker.program.trace.programs`.
     """
 
     derivatives: bool = False
     first: bool = False
     values: bool = True
-    variation: str = ""
+    seed: int = 0
     constants: bool = False
 
 
@@ -80,14 +80,10 @@ def _compared(sides: Sides, unit: Unit, case: str, derivatives: bool, values: bo
             return computed
         if computed.evidence is Evidence.PROGRAM:
             first = computed
-    # Where the programs are the same but for checkpoints, XLA may round differently for these.
-    variation = "dissolved" if first.evidence is Evidence.PROGRAM else ""
-    verdict = _run_both(sides, unit, case, _How(variation=variation), ran)
     if first.evidence is Evidence.PROGRAM:
-        if is_undecided(verdict):
-            return replace(verdict, outcome=Outcome.EQUAL, evidence=Evidence.PROGRAM)
-        evidence = Evidence.BOTH if verdict.outcome is Outcome.EQUAL else Evidence.PROGRAM
-        return replace(verdict, evidence=evidence)
+        # Where the programs are the same but for checkpoints, XLA may round differently for these.
+        return replace(first, outcome=Outcome.EQUAL, detail="", executed=all_of(ran))
+    verdict = _run_both(sides, unit, case, _How(), ran)
     if first.dropped and not verdict.outcome.is_wrong:
         verdict = replace(verdict, outcome=Outcome.DIFFERS, detail=first.dropped, evidence=None)
     return replace(verdict, difference=first.difference)
@@ -177,16 +173,20 @@ def _run_both(
 
 
 def _decided(sides: Sides, unit: Unit, case: str, how: _How, old: str, new: str) -> Verdict:
-    """Compare with what the old code computed and, where that differs, computes another time."""
+    """Compare, and say nothing about the new code if the old code differs from itself."""
     verdict = _comparison(sides, unit, old, new)
     if verdict.outcome is not Outcome.DIFFERS:
         return verdict
     if how.first and verdict.max_rel is not None and not _differs_plainly(verdict):
         return verdict
     again = sides.folder("again")
-    how = how._replace(variation="again")
-    ran = _evaluated(sides, sides.before, unit, case, again, how).ran
-    return _comparison(sides, unit, old, new, again) if ran else verdict
+    if not _evaluated(sides, sides.before, unit, case, again, how._replace(seed=1)).ran:
+        return verdict
+    itself = _comparison(sides, unit, old, again)
+    if itself.outcome is not Outcome.DIFFERS:
+        return verdict
+    detail = f"the old code's own results vary from run to run: {itself.detail}"
+    return replace(verdict, outcome=Outcome.NOT_EXERCISED, detail=detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,14 +286,13 @@ def _evaluated(
     return replace(found, failure=error_line(failure), error=failure, lacks=lacks)
 
 
-def _comparison(sides: Sides, unit: Unit, old: str, new: str, again: str = "") -> Verdict:
+def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
     try:
         reply = sides.after.ask(
             do="compare",
             before=old,
             after=new,
             tolerances=dict(sides.task.options.tolerance),
-            again=again,
         )
     except WorkerEnded as error:
         # The code under test may still run there.

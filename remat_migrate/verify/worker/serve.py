@@ -214,12 +214,7 @@ def _made(unit: Unit, request: Reply) -> Reply:
     from . import unit_cases
     from .project import constructors
 
-    given = (constructors.records(), request["seconds"])
-    with shim.policies_rejected():
-        made = unit_cases.all_cases(unit, *given)
-    if not made.cases and shim.policy_errors:
-        # The policy is not among the arguments: the code itself is wrong about it.
-        made = unit_cases.all_cases(unit, *given)
+    made = unit_cases.all_cases(unit, constructors.records(), request["seconds"])
     cases = list(made.cases)
     for _, case in cases:
         case["left_out"] = unit_cases.left_out(unit.function, case)
@@ -287,7 +282,7 @@ def _evaluate(request: Reply) -> Reply:
             request["derivatives"],
             request["first"],
             request["values"],
-            request["variation"],
+            request["seed"],
             request["constants"],
         )
     return {
@@ -311,7 +306,7 @@ def _compare(request: Reply) -> Reply:
     from .program import agreement
 
     before, after = request["before"], request["after"]
-    found = compare.compare(before, after, request["tolerances"], request["again"])
+    found = compare.compare(before, after, request["tolerances"])
     program = agreement.agreement(before, after)
     dropped = program.detail if program.is_dropped else ""
     reply = dict(found._asdict(), program=program.state, difference="", dropped=dropped)

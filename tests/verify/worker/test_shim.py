@@ -147,13 +147,3 @@ jaxpr = str(jax.make_jaxpr(Outer().apply)(variables, jnp.ones(3)))
 print(json.dumps("remat" in jaxpr or "checkpoint" in jaxpr))
 """
     assert run(program, tmp_path, "refused") is True
-
-
-def test_policies_of_imported_modules_are_not_rejected():
-    ledger = load_worker("environment.ledger")
-    checkpoint = shim.plain("fun")
-    with shim.policies_rejected():
-        with ledger.importing():
-            assert checkpoint(abs, policy=True) is abs
-        with pytest.raises(TypeError, match="not callable"):
-            checkpoint(abs, policy=True)

@@ -25,17 +25,10 @@ from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
 from ..lookup import attribute
 from ..program import agreement, trace
 from ..transfer.arrays import is_key, key_data
-from . import conditions, entries, precision, results
+from . import entries, precision, results
 
 # Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-
-# A policy among the fixed attributes of a pytree.
-_POLICY = re.compile(
-    r"<function (?:\w+_saveable|save_\w+\.<locals>\.policy) at 0x[0-9a-f]+>"
-    r"|<jax\._src\.ad_checkpoint\.\w+ object at 0x[0-9a-f]+>"
-    r"|\b(?:DotsSaveable|Save\w+|Offload\w+)\([^()]*\)"
-)
 
 # The name and address of a function do not matter.
 _FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
@@ -60,7 +53,7 @@ def evaluate(
     derivatives: bool = True,
     first: bool = False,
     values: bool = True,
-    variation: str = "",
+    seed: int = 0,
     constants: bool = False,
 ) -> Evaluated:
     """Run a unit and write what came of it below `folder`.
@@ -71,16 +64,15 @@ def evaluate(
 
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `derivatives`, of its derivatives, which suffice if both sides agree. Without
-    `values`, or if an argument is abstract, there are only the programs. For `variation`, see
-    `conditions`; for `constants`, `trace.programs`.
+    `values`, or if an argument is abstract, there are only the programs. `seed` is that of Python
+    and NumPy; for `constants`, see `trace.programs`.
     """
-    writer = _Writer(folder, seed=int(variation == conditions.AGAIN))
+    writer = _Writer(folder, seed)
     modes: Dict[str, Any] = {}
     programs: Dict[str, Any] = {}
     precisions: List[str] = []
     is_abstract = has_abstract(case)
-    del shim.policy_errors[:]
-    with warnings.catch_warnings(), conditions.condition(variation):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             prepared = _prepared(unit, case, first)
@@ -106,7 +98,6 @@ def evaluate(
             "modes": modes,
             "defaults": _defaults(unit),
             "precision": precision.coarsest(precisions),
-            "policy_errors": sorted(set(shim.policy_errors)),
             "abstract": is_abstract,
         }
     )
@@ -362,7 +353,7 @@ def _cotangents(outputs: List[Any]) -> List[Any]:
 
 def _text(shown: str) -> str:
     """Return a `repr` without the parts that differ between two processes."""
-    return _ADDRESS.sub("", _FUNCTION.sub("<function>", _POLICY.sub(entries.POLICY, shown)))
+    return _ADDRESS.sub("", _FUNCTION.sub("<function>", shown))
 
 
 class _Writer:
@@ -387,7 +378,7 @@ class _Writer:
 
     def _leaf(self, leaf: Any) -> Dict[str, Any]:
         if results.is_function(leaf) or isinstance(leaf, type):
-            return {"function": True, "policy": results.is_policy(leaf)}
+            return {"function": True}
         if not _is_array(leaf):
             return {"other": _text(repr(leaf))[:500]}
         # A checkpointed function returns arrays in place of Python and numpy numbers, as JAX does

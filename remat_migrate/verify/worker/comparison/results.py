@@ -69,15 +69,6 @@ def is_function(value: Any) -> bool:
     return callable(value) and not isinstance(value, type) and not _is_object(value)
 
 
-def is_policy(value: Any) -> bool:
-    """Return whether a value is one of JAX's checkpoint policies, not a function that makes one."""
-    module = str(getattr(value, "__module__", None))
-    if not callable(value) or isinstance(value, type) or not module.endswith(".ad_checkpoint"):
-        return False
-    kinds = {parameter.kind for parameter in inspect.signature(value).parameters.values()}
-    return {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} <= kinds
-
-
 def functions(result: Any) -> Iterator[Tuple[str, Any]]:
     """Yield the functions in an unfolded result, with their paths."""
     for path, leaf in jax.tree_util.tree_flatten_with_path(result)[0]:
