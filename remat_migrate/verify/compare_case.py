@@ -148,6 +148,9 @@ def _run_both(
             if not again.failure:
                 after, new = again, moved
                 break
+    if _STAND_IN in after.failure:
+        detail = f"JAX takes no function that is made up: {sides.translate(after.failure)}"
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
     if not after.ran:
         return Verdict(
             unit,
@@ -160,7 +163,7 @@ def _run_both(
     if differs := _settings_differ(before, after):
         return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=before.shapes)
     verdict = _decided(sides, unit, case, how, old, new)
-    refused = bool(after.failure and (not after.fits or _STAND_IN in after.failure))
+    refused = bool(after.failure) and not after.fits
     verdict = replace(verdict, shapes=before.shapes, takes_others=refused)
     ran.append((before.executed, after.executed))
     if verdict.outcome is not Outcome.EQUAL:

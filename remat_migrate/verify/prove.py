@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -72,7 +72,7 @@ def prove(
         return Proof()
     waiting: list[Verdict] = []  # for other units that use them, or the project's tests
     retried: Mapping[UnitKey, Verdict] = {}
-    used: list[Verdict] = []
+    used: Sequence[Verdict] = ()
 
     def keep_or_report(verdict: Verdict) -> None:
         if is_unproved(verdict):
@@ -96,19 +96,14 @@ def prove(
             cases = task.options.cases
             declared = declared_cases(sides, cases) if cases else {}
             schedule.run(_decider(sides, declared, calls), sides.stop)
-            used = _with_callers(sides, schedule.verdicts, (), task.callers[:1], progress)
+            used = _with_callers(sides, schedule.verdicts, progress)
             found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
             # Unchanged units are compared for the sake of others.
             unproved = [v for v in found if tests and tests.may_help(v) and not v.unit.uses]
             if tests and unproved:
                 progress("running the project's tests", total - len(unproved), total)
                 retried = _with_tests(sides, unproved, tests, progress)
-            # Those farther away are many, and say less than tests.
-            decided_so_far = [retried.get(v.unit.key, v) for v in schedule.verdicts]
-            used += _with_callers(sides, decided_so_far, used, task.callers[1:], progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
-            if sentence := sides.environment.sentence():
-                proof = replace(proof, notes=(*proof.notes, sentence))
     except KeyboardInterrupt as interrupt:
         proof = replace(proof, interrupted=signal_of(interrupt))
     decided_alone = [retried.get(v.unit.key, v) for v in schedule.verdicts]
@@ -125,27 +120,18 @@ def prove(
 
 
 def _with_callers(
-    sides: Sides,
-    verdicts: Sequence[Verdict],
-    used: Sequence[Verdict],
-    callers: Iterable[Sequence[Unit]],
-    progress: Progress,
-) -> list[Verdict]:
-    """Return verdicts on the callers of units that were not exercised alone, as far as needed.
-
-    `used` are those on nearer callers.
-    """
-    found: list[Verdict] = []
-    for level in callers:
-        unproved = {v.unit.key for v in settled([*verdicts, *used, *found]) if is_unproved(v)}
-        done = {verdict.unit.key for verdict in (*verdicts, *used, *found)}
-        needed = [u for u in level if u.key not in done and not unproved.isdisjoint(u.uses)]
-        if not needed:
-            return found
-        schedule = Schedule(needed, ignore, progress)
-        schedule.run(_decider(sides, {}, {}), sides.stop)
-        found += schedule.verdicts
-    return found
+    sides: Sides, verdicts: Sequence[Verdict], progress: Progress
+) -> Sequence[Verdict]:
+    """Return verdicts on the callers of units that were not exercised alone."""
+    unproved = {v.unit.key for v in settled(verdicts) if is_unproved(v)}
+    done = {verdict.unit.key for verdict in verdicts}
+    callers = [caller for caller in sides.task.callers if caller.key not in done]
+    needed = [caller for caller in callers if not unproved.isdisjoint(caller.uses)]
+    if not needed:
+        return ()
+    schedule = Schedule(needed, ignore, progress)
+    schedule.run(_decider(sides, {}, {}), sides.stop)
+    return schedule.verdicts
 
 
 def _with_tests(
@@ -205,13 +191,11 @@ def _decider(
 
 
 def _completed(sides: Sides, verdict: Verdict) -> Verdict:
-    """Return the verdict with its substitutes and, unless it is equal, how to reproduce it."""
+    """Return the verdict with its substitutes."""
     verdict = replace(verdict, substituted=sides.environment.substituted(verdict.unit))
     if verdict.outcome is Outcome.EQUAL and verdict.unit.qualname:
-        verdict = replace(verdict, outcome=graded(verdict.evidence))
-    if verdict.outcome is Outcome.EQUAL:
-        return verdict
-    return replace(verdict, reproduce=sides.task.options.reproduce(verdict.unit))
+        return replace(verdict, outcome=graded(verdict.evidence))
+    return verdict
 
 
 def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:

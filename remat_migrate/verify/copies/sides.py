@@ -54,8 +54,7 @@ class Task:
         unfinished: the sites of the new state that are still in the old API because no fix could
             change them: file, first and last line. They keep their old meaning while the others are
             compared.
-        callers: units that use those to compare, in levels: callers, and callers of callers. They
-            run if what they use is not exercised alone.
+        callers: units that use those to compare. They run if what they use is not exercised alone.
         is_partial: whether other code, such as files that were not linted, may be in the old API
             and keeps its old meaning.
     """
@@ -67,13 +66,13 @@ class Task:
     options: VerifyOptions
     known: tuple[str, ...] = ()
     unfinished: tuple[tuple[Path, int, int], ...] = ()
-    callers: tuple[tuple[Unit, ...], ...] = ()
+    callers: tuple[Unit, ...] = ()
     is_partial: bool = False
 
     @property
     def all_units(self) -> tuple[Unit, ...]:
         """The units to compare, and those that may run for them."""
-        return (*self.units, *(unit for level in self.callers for unit in level))
+        return (*self.units, *self.callers)
 
 
 def shim_table(

@@ -21,8 +21,6 @@ from ...discovery.listing import list_files
 from ...discovery.roots import FOREIGN
 from ...errors import VerificationError
 
-MOST_FILES = 50_000
-MOST_BYTES = 1 << 30
 BIG_FILE = 16 << 20
 # An ignored folder with up to this many entries becomes a folder of links, so that programs can
 # write new files there, such as results, logs, and caches.
@@ -112,10 +110,7 @@ class _Copying:
         self.folder = folder
         self._removed = {self._relative(path) for path in removed}
         self._texts = {self._place(path): data for path, data in texts.items()}
-        self._files = 0
-        self._bytes = 0
         self._notes: list[str] = []
-        self._full = False
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -127,7 +122,6 @@ class _Copying:
         listed = {self._relative(path) for path in list_files(self.root, lambda name: True)}
         kept = {above for path in (*listed, *self._texts) for above in path.parents}
         forced = {above for path in self._texts for above in path.parents}
-        # Top-down, so that a limit is reached in deep folders.
         waiting = [Path()]
         for place in waiting:
             self._copy_folder(place, listed, kept, forced, waiting)
@@ -173,7 +167,7 @@ class _Copying:
             elif entry.is_symlink():
                 self._copy_link(inner)
             elif entry.is_dir(follow_symlinks=False):
-                if inner in kept and not self._full:
+                if inner in kept:
                     waiting.append(inner)
                 else:
                     self._link_folder(inner)
@@ -187,8 +181,7 @@ class _Copying:
     def _entries(self, place: Path) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(self.root / place) as listing:
-                # Files first, so that a limit leaves out whole folders.
-                return sorted(listing, key=_files_first)
+                return sorted(listing, key=lambda entry: entry.name)
         except FileNotFoundError:
             return []  # only in `texts`, or removed since it was listed
         except (NotADirectoryError, PermissionError) as error:
@@ -202,7 +195,7 @@ class _Copying:
         """Link a folder of which nothing is copied, or its entries."""
         entries = self._entries(place)
         virtual = any(entry.name == "pyvenv.cfg" for entry in entries)
-        if self._full or virtual or len(entries) > _MOST_LINKS:
+        if virtual or len(entries) > _MOST_LINKS:
             if not self._holds_copy(place):
                 self._link(place)
             return
@@ -225,8 +218,7 @@ class _Copying:
     def _copy_file(self, place: Path) -> None:
         source, target = self.root / place, self.folder / place
         try:
-            size = source.lstat().st_size
-            if self._full or size > BIG_FILE:
+            if source.lstat().st_size > BIG_FILE:
                 self._link(place)
                 return
             shutil.copyfile(source, target, follow_symlinks=False)
@@ -237,15 +229,6 @@ class _Copying:
             if error.filename != str(source):
                 raise
             self._notes.append(f"{place} is left out: {error.strerror}")
-            return
-        self._files += 1
-        self._bytes += size
-        if self._files >= MOST_FILES or self._bytes >= MOST_BYTES:
-            self._full = True
-            self._notes.append(
-                f"the project is large: files beyond the first {self._files:,}"
-                f" ({self._bytes / (1 << 20):,.0f} MiB) are linked, not copied"
-            )
 
     def _write(self, place: Path, data: bytes) -> None:
         target = self.folder / place
@@ -281,10 +264,6 @@ class _Copying:
             link.symlink_to(written)
         else:  # the written path leaves the project and returns
             link.symlink_to(os.path.relpath(there, link.parent))
-
-
-def _files_first(entry: os.DirEntry[str]) -> tuple[bool, str]:
-    return entry.is_dir(follow_symlinks=False), entry.name
 
 
 def _moved(path: Path, old: Path, new: Path) -> Path:

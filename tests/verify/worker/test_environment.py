@@ -184,7 +184,7 @@ found["attribute"] = library.has_tree_map
 found["spec"] = str(importlib.util.find_spec("nobody_has_this"))
 found["line"] = library.late.__code__.co_firstlineno
 found["mesh"] = library.Mesh is jax.sharding.Mesh
-rows = ledger.summary(root + "/package/library.py")["reasons"]
+rows = ledger.summary()["reasons"]
 found["reasons"] = {row["name"]: [row["kind"], row["text"]] for row in rows}
 load.load_unit("script", root + "/script.py", "size")
 script = sys.modules["script"]

@@ -118,7 +118,7 @@ def _replace(statement: ast.stmt, names: Dict[str, Any], path: str, error: BaseE
         where = "%s:%d" % (projects.relative(path), statement.lineno)
         text = "(%s at %s)" % (_described(error), where)
         reason = Reason("%s.%s" % (names.get("__name__", ""), what), text, "failed")
-    ledger.note(path, reason)
+    ledger.note(reason)
     for name in bound:
         if isinstance(statement, ast.Import) and name in sys.modules:
             names[name] = sys.modules[name]  # a part of it is missing
@@ -138,13 +138,13 @@ def _full_name(statement: ast.stmt, name: str, names: Dict[str, Any]) -> str:
 def _not_imported(statement: ast.stmt, error: ImportError) -> Reason:
     """Return why something cannot be imported."""
     lacking = error.name or ""
+    if not lacking:
+        return Reason(ast.unparse(statement), "(%s)" % _described(error), "failed")
     top = lacking.partition(".")[0]
     if isinstance(error, ModuleNotFoundError) and top not in sys.modules:
         return Reason(top, "(not installed)", "missing")
     if not isinstance(error, ModuleNotFoundError) and isinstance(statement, ast.ImportFrom):
         lacking += "." + statement.names[0].name
-    if not lacking:
-        return Reason(ast.unparse(statement), "(%s)" % _described(error), "failed")
     if projects.is_project_module(top):
         return Reason(lacking, "(not in the project)", "failed")
     version = getattr(sys.modules[top], "__version__", "")

@@ -62,10 +62,6 @@ class CallLog:
         self._units: dict[str, UnitCalls] = {}
         self._files = 0
 
-    def has_cases(self, identity: str) -> bool:
-        """Return whether a call of a unit is recorded."""
-        return identity in self._units and bool(self._units[identity].cases)
-
     def note(self, identity: str, text: str) -> None:
         """Write down why a unit is not recorded, once."""
         with self._lock:
