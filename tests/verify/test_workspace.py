@@ -158,12 +158,9 @@ def test_links_lead_within_the_copy(root: Path) -> None:
         (root / name).symlink_to(target)
     copy = copied(root).folder
     found = contents(copy)
-    assert {name: found[name] for name in links} == {
-        **links,
-        "absolute.py": str(copy / "pkg/a.py"),
-        "round.py": "pkg/a.py",
-        "far.txt": str(outside / "far.txt"),
-    }
+    assert found["far.txt"] == str(outside / "far.txt")
+    assert found["far_absolute"] == str(outside)
+    assert found["broken"] == str(copy / "nowhere")
     for name in ("near.py", "pkg/up.py", "absolute.py", "round.py", "chain.py", "folder/a.py"):
         assert os.path.realpath(copy / name) == str(copy / "pkg/a.py")
     assert (copy / "far.txt").read_text() == "far.txt"

@@ -52,10 +52,6 @@ class Workspace:
         """
         return _moved(path, self.root, self.folder)
 
-    def original(self, path: Path) -> Path:
-        """Map a path of the copy to the project."""
-        return _moved(path, self.folder, self.root)
-
     def translate(self, text: str) -> str:
         """Return a message with paths of the project in place of those of the copy."""
         return self._spelled.sub(lambda _: str(self.root), text)
@@ -248,22 +244,13 @@ class _Copying:
     def _copy_link(self, place: Path) -> None:
         """Copy a link; if it leads within the project, the copy leads within the copy."""
         source = self.root / place
-        written = os.readlink(source)
-        target = Path(os.path.normpath(source.parent / written))
+        target = Path(os.path.normpath(source.parent / os.readlink(source)))
         real = Path(os.path.realpath(source))
         if not target.is_relative_to(self.root) and real.is_relative_to(self.root):
             target = real
-        link = self.folder / place
-        if not target.is_relative_to(self.root):
-            link.symlink_to(target)
-            return
-        there = self.folder / target.relative_to(self.root)
-        if os.path.isabs(written):
-            link.symlink_to(there)
-        elif os.path.normpath(link.parent / written) == str(there):
-            link.symlink_to(written)
-        else:  # the written path leaves the project and returns
-            link.symlink_to(os.path.relpath(there, link.parent))
+        if target.is_relative_to(self.root):
+            target = self.folder / target.relative_to(self.root)
+        (self.folder / place).symlink_to(target)
 
 
 def _moved(path: Path, old: Path, new: Path) -> Path:

@@ -103,9 +103,8 @@ def callers(
     """Return the other units of some files that mention one of the given units.
 
     If a call had to change with the function it calls, and did not, it fails there. Where a caller
-    mentions a unit, it has pieces that must run. A method that sets attributes is also used by the
-    methods of its class that read them: `setup`, by `__call__`. Tests are none, because they may
-    fail for reasons of their own.
+    mentions a unit, it has pieces that must run. Tests are none, because they may fail for reasons
+    of their own.
 
     Args:
         units: the units.
@@ -115,57 +114,33 @@ def callers(
         before: the files whose old text is not the one on disk.
         after: the files whose new text is not the one on disk.
     """
-    paths = [path for path in paths if not is_test_file(path)]
-    units = [unit for unit in units if unit.qualname]
     by_name: dict[str, list[UnitKey]] = {}
-    by_attribute: dict[UnitKey, dict[str, list[UnitKey]]] = {}  # of the class
     for unit in units:
         if name := _called(unit.qualname):
             by_name.setdefault(name, []).append(unit.key)
-        fields = by_attribute.setdefault((unit.path, _owner(unit)), {})
-        for name in _attributes_set(_nodes(unit, after)):
-            fields.setdefault(name, []).append(unit.key)
-    reads: dict[Unit, dict[str, list[UnitKey]]] = {}
-    for user in users(by_name.keys(), paths, import_names, after):
+    known = {unit.key for unit in units}
+    found: list[Unit] = []
+    sources = [path for path in paths if not is_test_file(path)]
+    for user in users(by_name.keys(), sources, import_names, after):
         # Elsewhere, attributes of these names are other functions: `scan`, `build`.
         imported = import_names.run_with(user.path)
-        within = {
-            name: [key for key in keys if key[0] in imported] for name, keys in by_name.items()
-        }
-        if any(within.values()):
-            reads[user] = {name: keys for name, keys in within.items() if keys}
-    for (path, owner), fields in by_attribute.items():
-        for user in users(fields.keys(), [path] if owner else (), import_names, after):
-            if _owner(user) == owner:
-                held = reads.setdefault(user, {})
-                held.update({name: held.get(name, []) + keys for name, keys in fields.items()})
-    found = []
-    known = {unit.key for unit in units}
-    for user, used in [pair for pair in reads.items() if pair[0].key not in known][:most]:
         new = _nodes(user, after)
-        edits = Edits()
-        edits.read(_nodes(user, before), new, used.keys(), used.keys())
-        first, second = edits.spots
-        names = {name for name in used if _mentions(new, name)}
-        uses = tuple(sorted({key for name in names for key in used[name]}))
-        found.append(replace(user, before=first, after=second, uses=uses))
+        uses = tuple(
+            sorted(
+                key
+                for name, keys in by_name.items()
+                for key in keys
+                if key[0] in imported and _mentions(new, name)
+            )
+        )
+        if uses and user.key not in known:
+            edits = Edits()
+            edits.read(_nodes(user, before), new, by_name.keys(), by_name.keys())
+            first, second = edits.spots
+            found.append(replace(user, before=first, after=second, uses=uses))
+            if len(found) == most:
+                break
     return tuple(found)
-
-
-def _owner(unit: Unit) -> str:
-    """Return the qualified name of the class of a method; empty for a function."""
-    return unit.qualname.rpartition(".")[0]
-
-
-def _attributes_set(nodes: Sequence[ast.stmt]) -> Iterator[str]:
-    """Yield the attributes that a method sets on its instance."""
-    for node in nodes:
-        if isinstance(node, ast.FunctionDef) and node.args.args:
-            instance = node.args.args[0].arg
-            for part in ast.walk(node):
-                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
-                    if isinstance(part.value, ast.Name) and part.value.id == instance:
-                        yield part.attr
 
 
 def _nodes(unit: Unit, texts: Texts) -> list[ast.stmt]:

@@ -136,11 +136,10 @@ def test_names_the_argument_that_must_be_concrete(tmp_path: Path) -> None:
     assert Path(path).read_text().splitlines()[line - 1].strip().startswith("def inner(")
 
 
-def test_gradients_that_do_not_compile(tmp_path: Path) -> None:
+def test_code_that_does_not_compile(tmp_path: Path) -> None:
     result, _ = evaluated(tmp_path, lambda x: jnp.sin(x) if x[0] > 0 else x, jnp.ones(3))
     modes = result["modes"]
-    assert list(modes) == ["eager", "gradient", "uncompiled-gradient", "jit"]
-    assert [name for name in modes if "error" in modes[name]] == ["gradient", "jit"]
+    assert [name for name in modes if "error" in modes[name]] == ["jit"]
 
 
 def test_values_beside_programs_are_those_of_the_uncompiled_unit(tmp_path: Path) -> None:

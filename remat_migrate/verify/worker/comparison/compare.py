@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
 from ..failures import headline
-from .entries import UNCOMPILED, Leaves, Result, allowed_differences, structure_difference
+from .entries import Leaves, Result, allowed_differences, structure_difference
 
 EQUAL, DIFFERS, FAILS_AFTER, FAILS_BEFORE = "equal", "differs", "fails-after", "fails-before"
 NOT_EXERCISED = "not-exercised"
@@ -13,7 +13,6 @@ NOT_EXERCISED = "not-exercised"
 _WHERE = {
     "eager": "",
     "gradient": " in the gradient",
-    UNCOMPILED: " in the gradient without jax.jit",
     "jit": " under jax.jit",
 }
 
@@ -90,8 +89,6 @@ class _Sides:
     def _mode(self, mode: str) -> Optional[Comparison]:
         """Return the verdict if a mode decides it."""
         old, new, where = self.old.modes[mode], self.new.modes.get(mode), _where(mode)
-        if new is None and mode.endswith(UNCOMPILED):
-            return None  # the new code compiles it, too
         if new is None or "error" in new:
             error = (new or next(iter(self.new.modes.values())))["error"]
             return Comparison(FAILS_AFTER, detail=headline(error) + where, failure=error)

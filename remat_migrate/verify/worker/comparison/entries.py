@@ -50,10 +50,6 @@ class Result:
         return array.reshape(leaf["shape"])
 
 
-# The mode of a gradient that does not compile.
-UNCOMPILED = "uncompiled-gradient"
-
-
 def structure_difference(old: Dict[str, Any], new: Dict[str, Any]) -> str:
     """Return how two results differ in structure, shapes, or dtypes; empty if they do not."""
     if old["tree"] != new["tree"]:

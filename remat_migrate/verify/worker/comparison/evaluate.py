@@ -25,7 +25,7 @@ from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
 from ..lookup import attribute
 from ..program import agreement, trace
 from ..transfer.arrays import is_key, key_data
-from . import entries, precision, results
+from . import precision, results
 
 # Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -58,9 +58,9 @@ def evaluate(
 ) -> Evaluated:
     """Run a unit and write what came of it below `folder`.
 
-    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents, compiled),
-    `uncompiled-gradient` where that fails, `jit` (compiled values). A mode that raises is a result,
-    too. What the unit's parameters default to is written as well.
+    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
+    (compiled values). A mode that raises is a result, too. What the unit's parameters default to is
+    written as well.
 
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `derivatives`, of its derivatives, which suffice if both sides agree. Without
@@ -148,11 +148,8 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
 
     modes[label + "eager"] = _outcome(lambda: program.outcome(program.arrays()), writer)
     if "error" not in modes[label + "eager"] and program.has_gradient:
-        gradient = _outcome(lambda: jax.jit(program.gradient)(program.arrays()), writer)
+        gradient = _outcome(lambda: program.gradient(program.arrays()), writer)
         modes[label + "gradient"] = gradient
-        if "error" in gradient:
-            uncompiled = _outcome(lambda: program.gradient(program.arrays()), writer)
-            modes[label + entries.UNCOMPILED] = uncompiled
     modes[label + "jit"] = _outcome(lambda: jax.jit(values)(program.arrays()), writer)
     jaxpr = program.jaxpr()
     return precision.lowest_precision(jaxpr) if jaxpr is not None else ""

@@ -1,12 +1,11 @@
-"""The settings of JAX that a unit's imports make: its configuration, and environment variables."""
+"""The settings of JAX that a unit or its imports make: configuration, environment variables."""
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-from typing import Any, Dict
-
-from . import options
+from typing import Any, Dict, List
 
 _VARIABLE = "os.environ "
 _READ = ("CUDA_", "JAX_", "LIBTPU_", "TF_", "XLA_")
@@ -14,17 +13,36 @@ _READ = ("CUDA_", "JAX_", "LIBTPU_", "TF_", "XLA_")
 # The settings before the project, and after the unit is imported.
 _before: Dict[str, Any] = {}
 _imported: Dict[str, Any] = {}
+# The names that code has set since `begin`, to whatever value, and those that the imports have.
+_set: List[str] = []
+_set_by_imports: List[str] = []
 
 
 def install() -> None:
-    """Note the settings without the project."""
+    """Note from now on what code sets."""
     _before.update(_now())
+    _note_names(type(sys.modules["jax"].config), "update")
+    for method in ("__setitem__", "__delitem__"):
+        _note_names(type(os.environ), method)
+
+
+def _note_names(kind: Any, method: str) -> None:
+    original = getattr(kind, method)
+
+    @functools.wraps(original)
+    def noting(self: Any, name: str, *value: Any) -> None:
+        if self is not os.environ or name.startswith(_READ):
+            _set.append(name)
+        original(self, name, *value)
+
+    setattr(kind, method, noting)
 
 
 def begin() -> None:
     """Note the settings after the unit is imported; for later requests, return to them."""
     if not _imported:
         _imported.update(_now())
+        _set_by_imports.extend(_set)
     for name, value in _now().items():
         held = _imported.get(name)
         if value == held:
@@ -35,6 +53,7 @@ def begin() -> None:
             del os.environ[name[len(_VARIABLE) :]]
         else:
             os.environ[name[len(_VARIABLE) :]] = held
+    _set.clear()
 
 
 def changed() -> Dict[str, str]:
@@ -45,10 +64,10 @@ def changed() -> Dict[str, str]:
 
 
 def is_set_by(qualname: str) -> bool:
-    """Return whether the unit itself has changed any; for a module, whether importing it has."""
-    return _now() != _imported or (not qualname and _imported != _before)
+    """Return whether the unit itself has set any; for a module, whether importing it has."""
+    return bool(_set or (not qualname and _set_by_imports))
 
 
 def _now() -> Dict[str, Any]:
     variables = {_VARIABLE + k: v for k, v in os.environ.items() if k.startswith(_READ)}
-    return {**sys.modules["jax"].config.values, **options.ignored, **variables}
+    return {**sys.modules["jax"].config.values, **variables}

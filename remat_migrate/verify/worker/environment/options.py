@@ -5,9 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Dict
 
-# What code has set them to, by name.
-ignored: Dict[str, Any] = {}
-
 
 def settle(kind: Any, values: Dict[str, Any]) -> None:
     """Let options of a class of configurations be set to anything, and read as these values."""
@@ -15,9 +12,7 @@ def settle(kind: Any, values: Dict[str, Any]) -> None:
 
     @functools.wraps(update)
     def update_others(self: Any, name: str, value: Any) -> None:
-        if name in values:
-            ignored[name] = value
-        else:
+        if name not in values:
             update(self, name, value)
 
     kind.update = update_others
