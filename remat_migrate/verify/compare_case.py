@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from .copies.sides import Sides, error_line
 from .environment import needed
 from .evidence import BothExecuted, Evidence, Executed, Outcome, Unit, Verdict
 from .executed import all_of
-from .session import ChannelSpoiled, Worker, WorkerEnded
+from .session import ChannelSpoiled, Reply, Worker, WorkerEnded
 
 # Compiled values that are further apart differ, unless the old code varies by itself; for nearer
 # ones, derivatives and uncompiled values decide. Relative to the largest entry of an array.
@@ -122,10 +121,10 @@ def _run_both(
     """Run one case on both sides and compare; add what it executed to `ran`."""
     worker = new_side or sides.after
     old, new = sides.folder("before"), sides.folder("after")
-    after_run = sides.beside(partial(_evaluated, sides, worker, unit, case, new, how))
+    after_run = sides.pool.submit(_evaluated, sides, worker, unit, case, new, how)
     before = _evaluated(sides, sides.before, unit, case, old, how)
-    after = after_run()
-    if before.needs_constants and not after.needs_constants and not how.constants:
+    after = after_run.result()
+    if before.said("needs_constants") and not after.said("needs_constants") and not how.constants:
         constants = how._replace(constants=True)
         return _run_both(sides, unit, case, constants, ran, new_side)
     if before.lacks:
@@ -151,7 +150,7 @@ def _run_both(
     if _STAND_IN in after.failure:
         detail = f"JAX takes no function that is made up: {sides.translate(after.failure)}"
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
-    if not after.ran:
+    if after.reply is None:
         return Verdict(
             unit,
             Outcome.FAILS_AFTER,
@@ -160,15 +159,16 @@ def _run_both(
             traced=_traced(after.error),
             traceback=_traceback(sides, after.error),
         )
+    shapes = tuple(before.said("shapes", ()))
     if differs := _settings_differ(before, after):
-        return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=before.shapes)
+        return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=shapes)
     verdict = _decided(sides, unit, case, how, old, new)
-    refused = bool(after.failure) and not after.fits
-    verdict = replace(verdict, shapes=before.shapes, takes_others=refused)
+    refused = bool(after.failure) and not after.said("fits")
+    verdict = replace(verdict, shapes=shapes, takes_others=refused)
     ran.append((before.executed, after.executed))
     if verdict.outcome is not Outcome.EQUAL:
         return verdict
-    if verdict.returns_nothing and before.configures:
+    if verdict.returns_nothing and before.said("configures"):
         detail = "its settings were compared"
         verdict = replace(verdict, returns_nothing=False, detail=detail, evidence=None)
     # What JAX has traced in one run does not run again in the next.
@@ -183,7 +183,7 @@ def _decided(sides: Sides, unit: Unit, case: str, how: _How, old: str, new: str)
     if how.first and verdict.max_rel is not None and not _differs_plainly(verdict):
         return verdict
     again = sides.folder("again")
-    if not _evaluated(sides, sides.before, unit, case, again, how._replace(seed=1)).ran:
+    if not _evaluated(sides, sides.before, unit, case, again, how._replace(seed=1)).reply:
         return verdict
     itself = _comparison(sides, unit, old, again)
     if itself.outcome is not Outcome.DIFFERS:
@@ -194,31 +194,25 @@ def _decided(sides: Sides, unit: Unit, case: str, how: _How, old: str, new: str)
 
 @dataclass(frozen=True, slots=True)
 class _Evaluated:
-    """The result of running a unit.
+    """How one side evaluated a case.
 
     Attributes:
         failure: how it failed in every mode, empty if it did not.
-        ran: whether there are results to compare, even if only failures.
         error: the failure as `failures.describe` returns it.
-        executed: the edited code that ran.
         lacks: what it failed for, if the interpreter lacks it.
-        shapes: the arrays that it was called with.
-        settings: what the project changed of JAX's configuration and the environment, by name.
-        configures: whether the unit itself set any of it.
-        fits: whether the unit takes the arguments.
-        needs_constants: whether it can be traced only where constants are computed.
+        executed: the edited code that ran.
+        reply: the worker's, see `worker.answers.evaluate`; None if there are no results to compare.
     """
 
-    failure: str
-    ran: bool = False
+    failure: str = ""
     error: Mapping[str, Any] | None = None
-    executed: Executed = field(default_factory=Executed)
     lacks: str = ""
-    shapes: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
-    configures: bool = False
-    fits: bool = True
-    needs_constants: bool = False
+    executed: Executed = field(default_factory=Executed)
+    reply: Reply | None = None
+
+    def said(self, key: str, default: Any = None) -> Any:
+        """Return a value of the reply."""
+        return self.reply.get(key, default) if self.reply else default
 
 
 # Settings with which JAX computes the same, and those that a migration removes or adds, in lower
@@ -232,8 +226,9 @@ _NO_EFFECT = re.compile(
 def _settings_differ(before: _Evaluated, after: _Evaluated) -> str:
     """Return which settings of JAX differ; empty if none."""
     found = []
-    for name in sorted({*before.settings, *after.settings}):
-        old, new = before.settings.get(name), after.settings.get(name)
+    first, second = before.said("settings", {}), after.said("settings", {})
+    for name in sorted({*first, *second}):
+        old, new = first.get(name), second.get(name)
         if old != new and not _NO_EFFECT.fullmatch(name.lower()):
             said = [f"sets {name} to {value}" if value else "does not" for value in (old, new)]
             found.append(f"the old code {said[0]}, the new code {said[1]}")
@@ -271,22 +266,10 @@ def _evaluated(
         return _Evaluated(reply["missing"], lacks=lacks)
     if "error" in reply:
         return _Evaluated(error_line(reply["error"]), error=reply["error"], lacks=lacks)
-    failure = reply["failure"]
     executed = sides.executed(worker, reply)
-    shapes = tuple(reply["shapes"])
-    found = _Evaluated(
-        "",
-        True,
-        executed=executed,
-        shapes=shapes,
-        settings=reply["settings"],
-        configures=reply["configures"],
-        fits=reply["fits"],
-        needs_constants=reply["needs_constants"],
-    )
-    if not failure:
-        return found
-    return replace(found, failure=error_line(failure), error=failure, lacks=lacks)
+    if not (failure := reply["failure"]):
+        return _Evaluated(executed=executed, reply=reply)
+    return _Evaluated(error_line(failure), failure, lacks, executed, reply)
 
 
 def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:

@@ -175,11 +175,6 @@ class TestSearchFolders:
         assert self.folders(root, "pkg/model.py") == [".", "lib"]
         assert self.folders(root, "unrelated/m.py") == ["unrelated"]
 
-    def test_standard_library_wins(self, tmp_path: Path) -> None:
-        root = written(tmp_path, {"a/__init__.py": "", "a/m.py": "import types", "types.py": ""})
-        written(root, {"b/types.py": "", "a/c/__init__.py": "", "a/c/m.py": "import types"})
-        assert self.folders(root, "a/c/m.py") == ["."]
-
     def test_absolute_import_in_a_package_ignores_siblings(self, tmp_path: Path) -> None:
         files = {"a/__init__.py": "", "a/m.py": "import metrics", "a/metrics.py": ""}
         assert self.folders(written(tmp_path, files), "a/m.py") == ["."]

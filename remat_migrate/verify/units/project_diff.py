@@ -125,17 +125,16 @@ def callers(
         # Elsewhere, attributes of these names are other functions: `scan`, `build`.
         imported = import_names.run_with(user.path)
         new = _nodes(user, after)
-        uses = tuple(
-            sorted(
-                key
-                for name, keys in by_name.items()
-                for key in keys
-                if key[0] in imported and _mentions(new, name)
-            )
-        )
+        used = {
+            name: [key for key in keys if key[0] in imported]
+            for name, keys in by_name.items()
+            if _mentions(new, name)
+        }
+        names = {name for name, keys in used.items() if keys}
+        uses = tuple(sorted({key for keys in used.values() for key in keys}))
         if uses and user.key not in known:
             edits = Edits()
-            edits.read(_nodes(user, before), new, by_name.keys(), by_name.keys())
+            edits.read(_nodes(user, before), new, names, names)
             first, second = edits.spots
             found.append(replace(user, before=first, after=second, uses=uses))
             if len(found) == most:

@@ -109,13 +109,6 @@ def test_different(compared: Comparing, what: str) -> None:
     assert compared(value(before), value(before)).verdict == "equal"
 
 
-def test_distance_of_results(compared: Comparing) -> None:
-    found = compared(lambda: np.float32([4.0, 1.0]), lambda: np.float32([4.0, 1.5]))
-    assert (found.max_abs, found.max_rel) == (0.5, 0.125)
-    same = compared(lambda: ONES, lambda: ONES)
-    assert (same.verdict, same.max_abs, same.max_rel) == ("equal", 0.0, 0.0)
-
-
 class TestTolerance:
     """What the user allows."""
 
