@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -65,7 +65,8 @@ class ProjectTests:
     def _record(self, sides: Sides, units: Sequence[Unit]) -> None:
         files = _test_files(sides, units)
         if not files:
-            self.notes.append(f"no test of the project imports {_list(units)}")
+            names = _list(unit.qualname for unit in units)
+            self.notes.append(f"no test of the project imports {names}")
             return
         folder = self._folder / str(len(self._known))
         side = sides.before.side
@@ -89,8 +90,8 @@ class ProjectTests:
             self._known[unit.key] = calls.get(sides.identity(unit), RecordedCalls())
         reached = sum(self._known[unit.key].called for unit in units)
         self.notes.append(
-            f"ran {len(files)} test files of the project for inputs, in {run.seconds:.0f} s:"
-            f" they call {reached} of {len(units)} units that generated inputs do not exercise"
+            f"ran {_list(map(str, files))} for inputs, in {run.seconds:.0f} s: {reached} of"
+            f" {len(units)} units that generated inputs do not exercise were called"
         )
 
 
@@ -120,6 +121,6 @@ def _test_files(sides: Sides, units: Sequence[Unit]) -> list[Path]:
     return [path.relative_to(sides.old.folder) for *_, path in sorted(found)[:_MOST_RUN]]
 
 
-def _list(units: Sequence[Unit]) -> str:
-    names = ", ".join(unit.qualname for unit in units[:3])
-    return names + (f" and {len(units) - 3} others" if len(units) > 3 else "")
+def _list(names: Iterable[str]) -> str:
+    first, *rest = names
+    return ", ".join([first, *rest[:2]]) + (f" and {len(rest) - 2} others" if rest[2:] else "")
