@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ..verify.fixes import Proved
     from ..verify.options import VerifyOptions
 
-_UNDO = "remat-migrate undo"
-
 
 @dataclass(frozen=True, slots=True)
 class FixOptions:
@@ -60,7 +58,7 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
 
     root = run.settings.root
     before = entry_files(root)
-    outcome, proved, weighed = _fixed(run, how, is_written=True)
+    outcome, proved, weighed = _fixed(run, how)
     unwritten: Mapping[Path, str] = {}
     lines: list[str] = []
     is_fault = False
@@ -79,13 +77,6 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
     # Files that were not written still have their findings.
     analysis = check_run(run) if unwritten else outcome.analysis
     return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved, weighed)
-
-
-def _undone_first(verdict: Verdict) -> Verdict:
-    """Return a verdict on a fix that is written: to reproduce it, undo the fix."""
-    if verdict.outcome.is_wrong or not verdict.reproduce:
-        return verdict
-    return replace(verdict, reproduce=f"{_UNDO} && {verdict.reproduce}")
 
 
 def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
@@ -128,12 +119,11 @@ def _fixed(
     run: Run,
     how: FixOptions,
     *,
-    is_written: bool = False,
     previous: Analysis | None = None,
 ) -> tuple[FixOutcome[Analysis], Proved | None, FixEffects | None]:
     """Apply fixes in memory, without those that measurement or verification rejects.
 
-    `is_written` says that they will be written; `previous` is an analysis without fixes.
+    `previous` is an analysis without fixes.
     """
     effects = _effects(run) if how.measure else None
     refused = effects.refused if effects else {}
@@ -169,10 +159,9 @@ def _fixed(
         with progress_bar() as progress:
 
             def decided(verdict: Verdict) -> None:
-                final = _undone_first(verdict) if is_written else verdict
-                streamed.append(final)
+                streamed.append(verdict)
                 with progress.erased():
-                    write_verdict(final, sys.stderr)
+                    write_verdict(verdict, sys.stderr)
 
             shown = decided if is_shown else ignore
             targets = run.targets.python
@@ -182,9 +171,6 @@ def _fixed(
         lines = () if is_shown else proof_lines(proof, screen_of(sys.stderr))
         write_lines([*lines, tally(proof), "No files changed."], sys.stderr)
         raise SystemExit(SIGNALLED + proof.interrupted) from interrupt
-    if is_written and proved.outcome.changes:
-        verdicts = tuple(map(_undone_first, proved.proof.verdicts))
-        proved = replace(proved, proof=replace(proved.proof, verdicts=verdicts))
     return proved.outcome, replace(proved, shown=tuple(streamed)), effects
 
 

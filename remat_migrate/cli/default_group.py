@@ -21,7 +21,6 @@ class DefaultGroup(click.Group):
         if ctx.resilient_parsing and not args:
             return super().parse_args(ctx, args)  # completion of the first word
         args = behind_command(args, [*self.commands])
-        ctx.obj = tuple(args)
         if not args or args[0] not in {"--help", "-h", "--version", *self.commands}:
             if args and not args[0].startswith("-") and not os.path.lexists(args[0]):
                 self._suggest_command(ctx, args[0])

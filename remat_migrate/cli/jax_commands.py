@@ -363,12 +363,10 @@ def _migration_hint(target: str, base: Path) -> str:
 def chosen_verification(settings: Settings, **how: Any) -> VerifyOptions:
     """Return how to verify: the settings, overridden by the given options that are not None."""
     from ..verify.options import verify_options
-    from .reproduction import invocation
 
     given = {
         name: Path(os.path.abspath(value.expanduser())) if isinstance(value, Path) else value
         for name, value in how.items()
         if value is not None
     }
-    repeated = invocation(click.get_current_context().obj)
-    return replace(verify_options(settings), invocation=repeated, **given)  # type: ignore[arg-type]
+    return replace(verify_options(settings), **given)  # type: ignore[arg-type]

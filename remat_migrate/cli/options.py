@@ -330,14 +330,6 @@ verify_options = _options(
         help="Time that these tests may take in all.  [default: 60]",
     ),
     _python,
-    click.option(
-        "--unit",
-        "units",
-        multiple=True,
-        callback=lambda ctx, parameter, values: values or None,
-        metavar="NAME",
-        help="Compare only this unit: module:function or module:Class.method.",
-    ),
     _platform,
 )
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from .copies.sides import Sides, error_line
 from .environment import needed
 from .evidence import BothExecuted, Evidence, Executed, Outcome, Unit, Verdict
 from .executed import all_of
-from .session import ChannelSpoiled, Worker, WorkerEnded
+from .session import ChannelSpoiled, Reply, Worker, WorkerEnded
 
 # Compiled values that are further apart differ, unless the old code varies by itself; for nearer
 # ones, derivatives and uncompiled values decide. Relative to the largest entry of an array.
@@ -37,14 +36,14 @@ class _How(NamedTuple):
         derivatives: for its programs, with all derivatives.
         first: for its programs.
         values: with the values, if it is for its programs.
-        variation: see `worker.comparison.conditions`.
+        seed: of Python's and NumPy's random numbers.
         constants: compute them in its programs, see `worker.program.trace.programs`.
     """
 
     derivatives: bool = False
     first: bool = False
     values: bool = True
-    variation: str = ""
+    seed: int = 0
     constants: bool = False
 
 
@@ -80,14 +79,10 @@ def _compared(sides: Sides, unit: Unit, case: str, derivatives: bool, values: bo
             return computed
         if computed.evidence is Evidence.PROGRAM:
             first = computed
-    # Where the programs are the same but for checkpoints, XLA may round differently for these.
-    variation = "dissolved" if first.evidence is Evidence.PROGRAM else ""
-    verdict = _run_both(sides, unit, case, _How(variation=variation), ran)
     if first.evidence is Evidence.PROGRAM:
-        if is_undecided(verdict):
-            return replace(verdict, outcome=Outcome.EQUAL, evidence=Evidence.PROGRAM)
-        evidence = Evidence.BOTH if verdict.outcome is Outcome.EQUAL else Evidence.PROGRAM
-        return replace(verdict, evidence=evidence)
+        # Where the programs are the same but for checkpoints, XLA may round differently for these.
+        return replace(first, outcome=Outcome.EQUAL, detail="", executed=all_of(ran))
+    verdict = _run_both(sides, unit, case, _How(), ran)
     if first.dropped and not verdict.outcome.is_wrong:
         verdict = replace(verdict, outcome=Outcome.DIFFERS, detail=first.dropped, evidence=None)
     return replace(verdict, difference=first.difference)
@@ -126,10 +121,10 @@ def _run_both(
     """Run one case on both sides and compare; add what it executed to `ran`."""
     worker = new_side or sides.after
     old, new = sides.folder("before"), sides.folder("after")
-    after_run = sides.beside(partial(_evaluated, sides, worker, unit, case, new, how))
+    after_run = sides.pool.submit(_evaluated, sides, worker, unit, case, new, how)
     before = _evaluated(sides, sides.before, unit, case, old, how)
-    after = after_run()
-    if before.needs_constants and not after.needs_constants and not how.constants:
+    after = after_run.result()
+    if before.said("needs_constants") and not after.said("needs_constants") and not how.constants:
         constants = how._replace(constants=True)
         return _run_both(sides, unit, case, constants, ran, new_side)
     if before.lacks:
@@ -152,7 +147,10 @@ def _run_both(
             if not again.failure:
                 after, new = again, moved
                 break
-    if not after.ran:
+    if _STAND_IN in after.failure:
+        detail = f"JAX takes no function that is made up: {sides.translate(after.failure)}"
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
+    if after.reply is None:
         return Verdict(
             unit,
             Outcome.FAILS_AFTER,
@@ -161,15 +159,16 @@ def _run_both(
             traced=_traced(after.error),
             traceback=_traceback(sides, after.error),
         )
+    shapes = tuple(before.said("shapes", ()))
     if differs := _settings_differ(before, after):
-        return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=before.shapes)
+        return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=shapes)
     verdict = _decided(sides, unit, case, how, old, new)
-    refused = bool(after.failure and (not after.fits or _STAND_IN in after.failure))
-    verdict = replace(verdict, shapes=before.shapes, takes_others=refused)
+    refused = bool(after.failure) and not after.said("fits")
+    verdict = replace(verdict, shapes=shapes, takes_others=refused)
     ran.append((before.executed, after.executed))
     if verdict.outcome is not Outcome.EQUAL:
         return verdict
-    if verdict.returns_nothing and before.configures:
+    if verdict.returns_nothing and before.said("configures"):
         detail = "its settings were compared"
         verdict = replace(verdict, returns_nothing=False, detail=detail, evidence=None)
     # What JAX has traced in one run does not run again in the next.
@@ -177,45 +176,43 @@ def _run_both(
 
 
 def _decided(sides: Sides, unit: Unit, case: str, how: _How, old: str, new: str) -> Verdict:
-    """Compare with what the old code computed and, where that differs, computes another time."""
+    """Compare, and say nothing about the new code if the old code differs from itself."""
     verdict = _comparison(sides, unit, old, new)
     if verdict.outcome is not Outcome.DIFFERS:
         return verdict
     if how.first and verdict.max_rel is not None and not _differs_plainly(verdict):
         return verdict
     again = sides.folder("again")
-    how = how._replace(variation="again")
-    ran = _evaluated(sides, sides.before, unit, case, again, how).ran
-    return _comparison(sides, unit, old, new, again) if ran else verdict
+    if not _evaluated(sides, sides.before, unit, case, again, how._replace(seed=1)).reply:
+        return verdict
+    itself = _comparison(sides, unit, old, again)
+    if itself.outcome is not Outcome.DIFFERS:
+        return verdict
+    detail = f"the old code's own results vary from run to run: {itself.detail}"
+    return replace(verdict, outcome=Outcome.NOT_EXERCISED, detail=detail)
 
 
 @dataclass(frozen=True, slots=True)
 class _Evaluated:
-    """The result of running a unit.
+    """How one side evaluated a case.
 
     Attributes:
         failure: how it failed in every mode, empty if it did not.
-        ran: whether there are results to compare, even if only failures.
         error: the failure as `failures.describe` returns it.
-        executed: the edited code that ran.
         lacks: what it failed for, if the interpreter lacks it.
-        shapes: the arrays that it was called with.
-        settings: what the project changed of JAX's configuration and the environment, by name.
-        configures: whether the unit itself set any of it.
-        fits: whether the unit takes the arguments.
-        needs_constants: whether it can be traced only where constants are computed.
+        executed: the edited code that ran.
+        reply: the worker's, see `worker.answers.evaluate`; None if there are no results to compare.
     """
 
-    failure: str
-    ran: bool = False
+    failure: str = ""
     error: Mapping[str, Any] | None = None
-    executed: Executed = field(default_factory=Executed)
     lacks: str = ""
-    shapes: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
-    configures: bool = False
-    fits: bool = True
-    needs_constants: bool = False
+    executed: Executed = field(default_factory=Executed)
+    reply: Reply | None = None
+
+    def said(self, key: str, default: Any = None) -> Any:
+        """Return a value of the reply."""
+        return self.reply.get(key, default) if self.reply else default
 
 
 # Settings with which JAX computes the same, and those that a migration removes or adds, in lower
@@ -229,8 +226,9 @@ _NO_EFFECT = re.compile(
 def _settings_differ(before: _Evaluated, after: _Evaluated) -> str:
     """Return which settings of JAX differ; empty if none."""
     found = []
-    for name in sorted({*before.settings, *after.settings}):
-        old, new = before.settings.get(name), after.settings.get(name)
+    first, second = before.said("settings", {}), after.said("settings", {})
+    for name in sorted({*first, *second}):
+        old, new = first.get(name), second.get(name)
         if old != new and not _NO_EFFECT.fullmatch(name.lower()):
             said = [f"sets {name} to {value}" if value else "does not" for value in (old, new)]
             found.append(f"the old code {said[0]}, the new code {said[1]}")
@@ -268,32 +266,19 @@ def _evaluated(
         return _Evaluated(reply["missing"], lacks=lacks)
     if "error" in reply:
         return _Evaluated(error_line(reply["error"]), error=reply["error"], lacks=lacks)
-    failure = reply["failure"]
     executed = sides.executed(worker, reply)
-    shapes = tuple(reply["shapes"])
-    found = _Evaluated(
-        "",
-        True,
-        executed=executed,
-        shapes=shapes,
-        settings=reply["settings"],
-        configures=reply["configures"],
-        fits=reply["fits"],
-        needs_constants=reply["needs_constants"],
-    )
-    if not failure:
-        return found
-    return replace(found, failure=error_line(failure), error=failure, lacks=lacks)
+    if not (failure := reply["failure"]):
+        return _Evaluated(executed=executed, reply=reply)
+    return _Evaluated(error_line(failure), failure, lacks, executed, reply)
 
 
-def _comparison(sides: Sides, unit: Unit, old: str, new: str, again: str = "") -> Verdict:
+def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
     try:
         reply = sides.after.ask(
             do="compare",
             before=old,
             after=new,
             tolerances=dict(sides.task.options.tolerance),
-            again=again,
         )
     except WorkerEnded as error:
         # The code under test may still run there.

@@ -8,9 +8,6 @@ from typing import Any
 
 from .evidence import Unit, UnitKey
 
-_MOST_GROUPS = 4
-_MOST_NAMES = 6
-
 Reason = Mapping[str, str]
 
 
@@ -44,34 +41,6 @@ class Environment:
             if reason["kind"] == "failed" and name not in old:
                 return f"importing it: {_text(reason)}"
         return ""
-
-    def sentence(self) -> str:
-        """Return one sentence on what did not import; empty if all did."""
-        found: dict[str, Reason] = {}
-        for side in (self.old, self.new):
-            for reasons in side.values():
-                found.update(reasons)
-        lacking: dict[str, list[str]] = {}
-        for name in sorted(found):
-            if found[name]["kind"] != "bridged":
-                lacking.setdefault(found[name]["text"].strip("()"), []).append(name)
-        if not lacking:
-            return ""
-        groups = [f"{why}: {_listed(names)}" for why, names in sorted(lacking.items(), key=_order)]
-        said = "; ".join(groups[:_MOST_GROUPS])
-        more = f"; and {len(groups) - _MOST_GROUPS} more" if len(groups) > _MOST_GROUPS else ""
-        return f"not everything could be imported: {said}{more}"
-
-
-def _order(group: tuple[str, list[str]]) -> tuple[bool, int, str]:
-    """Return what sorts the packages that are not installed first, then the longest lists."""
-    why, names = group
-    return why != "not installed", -len(names), why
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def needed(touched: Iterable[Reason]) -> str:

@@ -161,14 +161,12 @@ class Verdict:
         evidence: what the verdict rests on; None unless it is equal or close.
         shapes: the arrays of the first case: `x: float32[2,4,8]`.
         substituted: names that the environment lacks and what stands in for them.
-        reproduce: the command that reproduces the verdict.
         traceback: where the code under test raised, with the user's paths.
         executed: the edited code that ran in the project, where results were the same.
         through: the units whose runs exercised this one, if its own did not.
         difference: the first value that differs, where both sides are not the same program.
         returns_nothing: whether the unit returns no values, so that what it calls is not compared.
-        takes_others: whether the new code refuses the arguments: its parameters are others, or an
-            argument is a stand-in.
+        takes_others: whether the new code refuses the arguments: its parameters are others.
         dropped: how what its edited checkpoints return differs, where both sides are the same
             program in all else.
     """
@@ -184,7 +182,6 @@ class Verdict:
     evidence: Evidence | None = None
     shapes: tuple[str, ...] = ()
     substituted: tuple[str, ...] = ()
-    reproduce: str = ""
     traceback: str = ""
     executed: BothExecuted | None = field(default=None, compare=False, repr=False)
     through: tuple[str, ...] = ()

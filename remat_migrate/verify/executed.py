@@ -125,7 +125,6 @@ def _through(verdict: Verdict, others: Sequence[Verdict]) -> Verdict | None:
         max_rel=max(v.max_rel or 0.0 for v in found),
         detail="through " + ", ".join(v.unit.name for v in found[:2]),
         evidence=evidence,
-        reproduce="",
         traceback="",
         through=tuple(v.unit.name for v in found),
         executed=verdict.executed,

@@ -24,7 +24,7 @@ from .options import VerifyOptions, check_options, find_python
 from .project_tests import project_tests
 from .prove import prove
 from .schedule import Decided, ignore
-from .units.project_diff import ProjectDiff, all_units, caller_levels, diff_project
+from .units.project_diff import ProjectDiff, all_units, callers, diff_project
 
 _RAN = (Outcome.EQUAL, Outcome.CLOSE, Outcome.DIFFERS, Outcome.FAILS_AFTER)
 
@@ -63,23 +63,18 @@ def prove_migration(
     cases = options.cases and options.cases.resolve()
     listed = list_files(root, lambda name: name.endswith(".py"))
     files = tuple(file for file in listed if file.resolve() != cases)
-    units = changed.units
-    levels = caller_levels(units, files, import_names, _MOST_CALLERS, before=before.texts)
-    untouched = levels[0] if levels else ()
-    options.check_units((*units, *untouched, *(verdict.unit for verdict in changed.unproved)))
-    compared, unproved = options.selected((*units, *untouched), changed.unproved)
-    for verdict in unproved:
+    untouched = callers(changed.units, files, import_names, _MOST_CALLERS, before=before.texts)
+    for verdict in changed.unproved:
         decided(verdict)
-    if not compared:
-        return Proof(unproved, changed.notes)
+    if not changed.units:
+        return Proof(changed.unproved, changed.notes)
     task = Task(
         before,
         State(root),
-        compared,
+        (*changed.units, *untouched),
         find_python(options, root),
         options,
         tuple(all_units(files, import_names, options.cases)) if options.cases else (),
-        callers=((), *levels[1:]),  # the nearest are among those to compare
     )
     keys = {unit.key for unit in untouched}
 
@@ -95,7 +90,7 @@ def prove_migration(
         proof = prove(task, progress, report, tests)
     return replace(
         proof,
-        verdicts=(*filter(is_reported, proof.verdicts), *unproved),
+        verdicts=(*filter(is_reported, proof.verdicts), *changed.unproved),
         notes=(*proof.notes, *changed.notes),
     )
 

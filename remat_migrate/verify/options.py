@@ -5,16 +5,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import SettingsError, UsageError, VerificationError
 from ..settings import Settings
-from .evidence import Unit, Verdict
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
@@ -38,10 +36,8 @@ class VerifyOptions:
         memory: bytes that a process may use in addition to what imports use.
         platform: the JAX platform.
         strict: whether to revert fixes that nothing exercised.
-        units: the names of the only units to compare, `module:function`; empty for all.
         project_tests: whether to run the project's tests for units that are not exercised.
         test_budget: seconds that the project's tests may take in all.
-        invocation: the command that verifies the same; with `--unit`, it reproduces a verdict.
     """
 
     cases: Path | None = None
@@ -53,45 +49,8 @@ class VerifyOptions:
     memory: int = 8 * 2**30
     platform: str = "cpu"
     strict: bool = False
-    units: tuple[str, ...] = ()
     project_tests: bool = True
     test_budget: float = 60.0
-    invocation: str = "remat-migrate verify"
-
-    def selected(
-        self, units: Sequence[Unit], unproved: Sequence[Verdict]
-    ) -> tuple[tuple[Unit, ...], tuple[Verdict, ...]]:
-        """Return those of some units, and of the verdicts on others, that `units` names.
-
-        The verdicts get the commands that reproduce them.
-        """
-        names = {name.replace(":", ".") for name in self.units}
-        return (
-            tuple(unit for unit in units if not names or unit.name in names),
-            tuple(
-                replace(verdict, reproduce=self.reproduce(verdict.unit))
-                for verdict in unproved
-                if not names or verdict.unit.name in names
-            ),
-        )
-
-    def check_units(self, units: Iterable[Unit]) -> None:
-        """Check that every name in `units` is the name of a unit.
-
-        Raises:
-            UsageError: one is not.
-        """
-        known = {unit.name for unit in units}
-        for name in self.units:
-            if name.replace(":", ".") not in known:
-                others = ", ".join(sorted(known)) or "none"
-                raise UsageError(f"--unit {name}: no such unit differs; those that do: {others}")
-
-    def reproduce(self, unit: Unit) -> str:
-        """Return the command that reproduces the verdict on a unit."""
-        module = unit.module or unit.path.name
-        name = f"{module}:{unit.qualname}" if unit.qualname else module
-        return f"{self.invocation} --unit {shlex.quote(name)}"
 
 
 def verify_options(settings: Settings) -> VerifyOptions:

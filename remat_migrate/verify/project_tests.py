@@ -6,11 +6,11 @@ A test that fails there is of no interest, so no environment has to be right for
 
 from __future__ import annotations
 
-import json
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .command import RecordedCalls, recorded_calls, run_command
@@ -20,15 +20,17 @@ from .evidence import Outcome, Unit, UnitKey, Verdict
 from .options import VerifyOptions
 from .recording import recorders
 from .scratch import scratch_folder
-from .units.project_diff import called_names, is_test_file, users_names
+from .units.project_diff import is_test_file
 
-# Tests may name what calls a unit, or what calls that.
-_RINGS = 3
-# Test files that are examined, and those that run.
-_MOST_EXAMINED = 80
+# Test files that run.
 _MOST_RUN = 16
 _LEAST_SECONDS = 3.0
-_PROGRAM = "from remat_migrate_worker.recording import project_tests as tests; tests.main()"
+# The user's options may ask for plug-ins that are not installed, for coverage, or for processes
+# that are not recorded; warnings of another JAX are not errors.
+_PYTEST = (
+    "-m pytest -q -o addopts= -o filterwarnings= -p no:cacheprovider -p no:xdist -p no:randomly"
+    " --continue-on-collection-errors"
+)
 
 
 class ProjectTests:
@@ -61,44 +63,35 @@ class ProjectTests:
         return weak and bool(unit.qualname) and not unit.is_text
 
     def _record(self, sides: Sides, units: Sequence[Unit]) -> None:
-        rings, files = _candidates(sides, units)
+        files = _test_files(sides, units)
         if not files:
-            self.notes.append(f"no test of the project names {_list(units)}")
+            names = _list(unit.qualname for unit in units)
+            self.notes.append(f"no test of the project imports {names}")
             return
         folder = self._folder / str(len(self._known))
-        folder.mkdir(parents=True)
-        request = folder / "tests.json"
         side = sides.before.side
-        text = {
-            "seconds": self._left,
-            "names": [sorted(ring) for ring in rings],
-            "files": [str(file) for file in files],
-            "paths": [str(path) for path in (*side.paths, side.copy)],
-            "units": [sides.identity(unit) for unit in units],
-        }
-        request.write_text(json.dumps(text))
+        paths = os.pathsep.join(map(str, (*side.paths, side.copy)))
+        named = " ".join(shlex.quote(str(file)) for file in files)
         with recorders(sides, sides.old, units):
             run = run_command(
-                f"REMAT_MIGRATE_TESTS={shlex.quote(str(request))} JAX_DISABLE_MOST_OPTIMIZATIONS=1"
-                f" {shlex.quote(str(side.python))} -c {shlex.quote(_PROGRAM)}",
+                f"PYTHONPATH={shlex.quote(paths)} REMAT_MIGRATE_TESTS=1"
+                f" JAX_DISABLE_MOST_OPTIMIZATIONS=1 {shlex.quote(str(side.python))} {_PYTEST}"
+                f" {named}",
                 side,
-                folder / "record",
+                folder,
                 timeout=self._left,
                 memory=sides.task.options.memory,
                 record=True,
                 stop=sides.stop,
             )
         self._left -= run.seconds
-        calls = recorded_calls(folder / "record")
+        calls = recorded_calls(folder)
         for unit in units:
             self._known[unit.key] = calls.get(sides.identity(unit), RecordedCalls())
         reached = sum(self._known[unit.key].called for unit in units)
-        done = request.with_name("tests.json.done")
-        counts = json.loads(done.read_text()) if done.exists() else None
-        ran = f"{counts['run']} of {counts['found']} tests" if counts else "tests"
         self.notes.append(
-            f"ran {ran} in {len(files)} files of the project for inputs, in {run.seconds:.0f} s:"
-            f" they call {reached} of {len(units)} units that generated inputs do not exercise"
+            f"ran {_list(map(str, files))} for inputs, in {run.seconds:.0f} s: {reached} of"
+            f" {len(units)} units that generated inputs do not exercise were called"
         )
 
 
@@ -112,46 +105,22 @@ def project_tests(options: VerifyOptions) -> Iterator[ProjectTests | None]:
         yield ProjectTests(folder, options.test_budget)
 
 
-def _candidates(sides: Sides, units: Sequence[Unit]) -> tuple[list[set[str]], list[Path]]:
-    """Return the names to look for, nearest first, and the test files that reach the units.
-
-    A test may call a unit through functions of the project, whose names it then mentions.
-    """
+def _test_files(sides: Sides, units: Sequence[Unit]) -> list[Path]:
+    """Return the test files that import the modules of units, those that name a unit first."""
     import_names = ImportNames(sides.old.folder)
-    tests = [path for path in import_names.files if is_test_file(path)]
-    sources = [path for path in import_names.files if path not in set(tests)]
-    rings = [set(called_names(unit.qualname for unit in units))]
-    while len(rings) < _RINGS and rings[-1]:
-        known = set().union(*rings)
-        rings.append(set(users_names(rings[-1], sources)) - known)
-    patterns = [_any_name(ring) for ring in rings if ring]
-    paths = {sides.old.at(unit.path) for unit in units}
-    ranked = sorted((-_score(path, patterns, paths), path) for path in tests)
-    found: list[Path] = []
-    for score, path in ranked[:_MOST_EXAMINED]:
-        if score and len(found) < _MOST_RUN and paths & import_names.run_with(path):
-            found.append(path.relative_to(sides.old.folder))
-    return rings, found
+    modules = {sides.old.at(unit.path) for unit in units}
+    names = "|".join(re.escape(unit.qualname.rpartition(".")[2]) for unit in units)
+    named = re.compile(rb"\b(?:" + names.encode() + rb")\b")
+    found = []
+    for path in import_names.files:
+        if is_test_file(path) and modules & import_names.run_with(path):
+            with suppress(OSError):  # removed meanwhile
+                stem = path.stem.removeprefix("test_").removesuffix("_test")
+                is_near = any(stem == module.stem for module in modules)
+                found.append((not named.search(path.read_bytes()), not is_near, path))
+    return [path.relative_to(sides.old.folder) for *_, path in sorted(found)[:_MOST_RUN]]
 
 
-def _any_name(names: Iterable[str]) -> re.Pattern[bytes]:
-    return re.compile(rb"\b(?:" + b"|".join(re.escape(n.encode()) for n in sorted(names)) + rb")\b")
-
-
-def _score(path: Path, patterns: Sequence[re.Pattern[bytes]], units: Iterable[Path]) -> int:
-    """Return how likely a test file is to call a unit; 0 if it names nothing that does."""
-    stem = path.stem.removeprefix("test_").removesuffix("_test")
-    score = int(any(stem == unit.stem for unit in units))
-    try:
-        text = path.read_bytes()
-    except OSError:
-        return 0  # removed meanwhile
-    for number, pattern in enumerate(patterns):
-        if pattern.search(text):
-            return score + 2 * (len(patterns) - number)
-    return score
-
-
-def _list(units: Sequence[Unit]) -> str:
-    names = ", ".join(unit.qualname for unit in units[:3])
-    return names + (f" and {len(units) - 3} others" if len(units) > 3 else "")
+def _list(names: Iterable[str]) -> str:
+    first, *rest = names
+    return ", ".join([first, *rest[:2]]) + (f" and {len(rest) - 2} others" if rest[2:] else "")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from types import MappingProxyType
 
 from ..engine.progress import Progress, silent
 from .command import RecordedCalls
@@ -19,9 +20,7 @@ from .inputs import (
     Cases,
     declared_cases,
     find_cases,
-    recorded_cases,
     summary_of,
-    with_flips,
 )
 from .interrupts import signal_of
 from .project_tests import ProjectTests
@@ -60,7 +59,7 @@ def prove(
     Args:
         task: what to compare.
         progress: receives progress reports.
-        decided: receives each verdict, in the order of the units; those that need tests come last.
+        decided: receives each verdict; those that need callers or tests come last.
         tests: runs the project's tests for units that would not be exercised.
 
     Raises:
@@ -72,7 +71,7 @@ def prove(
         return Proof()
     waiting: list[Verdict] = []  # for other units that use them, or the project's tests
     retried: Mapping[UnitKey, Verdict] = {}
-    used: list[Verdict] = []
+    used: Sequence[Verdict] = ()
 
     def keep_or_report(verdict: Verdict) -> None:
         if is_unproved(verdict):
@@ -96,19 +95,14 @@ def prove(
             cases = task.options.cases
             declared = declared_cases(sides, cases) if cases else {}
             schedule.run(_decider(sides, declared, calls), sides.stop)
-            used = _with_callers(sides, schedule.verdicts, (), task.callers[:1], progress)
+            used = _with_callers(sides, schedule.verdicts, progress)
             found = settled([*schedule.verdicts, *used])[: len(schedule.verdicts)]
             # Unchanged units are compared for the sake of others.
             unproved = [v for v in found if tests and tests.may_help(v) and not v.unit.uses]
             if tests and unproved:
                 progress("running the project's tests", total - len(unproved), total)
                 retried = _with_tests(sides, unproved, tests, progress)
-            # Those farther away are many, and say less than tests.
-            decided_so_far = [retried.get(v.unit.key, v) for v in schedule.verdicts]
-            used += _with_callers(sides, decided_so_far, used, task.callers[1:], progress)
             proof = replace(proof, jax=(sides.before.jax, sides.after.jax))
-            if sentence := sides.environment.sentence():
-                proof = replace(proof, notes=(*proof.notes, sentence))
     except KeyboardInterrupt as interrupt:
         proof = replace(proof, interrupted=signal_of(interrupt))
     decided_alone = [retried.get(v.unit.key, v) for v in schedule.verdicts]
@@ -125,27 +119,18 @@ def prove(
 
 
 def _with_callers(
-    sides: Sides,
-    verdicts: Sequence[Verdict],
-    used: Sequence[Verdict],
-    callers: Iterable[Sequence[Unit]],
-    progress: Progress,
-) -> list[Verdict]:
-    """Return verdicts on the callers of units that were not exercised alone, as far as needed.
-
-    `used` are those on nearer callers.
-    """
-    found: list[Verdict] = []
-    for level in callers:
-        unproved = {v.unit.key for v in settled([*verdicts, *used, *found]) if is_unproved(v)}
-        done = {verdict.unit.key for verdict in (*verdicts, *used, *found)}
-        needed = [u for u in level if u.key not in done and not unproved.isdisjoint(u.uses)]
-        if not needed:
-            return found
-        schedule = Schedule(needed, ignore, progress)
-        schedule.run(_decider(sides, {}, {}), sides.stop)
-        found += schedule.verdicts
-    return found
+    sides: Sides, verdicts: Sequence[Verdict], progress: Progress
+) -> Sequence[Verdict]:
+    """Return verdicts on the callers of units that were not exercised alone."""
+    unproved = {v.unit.key for v in settled(verdicts) if is_unproved(v)}
+    done = {verdict.unit.key for verdict in verdicts}
+    callers = [caller for caller in sides.task.callers if caller.key not in done]
+    needed = [caller for caller in callers if not unproved.isdisjoint(caller.uses)]
+    if not needed:
+        return ()
+    schedule = Schedule(needed, ignore, progress)
+    schedule.run(_decider(sides, {}, {}), sides.stop)
+    return schedule.verdicts
 
 
 def _with_tests(
@@ -153,43 +138,37 @@ def _with_tests(
 ) -> Mapping[UnitKey, Verdict]:
     """Return the verdicts on the units that the project's tests call."""
     recorded = tests.recorded(sides, [verdict.unit for verdict in verdicts])
-    before = {verdict.unit.key: verdict for verdict in verdicts}
-    called = [verdict.unit for verdict in verdicts if verdict.unit.key in recorded]
-    if not called:
+    before = {v.unit.key: v for v in verdicts if v.unit.key in recorded}
+    if not before:
         return {}
-    schedule = Schedule(called, ignore, progress)
+    schedule = Schedule([verdict.unit for verdict in before.values()], ignore, progress)
+    calls = {sides.identity(v.unit): recorded[key] for key, v in before.items()}
+    schedule.run(_decider(sides, {}, calls, before), sides.stop)
+    return {
+        verdict.unit.key: _from_tests(verdict, before[verdict.unit.key], recorded)
+        for verdict in schedule.verdicts
+    }
 
-    def decide(unit: Unit) -> Verdict:
-        with sides.for_unit() as own:
-            return _tested(own, before[unit.key], recorded[unit.key])
 
-    schedule.run(decide, sides.stop)
-    return {verdict.unit.key: verdict for verdict in schedule.verdicts}
-
-
-def _tested(sides: Sides, before: Verdict, recorded: RecordedCalls) -> Verdict:
+def _from_tests(
+    verdict: Verdict, before: Verdict, recorded: Mapping[UnitKey, RecordedCalls]
+) -> Verdict:
     """Return the verdict on calls that tests made; the one before if they exercise nothing."""
-    unit = before.unit
-    cases = recorded_cases(recorded)
-    if not cases.files:
-        why = cases.detail and f"recorded inputs: {cases.detail}"
-        return replace(before, detail="; ".join(filter(None, [before.detail, why])))
-    cases = with_flips(sides, unit, cases)
-    verdict = alone(_replayed(sides, unit, cases), before)
-    if is_unproved(verdict):
-        why = f"recorded inputs: {verdict.detail}"
-        detail = "; ".join(filter(None, [before.detail, why]))
+    if is_unproved(verdict) or verdict.inputs is not Inputs.RECORDED:
+        detail = "; ".join(dict.fromkeys(filter(None, [before.detail, verdict.detail])))
         return replace(before, detail=detail, executed=verdict.executed or before.executed)
-    tests = recorded.tests
-    source = f"from {tests[0]}" if tests else "from the project's tests"
-    if len(tests) > 1:
-        source += f" and {len(tests) - 1} more"
-    detail = "; ".join(filter(None, [source, verdict.detail]))
-    return _completed(sides, replace(verdict, detail=detail))
+    names = recorded[verdict.unit.key].tests or ["the project's tests"]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return replace(
+        verdict, detail="; ".join(filter(None, [f"from {names[0]}{more}", verdict.detail]))
+    )
 
 
 def _decider(
-    sides: Sides, declared: Mapping[str, Reply], recorded: Mapping[str, RecordedCalls]
+    sides: Sides,
+    declared: Mapping[str, Reply],
+    recorded: Mapping[str, RecordedCalls],
+    earlier: Mapping[UnitKey, Verdict] = MappingProxyType({}),
 ) -> Callable[[Unit], Verdict]:
     def decide(unit: Unit) -> Verdict:
         calls = recorded.get(sides.identity(unit))
@@ -199,19 +178,17 @@ def _decider(
                 found = Verdict(unit, cases.outcome, detail=cases.detail, traceback=cases.traceback)
             else:
                 found = _replayed(own, unit, cases)
-            return _completed(own, alone(found))
+            return _completed(own, alone(found, *filter(None, [earlier.get(unit.key)])))
 
     return decide
 
 
 def _completed(sides: Sides, verdict: Verdict) -> Verdict:
-    """Return the verdict with its substitutes and, unless it is equal, how to reproduce it."""
+    """Return the verdict with its substitutes."""
     verdict = replace(verdict, substituted=sides.environment.substituted(verdict.unit))
     if verdict.outcome is Outcome.EQUAL and verdict.unit.qualname:
-        verdict = replace(verdict, outcome=graded(verdict.evidence))
-    if verdict.outcome is Outcome.EQUAL:
-        return verdict
-    return replace(verdict, reproduce=sides.task.options.reproduce(verdict.unit))
+        return replace(verdict, outcome=graded(verdict.evidence))
+    return verdict
 
 
 def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:

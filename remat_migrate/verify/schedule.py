@@ -1,4 +1,4 @@
-"""Decide units in several threads; report the verdicts in the order of the units, as they come."""
+"""Decide units in several threads, and report the verdicts as they come."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..engine.progress import Progress
 from .evidence import Unit, Verdict
 
 Decide = Callable[[Unit], Verdict]
-# Receives each verdict as soon as it and those of earlier units are known.
+# Receives each verdict as soon as it is known.
 Decided = Callable[[Verdict], None]
 
 # Both sides of a single unit run at once, so few units gain nothing from a second.
@@ -44,7 +44,6 @@ class Schedule:
         self._decided = decided
         self._progress = progress
         self._known: dict[int, Verdict] = {}
-        self._reported = 0
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -72,18 +71,13 @@ class Schedule:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 for future, number in numbers.items():
-                    if not (future.cancelled() or future.exception()):
-                        self._known[number] = future.result()
-                for number in sorted(self._known):
-                    if number >= self._reported:
-                        self._decided(self._known[number])
+                    if number not in self._known and not (future.cancelled() or future.exception()):
+                        self._keep(number, future.result())
                 raise
 
     def _keep(self, number: int, verdict: Verdict) -> None:
         self._known[number] = verdict
-        while self._reported in self._known:
-            self._decided(self._known[self._reported])
-            self._reported += 1
+        self._decided(verdict)
         left = next((n for n in range(len(self._units)) if n not in self._known), None)
         name = self._units[left].name if left is not None else ""
         self._progress(name, len(self._known), len(self._units))

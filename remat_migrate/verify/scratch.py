@@ -1,13 +1,11 @@
 """The temporary folder of a run, which nothing that was started in it outlives.
 
 A watchdog process waits until the run has ended. If the run did not remove its folder (it was
-killed), the watchdog ends all processes that belong to it and removes the folder. If that was
-killed as well, the next run does it: a folder whose lock is free belongs to no run.
+killed), the watchdog ends all processes that belong to it and removes the folder.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -26,7 +24,6 @@ from .interrupts import raised_signals
 MARK = "REMAT_MIGRATE_RUN"
 
 _PREFIX = "remat-migrate-"
-_LOCK = ".lock"
 _CLEAN = b"removed"
 _ROUNDS = 50
 _PAUSE_SECONDS = 0.1
@@ -35,13 +32,11 @@ _PAUSE_SECONDS = 0.1
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield a temporary folder, and remove it however the run ends."""
-    _remove_stale()
     with raised_signals():
         folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX)))
         watchdog = _watchdog(folder)
         try:
-            with _locked(folder):
-                yield folder
+            yield folder
         finally:
             # What a worker started while it was being ended.
             _kill_marked(folder)
@@ -73,31 +68,6 @@ def _unlock(folder: Path) -> None:
     for entry in list(os.scandir(folder)):
         if entry.is_dir(follow_symlinks=False):
             _unlock(Path(entry.path))
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    # A lock, not a process id, because several machines or containers may share the folder.
-    with (folder / "unlocked").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        (folder / "unlocked").rename(folder / _LOCK)
-        yield
-
-
-def _remove_stale() -> None:
-    """Remove what killed runs have left."""
-    for folder in Path(os.path.realpath(tempfile.gettempdir())).glob(_PREFIX + "*"):
-        try:
-            # Anyone may put anything here: a pipe would make `open` wait.
-            handle = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                if os.fstat(handle).st_uid == folder.lstat().st_uid == os.geteuid():
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    end_run(folder)
-            finally:
-                os.close(handle)
-        except OSError:
-            continue  # not a run's, or in use
 
 
 # -- the watchdog

@@ -220,7 +220,6 @@ class Worker:
             "spots": side.spots,
             "flags": dict(side.flags),
             "libraries": side.libraries,
-            "memory": self._memory,
         }
         try:
             started = process.exchange(request, _START_SECONDS)

@@ -180,15 +180,6 @@ def test_platform_and_environment(project, monkeypatch):
     assert str(project.original) not in shown["path"]
 
 
-def test_paths_of_the_project_in_the_command(project):
-    project.write("main.py", "import trainer.blocks as b\nprint(b.__file__)")
-    where = str(project.copy / "trainer" / "blocks.py")
-    assert printed(project.run(f"python {project.original}/main.py")) == where
-    program = "import trainer.blocks as b; print(b.__file__)"
-    command = f"cd / && PYTHONPATH={project.original} python -c {shlex.quote(program)}"
-    assert printed(project.run(command)) == where
-
-
 @pytest.mark.parametrize("sets", ["PYTHONPATH=. python", "env PYTHONPATH=$PWD python"])
 def test_command_that_sets_pythonpath(project, sets):
     project.write("sub/main.py", "from trainer.blocks import block\nblock(1.0)")
@@ -216,45 +207,6 @@ def test_child_processes_are_recorded(project):
     printed(project.run("python main.py"))
     assert sorted(project.first_arguments()) == [1.0, 2.0, 5.0]
     assert len({Path(file).parent for file in project.calls().files}) == 2
-
-
-def test_forked_process_has_a_folder_of_its_own(project):
-    project.write(
-        "main.py",
-        """
-        import os
-
-        def run(n):
-            return n
-
-        run(1)
-        child = os.fork()
-        run(2 if child else 3)
-        if not child:
-            os._exit(0)
-        os.waitpid(child, 0)
-        """,
-        "run",
-    )
-    printed(project.run("python main.py"))
-    files = project.calls("main.py::run").files
-    assert [pickling.load(file)["args"][0] for file in files] == [1, 2, 3]
-    assert len({Path(file).parent for file in files}) == 2
-
-
-def test_deep_recursion(project):
-    project.write(
-        "main.py",
-        """
-        def depth(n):
-            return n and 1 + depth(n - 1)
-
-        print(depth(900))
-        """,
-        "depth",
-    )
-    assert printed(project.run("python main.py")) == "900"
-    assert len(project.calls("main.py::depth").files) == 1
 
 
 def test_editable_install(project, tmp_path):
@@ -336,12 +288,6 @@ def test_exit_status(project):
     assert project.run("no_such_program_here").status == 127
     with pytest.raises(VerificationError, match="cannot be run"):
         project.run("true\0")
-
-
-def test_the_end_of_long_output_is_kept(project):
-    run = project.run("python -c \"for i in range(9000): print('line', i)\"")
-    assert run.output_tail.endswith("line 8999\n")
-    assert len(run.output_tail) <= 1 << 14
 
 
 def alive(path: Path) -> bool:

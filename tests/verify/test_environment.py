@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support import cli, write_files
-
-from remat_migrate.verify.environment import Environment
-from remat_migrate.verify.evidence import Unit
 
 MODEL = """\
 import jax
@@ -64,22 +60,3 @@ def test_unit_that_needs_a_package(ran: dict[str, Any]) -> None:
 def test_statement_that_fails_in_the_new_code_only(ran: dict[str, Any]) -> None:
     """It does not end the module, but the migration is wrong."""
     assert ran["table.TABLE"]["verdict"] == "fails-after"
-
-
-def test_one_sentence_about_the_environment() -> None:
-    environment = Environment()
-    unit = Unit(Path("model.py"), "block")
-    assert environment.sentence() == ""
-    rows = [
-        ("jax.linear_util", "-> jax.extend.linear_util", "bridged"),
-        ("torch", "(not installed)", "missing"),
-        ("PIL", "(not installed)", "missing"),
-        ("flax.optim", "(not in flax 0.12.12)", "missing"),
-    ]
-    fields = ("name", "text", "kind")
-    reasons = [dict(zip(fields, row, strict=True)) for row in rows]
-    environment.add(unit, {"environment": {"reasons": reasons}}, is_new=True)
-    assert environment.sentence() == (
-        "not everything could be imported: not installed: PIL, torch; not in flax 0.12.12:"
-        " flax.optim"
-    )

@@ -16,7 +16,6 @@ from remat_migrate.verify.evidence import Executed, Outcome, Spot, Unit, Verdict
 from remat_migrate.verify.executed import settled
 from remat_migrate.verify.units.module_diff import diff_modules
 
-computed = load_worker("computed")
 coverage = load_worker("coverage")
 
 UNITS = """
@@ -102,7 +101,7 @@ def test_what_only_the_command_runs_is_not_compared(tmp_path: Path) -> None:
     run = "import jax.numpy as jnp, m\nm.called(jnp.ones(3), True)\nm.under_a_flag(jnp.ones(3))\n"
     for side, module in (("old", OLD), ("new", NEW)):
         write_files(tmp_path / side, {"pyproject.toml": "", "run.py": run, "m.py": module})
-    arguments = ("--command", "NEVER_SET=1 python run.py", "--unit", "m.under_a_flag")
+    arguments = ("--command", "NEVER_SET=1 python run.py")
     verdicts = verified(tmp_path / "new", *arguments)
     verdict = verdicts["m.under_a_flag"]
     assert (verdict["verdict"], verdict["inputs"]) == ("not-exercised", "recorded")
@@ -140,7 +139,7 @@ def test_command_runs_a_script_and_loaders_of_its_own(tmp_path: Path) -> None:
     for side, option, module in (("old", "concrete=True", OLD), ("new", "static_argnums=1", NEW)):
         files = {"pyproject.toml": "", "run.py": SCRIPT.format(option=option), "m.py": module}
         write_files(tmp_path / side, files)
-    arguments = ("--command", "python run.py given", "--unit", "run.step", "--unit", "m.called")
+    arguments = ("--command", "python run.py given")
     verdicts = verified(tmp_path / "new", *arguments)
     assert [verdicts[name]["verdict"] for name in ("run.step", "m.called")] == ["equal"] * 2
     assert {verdicts[name]["inputs"] for name in ("run.step", "m.called")} == {"recorded"}
@@ -219,7 +218,7 @@ def f(x):
         coverage.Spot(2, (7, 22, 7, 27), 7, 7, True, False),
     ]
     ran: list[int] = []
-    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append, computed.NAME: computed.note}
+    space: dict[str, Any] = {"__remat_migrate_ran__": ran.append}
     monkeypatch.setitem(coverage._spots, os.path.realpath("m.py"), spots)
     coverage.watch(tree, "m.py")
     exec(compile(tree, "m", "exec"), space)

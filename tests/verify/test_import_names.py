@@ -11,10 +11,8 @@ import pytest
 from support import write_files
 
 from remat_migrate.verify.copies.import_names import (
-    Import,
     ImportName,
     ImportNames,
-    imports_in,
 )
 
 
@@ -127,13 +125,6 @@ def test_root_is_a_package(tmp_path: Path) -> None:
     assert ImportNames(root).of(root / "__init__.py") == ImportName("pkg", tmp_path)
 
 
-def test_missing_file_and_file_outside_the_project(tmp_path: Path) -> None:
-    root = written(tmp_path / "root", {"m.py": ""})
-    assert ImportNames(root).of(root / "gone.py") == ImportName("gone", root)
-    written(tmp_path / "other", {"n.py": ""})
-    assert ImportNames(root).of(tmp_path / "other/n.py") == ImportName("n", tmp_path / "other")
-
-
 def test_run_with(tmp_path: Path) -> None:
     root = written(
         tmp_path / "root",
@@ -184,38 +175,6 @@ class TestSearchFolders:
         assert self.folders(root, "pkg/model.py") == [".", "lib"]
         assert self.folders(root, "unrelated/m.py") == ["unrelated"]
 
-    def test_standard_library_wins(self, tmp_path: Path) -> None:
-        root = written(tmp_path, {"a/__init__.py": "", "a/m.py": "import types", "types.py": ""})
-        written(root, {"b/types.py": "", "a/c/__init__.py": "", "a/c/m.py": "import types"})
-        assert self.folders(root, "a/c/m.py") == ["."]
-
     def test_absolute_import_in_a_package_ignores_siblings(self, tmp_path: Path) -> None:
         files = {"a/__init__.py": "", "a/m.py": "import metrics", "a/metrics.py": ""}
         assert self.folders(written(tmp_path, files), "a/m.py") == ["."]
-
-
-def test_imports_in() -> None:
-    data = (
-        b"import a.b as c, d  # e\n"
-        b"from f import g as h, \\\n    i\n"
-        b"    from . import j\n"
-        b"from ..k.l import (m,\n  # n,\n  o as p)\n"
-        b"from q import *\n"
-        b"x = 'import r'\n"
-        b"from .s import t; import u\n"
-        b"from\n"
-    )
-    assert list(imports_in(data)) == [
-        Import(0, "a.b"),
-        Import(0, "d"),
-        Import(0, "f"),
-        Import(0, "f.g"),
-        Import(1, ""),
-        Import(1, "j"),
-        Import(2, "k.l"),
-        Import(2, "k.l.m"),
-        Import(2, "k.l.o"),
-        Import(0, "q"),
-        Import(1, "s"),
-        Import(1, "s.t"),
-    ]

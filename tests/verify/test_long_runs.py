@@ -57,23 +57,6 @@ def second(x):
 """
 
 
-def test_verdicts_come_in_the_order_of_the_units():
-    slow = threading.Event()
-
-    def decide(unit: Unit) -> Verdict:
-        if unit is UNITS[0]:
-            assert slow.wait(10)
-        if unit is UNITS[5]:
-            slow.set()
-        return Verdict(unit, Outcome.EQUAL)
-
-    reported: list[Verdict] = []
-    schedule = Schedule(UNITS, reported.append, silent)
-    schedule.run(decide, threading.Event())
-    assert [verdict.unit for verdict in reported] == UNITS
-    assert schedule.verdicts == tuple(reported)
-
-
 def test_an_error_ends_the_run():
     stop = threading.Event()
 

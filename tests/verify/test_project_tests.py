@@ -120,4 +120,3 @@ def test_a_wrong_migration_is_found(tmp_path: Path) -> None:
 def test_turned_off(tmp_path: Path) -> None:
     verdict = verify(tmp_path, PYTEST, WRONG, "--no-project-tests")
     assert (verdict["verdict"], verdict["inputs"]) == ("not-exercised", None)
-    assert verdict["reproduce"].endswith("--no-project-tests --unit package.model:block")

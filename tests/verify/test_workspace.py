@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import stat
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
@@ -161,12 +158,9 @@ def test_links_lead_within_the_copy(root: Path) -> None:
         (root / name).symlink_to(target)
     copy = copied(root).folder
     found = contents(copy)
-    assert {name: found[name] for name in links} == {
-        **links,
-        "absolute.py": str(copy / "pkg/a.py"),
-        "round.py": "pkg/a.py",
-        "far.txt": str(outside / "far.txt"),
-    }
+    assert found["far.txt"] == str(outside / "far.txt")
+    assert found["far_absolute"] == str(outside)
+    assert found["broken"] == str(copy / "nowhere")
     for name in ("near.py", "pkg/up.py", "absolute.py", "round.py", "chain.py", "folder/a.py"):
         assert os.path.realpath(copy / name) == str(copy / "pkg/a.py")
     assert (copy / "far.txt").read_text() == "far.txt"
@@ -182,66 +176,11 @@ def test_a_project_named_through_a_link(root: Path) -> None:
     assert os.path.realpath(found.folder / "self.py") == str(found.folder / "a.py")
 
 
-def test_pipes_and_sockets_are_skipped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(root, ["a.py"])
-    os.mkfifo(root / "pipe")
-    monkeypatch.chdir(root)  # the name of a socket has to be short
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind("socket")
-        assert set(contents(copied(root).folder)) == {"a.py"}
-
-
-def test_unreadable_files_are_noted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(root, ["a.py", "secret.py", "locked/b.py"])
-
-    def refuse(real: object, name: str) -> object:
-        def call(path: str | Path, *arguments: object, **options: object) -> object:
-            if str(path).endswith(name) and str(root) in str(path):
-                raise PermissionError(13, "Permission denied", str(path))
-            return real(path, *arguments, **options)  # type: ignore[operator]
-
-        return call
-
-    # Permissions would not keep the superuser out.
-    monkeypatch.setattr(shutil, "copyfile", refuse(shutil.copyfile, "secret.py"))
-    monkeypatch.setattr(os, "scandir", refuse(os.scandir, "locked"))
-    found = copied(root)
-    assert contents(found.folder) == {"a.py": "copy"}
-    assert "secret.py is left out: Permission denied" in found.notes
-    assert any(note.startswith("locked") for note in found.notes)
-
-
-def test_copy_that_cannot_be_written(root: Path) -> None:
-    write(root, ["a.py"])
-    (root.parent / "file").write_text("")
-    with pytest.raises(VerificationError, match="cannot be copied: Not a directory"):
-        make_workspace(root, root.parent / "file" / "copy", {})
-
-
-def test_large_files_and_large_projects_are_linked(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(root, ["a.py", "big.bin", "deep/b.py", "deep/down/c.py", "deep/down/d.py", "x/e.py"])
+def test_large_files_are_linked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(root, ["a.py", "big.bin"])
     monkeypatch.setattr(workspace, "BIG_FILE", 10)
     (root / "big.bin").write_text("x" * 11)
-    (root / "deep/b.py").write_text("")
-    (root / "x/e.py").write_text("")
-    found = copied(root)
-    assert contents(found.folder)["big.bin"] == str(root / "big.bin")
-    remove_folder(found.folder)
-
-    monkeypatch.setattr(workspace, "MOST_FILES", 2)
-    found = copied(root, texts={root / "deep/down/d.py": b"after"})
-    assert contents(found.folder) == {
-        "a.py": "copy",
-        "big.bin": str(root / "big.bin"),
-        "deep/b.py": "copy",
-        "deep/down/c.py": str(root / "deep/down/c.py"),
-        "deep/down/d.py": "copy",
-        "x/e.py": str(root / "x/e.py"),
-    }
-    assert len(found.notes) == 1
-    assert found.notes[0].startswith("the project is large: files beyond the first 2 (0 MiB)")
+    assert contents(copied(root).folder)["big.bin"] == str(root / "big.bin")
 
 
 def test_an_ignored_folder_of_many_files_is_one_link(
@@ -282,59 +221,6 @@ def test_nested_repository_and_submodule(root: Path) -> None:
     assert not any(".git/" in name for name in found)
 
 
-def test_modes_and_empty_folders(root: Path) -> None:
-    write(root, ["run.sh", "read_only.txt"])
-    (root / "run.sh").chmod(0o755)
-    (root / "read_only.txt").chmod(0o444)
-    (root / "empty").mkdir()
-    copy = copied(root).folder
-    assert stat.S_IMODE((copy / "run.sh").stat().st_mode) == 0o755
-    assert stat.S_IMODE((copy / "read_only.txt").stat().st_mode) == 0o444
-    assert (copy / "empty").is_dir()
-    assert not (copy / "empty").is_symlink()
-
-
-def test_a_virtual_environment_runs_from_the_copy(root: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", root / ".venv"], check=True)
-    copy = copied(root).folder
-    command = [".venv/bin/python", "-c", "import sys; print(sys.prefix != sys.base_prefix)"]
-    ran = subprocess.run(command, cwd=copy, capture_output=True, text=True)
-    assert ran.stdout.strip() == "True"
-
-
-class TestPaths:
-    """Paths are mapped between the project and the copy."""
-
-    @pytest.fixture
-    def space(self, tmp_path: Path) -> Workspace:
-        (tmp_path / "run" / "project").mkdir(parents=True)
-        (tmp_path / "project").mkdir()
-        return Workspace(tmp_path / "project", tmp_path / "run" / "project")
-
-    def test_round_trip(self, space: Workspace, tmp_path: Path) -> None:
-        for name in ("a.py", "pkg/b.py", "."):
-            assert space.at(space.root / name) == space.folder / name
-            assert space.original(space.folder / name) == space.root / name
-        assert space.at(Path("/usr/lib/x.py")) == Path("/usr/lib/x.py")
-        assert space.at(tmp_path / "project2/x.py") == tmp_path / "project2/x.py"
-
-    def test_parent_folder(self, space: Workspace, tmp_path: Path) -> None:
-        assert space.at(tmp_path) == tmp_path / "run"
-        other = Workspace(space.root, tmp_path / "run" / "other")
-        assert other.at(tmp_path) == tmp_path
-
-    def test_through_a_link(self, space: Workspace, tmp_path: Path) -> None:
-        (tmp_path / "alias").symlink_to(tmp_path / "project")
-        assert space.at(tmp_path / "alias" / "a.py") == space.folder / "a.py"
-
-    def test_text(self, space: Workspace) -> None:
-        copy, root = space.folder, space.root
-        said = f'File "{copy}/a.py", line 3, in {copy}\n{copy}: {copy}-2 {copy}.old {copy}.'
-        assert space.translate(said) == (
-            f'File "{root}/a.py", line 3, in {root}\n{root}: {copy}-2 {copy}.old {root}.'
-        )
-
-
 class TestRemoval:
     """Copies are removed without following links."""
 
@@ -348,15 +234,6 @@ class TestRemoval:
         remove_folder(found.folder)
         assert not found.folder.exists()
         assert contents(root) == before
-
-    def test_missing_folder(self, tmp_path: Path) -> None:
-        remove_folder(tmp_path / "nowhere")
-
-    def test_a_link_in_place_of_the_copy(self, tmp_path: Path) -> None:
-        write(tmp_path, ["kept/a"])
-        (tmp_path / "copy").symlink_to("kept")
-        remove_folder(tmp_path / "copy")
-        assert contents(tmp_path) == {"kept/a": "copy"}
 
     def test_read_only_folders_are_removed(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -382,12 +259,9 @@ class TestRemoval:
         (tmp_path / "kept").chmod(0o700)
 
 
-@pytest.mark.parametrize("limit", ["BIG_FILE", "MOST_BYTES"])
-def test_recorders_do_not_write_through_links(
-    root: Path, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
+def test_recorders_do_not_write_through_links(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is too large to copy is linked."""
-    monkeypatch.setattr(workspace, limit, 1)
+    monkeypatch.setattr(workspace, "BIG_FILE", 1)
     write_files(root, {"a.py": "def f(x): ...\n", "z/b.py": "def g(x): ...\n"})
     before = read_files(root)
     copy = copied(root)

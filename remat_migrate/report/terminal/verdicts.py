@@ -63,7 +63,7 @@ def proof_lines(
 
 
 def lines_of(verdict: Verdict, screen: Screen, width: int = _WIDTH) -> Iterator[str]:
-    """Yield a verdict on code, what was raised if it is wrong, and how to reproduce it."""
+    """Yield a verdict on code, and what was raised if it is wrong."""
     outcome = screen.paint(f"{verdict.outcome:<{width}}", _STYLES[verdict.outcome])
     place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
     name = verdict.unit.qualname or "the module"
@@ -71,8 +71,6 @@ def lines_of(verdict: Verdict, screen: Screen, width: int = _WIDTH) -> Iterator[
     yield f"{outcome}  {place} {printable(name)}{rest and f' ({printable(rest)})'}"
     if verdict.outcome.is_wrong:
         yield from (f"    {printable(line)}" for line in verdict.traceback.rstrip().splitlines())
-    if verdict.reproduce:
-        yield f"    reproduce: {printable(verdict.reproduce)}"
 
 
 def closing_lines(proof: Proof, screen: Screen, width: int = _WIDTH) -> Iterator[str]:
@@ -133,7 +131,6 @@ def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, ob
             "evidence": verdict.evidence and str(verdict.evidence),
             "shapes": list(verdict.shapes),
             "substituted": list(verdict.substituted),
-            "reproduce": verdict.reproduce,
             "traceback": verdict.traceback,
             "difference": verdict.difference,
             "through": list(verdict.through),

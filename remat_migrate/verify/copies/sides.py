@@ -7,12 +7,12 @@ import itertools
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from ...libraries.apis import APIS, spellings
 from ...text import read_source
@@ -20,12 +20,9 @@ from ..environment import Environment
 from ..evidence import Executed, Spot, Unit
 from ..executed import Spots
 from ..options import VerifyOptions
-from ..schedule import units_at_once
 from ..session import Reply, Side, Worker
 from ..units.outline import outline
 from .workspace import Workspace, make_workspace
-
-_T = TypeVar("_T")
 
 # Imported once for all units, since they take long and start no backend.
 _LIBRARIES = ("flax", "haiku", "equinox", "optax")
@@ -54,8 +51,7 @@ class Task:
         unfinished: the sites of the new state that are still in the old API because no fix could
             change them: file, first and last line. They keep their old meaning while the others are
             compared.
-        callers: units that use those to compare, in levels: callers, and callers of callers. They
-            run if what they use is not exercised alone.
+        callers: units that use those to compare. They run if what they use is not exercised alone.
         is_partial: whether other code, such as files that were not linted, may be in the old API
             and keeps its old meaning.
     """
@@ -67,13 +63,13 @@ class Task:
     options: VerifyOptions
     known: tuple[str, ...] = ()
     unfinished: tuple[tuple[Path, int, int], ...] = ()
-    callers: tuple[tuple[Unit, ...], ...] = ()
+    callers: tuple[Unit, ...] = ()
     is_partial: bool = False
 
     @property
     def all_units(self) -> tuple[Unit, ...]:
         """The units to compare, and those that may run for them."""
-        return (*self.units, *(unit for level in self.callers for unit in level))
+        return (*self.units, *self.callers)
 
 
 def shim_table(
@@ -118,7 +114,6 @@ class Sides:
         self.pool = stack.enter_context(ThreadPoolExecutor(2))
         self.stop = threading.Event()
         self._numbers = itertools.count(1)
-        self._at_once = units_at_once(len(task.units))
         name = Path(os.path.realpath(task.after.root)).name or "project"
         copies = [
             self.pool.submit(
@@ -183,14 +178,6 @@ class Sides:
         places = {workspace.at(unit.path) for unit in self.task.all_units}
         texts = [place.read_bytes() for place in places if place.is_file()]
         return tuple(name for name in _LIBRARIES if any(name.encode() in text for text in texts))
-
-    def beside(self, run: Callable[[], _T]) -> Callable[[], _T]:
-        """Start to run one side of a unit; return a function that waits for its result.
-
-        While other units occupy the cores, it runs only then, so that it finds in the cache what
-        the other side has compiled.
-        """
-        return run if self._at_once > 1 else self.pool.submit(run).result
 
     def ask(self, worker: Worker, unit: Unit, do: str, **request: object) -> Reply:
         """Return a worker's reply to a request about a unit.

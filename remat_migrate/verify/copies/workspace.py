@@ -21,8 +21,6 @@ from ...discovery.listing import list_files
 from ...discovery.roots import FOREIGN
 from ...errors import VerificationError
 
-MOST_FILES = 50_000
-MOST_BYTES = 1 << 30
 BIG_FILE = 16 << 20
 # An ignored folder with up to this many entries becomes a folder of links, so that programs can
 # write new files there, such as results, logs, and caches.
@@ -53,10 +51,6 @@ class Workspace:
         folder around the copy, so that a project that is itself a package can be imported.
         """
         return _moved(path, self.root, self.folder)
-
-    def original(self, path: Path) -> Path:
-        """Map a path of the copy to the project."""
-        return _moved(path, self.folder, self.root)
 
     def translate(self, text: str) -> str:
         """Return a message with paths of the project in place of those of the copy."""
@@ -112,10 +106,7 @@ class _Copying:
         self.folder = folder
         self._removed = {self._relative(path) for path in removed}
         self._texts = {self._place(path): data for path, data in texts.items()}
-        self._files = 0
-        self._bytes = 0
         self._notes: list[str] = []
-        self._full = False
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -127,7 +118,6 @@ class _Copying:
         listed = {self._relative(path) for path in list_files(self.root, lambda name: True)}
         kept = {above for path in (*listed, *self._texts) for above in path.parents}
         forced = {above for path in self._texts for above in path.parents}
-        # Top-down, so that a limit is reached in deep folders.
         waiting = [Path()]
         for place in waiting:
             self._copy_folder(place, listed, kept, forced, waiting)
@@ -173,7 +163,7 @@ class _Copying:
             elif entry.is_symlink():
                 self._copy_link(inner)
             elif entry.is_dir(follow_symlinks=False):
-                if inner in kept and not self._full:
+                if inner in kept:
                     waiting.append(inner)
                 else:
                     self._link_folder(inner)
@@ -187,8 +177,7 @@ class _Copying:
     def _entries(self, place: Path) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(self.root / place) as listing:
-                # Files first, so that a limit leaves out whole folders.
-                return sorted(listing, key=_files_first)
+                return sorted(listing, key=lambda entry: entry.name)
         except FileNotFoundError:
             return []  # only in `texts`, or removed since it was listed
         except (NotADirectoryError, PermissionError) as error:
@@ -202,7 +191,7 @@ class _Copying:
         """Link a folder of which nothing is copied, or its entries."""
         entries = self._entries(place)
         virtual = any(entry.name == "pyvenv.cfg" for entry in entries)
-        if self._full or virtual or len(entries) > _MOST_LINKS:
+        if virtual or len(entries) > _MOST_LINKS:
             if not self._holds_copy(place):
                 self._link(place)
             return
@@ -225,8 +214,7 @@ class _Copying:
     def _copy_file(self, place: Path) -> None:
         source, target = self.root / place, self.folder / place
         try:
-            size = source.lstat().st_size
-            if self._full or size > BIG_FILE:
+            if source.lstat().st_size > BIG_FILE:
                 self._link(place)
                 return
             shutil.copyfile(source, target, follow_symlinks=False)
@@ -237,15 +225,6 @@ class _Copying:
             if error.filename != str(source):
                 raise
             self._notes.append(f"{place} is left out: {error.strerror}")
-            return
-        self._files += 1
-        self._bytes += size
-        if self._files >= MOST_FILES or self._bytes >= MOST_BYTES:
-            self._full = True
-            self._notes.append(
-                f"the project is large: files beyond the first {self._files:,}"
-                f" ({self._bytes / (1 << 20):,.0f} MiB) are linked, not copied"
-            )
 
     def _write(self, place: Path, data: bytes) -> None:
         target = self.folder / place
@@ -265,26 +244,13 @@ class _Copying:
     def _copy_link(self, place: Path) -> None:
         """Copy a link; if it leads within the project, the copy leads within the copy."""
         source = self.root / place
-        written = os.readlink(source)
-        target = Path(os.path.normpath(source.parent / written))
+        target = Path(os.path.normpath(source.parent / os.readlink(source)))
         real = Path(os.path.realpath(source))
         if not target.is_relative_to(self.root) and real.is_relative_to(self.root):
             target = real
-        link = self.folder / place
-        if not target.is_relative_to(self.root):
-            link.symlink_to(target)
-            return
-        there = self.folder / target.relative_to(self.root)
-        if os.path.isabs(written):
-            link.symlink_to(there)
-        elif os.path.normpath(link.parent / written) == str(there):
-            link.symlink_to(written)
-        else:  # the written path leaves the project and returns
-            link.symlink_to(os.path.relpath(there, link.parent))
-
-
-def _files_first(entry: os.DirEntry[str]) -> tuple[bool, str]:
-    return entry.is_dir(follow_symlinks=False), entry.name
+        if target.is_relative_to(self.root):
+            target = self.folder / target.relative_to(self.root)
+        (self.folder / place).symlink_to(target)
 
 
 def _moved(path: Path, old: Path, new: Path) -> Path:

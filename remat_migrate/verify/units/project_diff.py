@@ -24,8 +24,6 @@ from .outline import Outline, Piece, outline
 Texts = Mapping[Path, bytes]
 _ON_DISK: Texts = MappingProxyType({})
 _IS_TEST = re.compile(r"(?:test_\w*|\w*_test|tests?)\.py")
-# Callers, and their callers.
-_LEVELS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +87,6 @@ def all_units(paths: Iterable[Path], import_names: ImportNames, cases: Path) -> 
             yield from (f"{module}.{name}" for name in _units_of(path))
 
 
-def caller_levels(
-    units: Sequence[Unit],
-    paths: Iterable[Path],
-    import_names: ImportNames,
-    most: int,
-    before: Texts = _ON_DISK,
-    after: Texts = _ON_DISK,
-) -> tuple[tuple[Unit, ...], ...]:
-    """Return at most so many `callers` of units, and as many of those that call these.
-
-    Tests are none, because they may fail for reasons of their own.
-    Those of both levels say which of the given units they use.
-    """
-    found: list[tuple[Unit, ...]] = []
-    known = {unit.key for unit in units}
-    below: Sequence[Unit] = [unit for unit in units if unit.qualname]
-    uses: dict[UnitKey, tuple[UnitKey, ...]] = {unit.key: (unit.key,) for unit in below}
-    paths = [path for path in paths if not is_test_file(path)]
-    for _ in range(_LEVELS if below else 0):
-        level = callers(below, paths, import_names, before, after)
-        level = tuple(unit for unit in level if unit.key not in known)[:most]
-        for unit in level:
-            uses[unit.key] = tuple(dict.fromkeys(k for key in unit.uses for k in uses[key]))
-        known |= {unit.key for unit in level}
-        found.append(tuple(replace(unit, uses=uses[unit.key]) for unit in level))
-        below = level
-    return tuple(found)
-
-
 def is_test_file(path: Path) -> bool:
     """Return whether a file holds tests, by its name."""
     return _IS_TEST.fullmatch(path.name) is not None
@@ -127,73 +96,50 @@ def callers(
     units: Sequence[Unit],
     paths: Iterable[Path],
     import_names: ImportNames,
+    most: int,
     before: Texts = _ON_DISK,
     after: Texts = _ON_DISK,
 ) -> tuple[Unit, ...]:
     """Return the other units of some files that mention one of the given units.
 
     If a call had to change with the function it calls, and did not, it fails there. Where a caller
-    mentions a unit, it has pieces that must run. A method that sets attributes is also used by the
-    methods of its class that read them: `setup`, by `__call__`.
+    mentions a unit, it has pieces that must run. Tests are none, because they may fail for reasons
+    of their own.
 
     Args:
         units: the units.
         paths: the files of the project.
         import_names: the names of its modules.
+        most: how many to return.
         before: the files whose old text is not the one on disk.
         after: the files whose new text is not the one on disk.
     """
     by_name: dict[str, list[UnitKey]] = {}
-    by_attribute: dict[UnitKey, dict[str, list[UnitKey]]] = {}  # of the class
     for unit in units:
         if name := _called(unit.qualname):
             by_name.setdefault(name, []).append(unit.key)
-        fields = by_attribute.setdefault((unit.path, _owner(unit)), {})
-        for name in _attributes_set(_nodes(unit, after)):
-            fields.setdefault(name, []).append(unit.key)
     known = {unit.key for unit in units}
-    reads: dict[Unit, dict[str, list[UnitKey]]] = {}
-    for user in users(by_name.keys(), paths, import_names, after):
+    found: list[Unit] = []
+    sources = [path for path in paths if not is_test_file(path)]
+    for user in users(by_name.keys(), sources, import_names, after):
         # Elsewhere, attributes of these names are other functions: `scan`, `build`.
         imported = import_names.run_with(user.path)
-        within = {
-            name: [key for key in keys if key[0] in imported] for name, keys in by_name.items()
+        new = _nodes(user, after)
+        used = {
+            name: [key for key in keys if key[0] in imported]
+            for name, keys in by_name.items()
+            if _mentions(new, name)
         }
-        if any(within.values()):
-            reads[user] = {name: keys for name, keys in within.items() if keys}
-    for (path, owner), fields in by_attribute.items():
-        for user in users(fields.keys(), [path] if owner else (), import_names, after):
-            if _owner(user) == owner:
-                held = reads.setdefault(user, {})
-                held.update({name: held.get(name, []) + keys for name, keys in fields.items()})
-    found = []
-    for user, used in reads.items():
-        if user.key not in known:
-            old = _nodes(user, before)
-            new = _nodes(user, after)
+        names = {name for name, keys in used.items() if keys}
+        uses = tuple(sorted({key for keys in used.values() for key in keys}))
+        if uses and user.key not in known:
             edits = Edits()
-            edits.read(old, new, used.keys(), used.keys())
+            edits.read(_nodes(user, before), new, names, names)
             first, second = edits.spots
-            names = {name for name in used if _mentions(new, name)}
-            uses = tuple(sorted({key for name in names for key in used[name]}))
             found.append(replace(user, before=first, after=second, uses=uses))
+            if len(found) == most:
+                break
     return tuple(found)
-
-
-def _owner(unit: Unit) -> str:
-    """Return the qualified name of the class of a method; empty for a function."""
-    return unit.qualname.rpartition(".")[0]
-
-
-def _attributes_set(nodes: Sequence[ast.stmt]) -> Iterator[str]:
-    """Yield the attributes that a method sets on its instance."""
-    for node in nodes:
-        if isinstance(node, ast.FunctionDef) and node.args.args:
-            instance = node.args.args[0].arg
-            for part in ast.walk(node):
-                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
-                    if isinstance(part.value, ast.Name) and part.value.id == instance:
-                        yield part.attr
 
 
 def _nodes(unit: Unit, texts: Texts) -> list[ast.stmt]:
@@ -214,20 +160,6 @@ def users(
     """Yield the units of some files that read a name or attribute among `names`."""
     for path, name, line in _mentioning(names, paths, texts):
         yield _unit(path, name, line, import_names)
-
-
-def users_names(names: Set[str], paths: Iterable[Path]) -> Iterator[str]:
-    """Yield the names by which the units of some files that read one of `names` are called."""
-    yield from called_names(name for _, name, _ in _mentioning(names, paths))
-
-
-def called_names(qualnames: Iterable[str]) -> Iterator[str]:
-    """Yield the names by which units are called: `Block` and `encode` for `Block.encode`."""
-    for qualname in qualnames:
-        around, _, name = qualname.rpartition(".")
-        yield from (
-            part for part in (around.rpartition(".")[2], name) if part[:2] not in ("", "__")
-        )
 
 
 def _mentioning(

@@ -29,7 +29,7 @@ from typing import (
     Tuple,
 )
 
-from . import applications, computed
+from . import applications
 from .lookup import attribute
 
 _RAN = "__remat_migrate_ran__"
@@ -80,7 +80,6 @@ def install(table: str) -> None:
             _spots.setdefault(each, []).append(spot)
     if _spots:
         setattr(builtins, _RAN, _ran)
-        setattr(builtins, computed.NAME, computed.note)
 
 
 def begin() -> None:
@@ -131,12 +130,9 @@ class _Probes(ast.NodeTransformer):
         self._skipped = skipped
         self._statements = {s.position[:2]: s.number for s in spots if not s.is_expression}
         self._expressions = {s.position: s.number for s in spots if s.is_expression}
-        self._calls = computed.Calls()
 
     def generic_visit(self, node: Any) -> Any:
-        self._calls.enter(node)
         super().generic_visit(node)
-        self._calls.leave(node)
         for _, block in ast.iter_fields(node):
             if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
                 block[:] = [part for statement in block for part in self._probed(statement)]
@@ -146,7 +142,6 @@ class _Probes(ast.NodeTransformer):
             if number is not None:
                 call = ast.copy_location(_call(number), node)
                 return ast.copy_location(ast.BoolOp(ast.Or(), [call, node]), node)
-            return self._calls.noted(node)
         return node
 
     def _probed(self, statement: Any) -> List[Any]:

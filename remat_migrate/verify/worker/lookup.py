@@ -42,3 +42,13 @@ def fits(function: Any, args: Any, kwargs: Any) -> bool:
     except ValueError:  # it has no signature
         pass
     return True
+
+
+def named_arguments(function: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments by the names of their parameters, with defaults."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError, NameError):  # it has no signature, or the call raises it again
+        return {**{"argument %d" % i: value for i, value in enumerate(args)}, **kwargs}
+    bound.apply_defaults()
+    return dict(bound.arguments)

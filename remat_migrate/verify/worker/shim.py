@@ -9,7 +9,6 @@ The removed flag `jax_new_checkpoint` can be set to any value.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import inspect
@@ -17,20 +16,15 @@ import json
 import os
 import sys
 import types
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import coverage
-from .environment import ledger, options, projects
+from .environment import options, projects
 from .import_hooks import after_import
 
 OLD_FLAG = "jax_new_checkpoint"
 # The removed option.
 GONE = "concrete"
-
-# The errors of policies that JAX cannot call, as it reports them when it differentiates: a policy
-# that is called by mistake is True. The old meaning of a checkpoint is the same with any policy.
-policy_errors: List[str] = []
-_rejects_policies = False
 
 _MISSING = object()
 _MARK = "_remat_migrate_makes_checkpoints"
@@ -178,7 +172,9 @@ def plain(
 
     def checkpoint(*args: Any, **options: Any) -> Any:
         wrapped = args[0] if args else options.get(subject, _MISSING)
-        _check_policy(options.get("policy"))
+        policy = options.get("policy")
+        if not (policy is None or isinstance(policy, bool) or callable(policy)):
+            raise TypeError("%r object is not callable" % type(policy).__name__)
         if wrapped is _MISSING:
             return _marked(lambda fun: _same(fun, lifted, as_function))
         return _same(wrapped, lifted, as_function)
@@ -197,32 +193,6 @@ def _checked(old: Callable[..., Any], real: Callable[..., Any]) -> Callable[...,
         return old(*args, **options)
 
     return _marked(checkpoint)
-
-
-@contextlib.contextmanager
-def policies_rejected() -> Iterator[None]:
-    """Raise the error of such a policy at once, so that no argument is made that is one.
-
-    Not while a search for arguments imports other modules of the project.
-    """
-    global _rejects_policies
-    del policy_errors[:]
-    _rejects_policies = True
-    try:
-        yield
-    finally:
-        _rejects_policies = False
-
-
-def _check_policy(policy: Any) -> None:
-    """Note the error of a policy that JAX cannot call; it takes False for none."""
-    try:
-        if policy and not callable(policy):
-            policy()
-    except Exception as error:
-        policy_errors.append("%s: %s" % (type(error).__name__, error))
-        if _rejects_policies and not ledger.state.importing:
-            raise
 
 
 def makes_checkpoints(value: Any) -> bool:

@@ -37,23 +37,18 @@ from jax.experimental.pjit import PartitionSpec, with_sharding_constraint
 from jax.util import safe_map
 
 from . import gone
-from .other import THREE, broken
+from .other import THREE
+from .raises import RATE
 
 try:
     import nobody_has_this as guarded
 except ImportError:
     guarded = None
-try:
-    from . import guards_itself
-except ImportError:
-    guards_itself = None
 
 has_tree_map = hasattr(jax, "no_such_attribute")
 logger = nobody_has_this.get_logger(__name__)
 Tensor = Union[nobody_has_this.Tensor, np.ndarray]
 TABLE = {nobody_has_this.float32: 1}
-failing = {}["key"]
-jax.interpreters.no_such_part.register(1)
 
 
 @nobody_has_this.compile(mode="fast")
@@ -100,7 +95,7 @@ def branches(x):
 
 
 def uses_failing(x):
-    return x + failing
+    return x + RATE
 
 
 def late(x):
@@ -109,15 +104,11 @@ def late(x):
     return nobody_has_this.late.f(x)
 '''
 OTHER = """\
-import sys
-
 from absl import flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("size", 3, "A size.")
 THREE = FLAGS.size
-broken = undefined
-sys.exit(2)
 """
 SCRIPT = """\
 import argparse
@@ -144,9 +135,6 @@ def train(x):
 
 
 x = 8.0
-for _ in range(3):
-    x = step(x)
-history = train(x)
 train(x)
 names = ""
 for name in ("a", "b"):
@@ -179,17 +167,17 @@ names = "decorated is_tensor renamed adds calls converts branches uses_failing l
 for name in names.split():
     found[name] = outcome(getattr(library, name), x)
 found["layer"] = outcome(library.Layer(3), x)
-found["values"] = [library.__doc__, library.guarded, library.guards_itself, library.THREE]
+found["values"] = [library.__doc__, library.guarded, library.THREE]
 found["attribute"] = library.has_tree_map
 found["spec"] = str(importlib.util.find_spec("nobody_has_this"))
 found["line"] = library.late.__code__.co_firstlineno
 found["mesh"] = library.Mesh is jax.sharding.Mesh
-rows = ledger.summary(root + "/package/library.py")["reasons"]
+rows = ledger.summary()["reasons"]
 found["reasons"] = {row["name"]: [row["kind"], row["text"]] for row in rows}
 load.load_unit("script", root + "/script.py", "size")
 script = sys.modules["script"]
 found["size"] = script.size()
-found["script"] = [script.step(2.0), script.x, script.names, repr(script.history)]
+found["script"] = [script.step(2.0), script.names]
 print(json.dumps(found))
 """
 
@@ -201,7 +189,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "package/__init__.py": "",
         "package/library.py": LIBRARY,
         "package/other.py": OTHER,
-        "package/guards_itself.py": "import nobody_has_this\n",
+        "package/raises.py": "RATE = {}['key']\n",
         "script.py": SCRIPT,
     }
     write_files(root, files)
@@ -214,7 +202,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_guards_see_what_is_missing(found: dict[str, Any]) -> None:
-    assert found["values"] == ["The docstring.", None, None, 3]
+    assert found["values"] == ["The docstring.", None, 3]
     assert not found["attribute"]
     assert found["spec"] == "None"
 
@@ -239,7 +227,7 @@ def test_code_around_stand_ins_runs(found: dict[str, Any], name: str, shown: str
         ("calls", "nobody_has_this.relu: nobody_has_this (not installed)"),
         ("converts", "nobody_has_this (not installed)"),
         ("branches", "nobody_has_this.is_available: nobody_has_this (not installed)"),
-        ("uses_failing", "KeyError: 'key' at package/library.py:36"),
+        ("uses_failing", "(KeyError: 'key')"),
     ],
 )
 def test_values_of_stand_ins_are_errors(found: dict[str, Any], name: str, needs: str) -> None:
@@ -257,7 +245,7 @@ def test_values_of_stand_ins_are_errors(found: dict[str, Any], name: str, needs:
         ("numpy.PINF", "bridged", "-> numpy.inf"),
         ("nobody_has_this", "missing", "(not installed)"),
         ("package.gone", "failed", "(not in the project)"),
-        ("package.other.broken", "failed", "(NameError: "),
+        ("from .raises import RATE", "failed", "(KeyError: "),
     ],
 )
 def test_what_was_substituted(found: dict[str, Any], name: str, kind: str, text: str) -> None:
@@ -272,8 +260,7 @@ def test_real_objects_are_used(found: dict[str, Any]) -> None:
 
 
 def test_script_is_not_run(found: dict[str, Any]) -> None:
-    """The loop and the call of `train` are left out; its assignment fails and is a stand-in."""
-    assert found["script"] == [1.0, 8.0, "ab", "<stand-in for script.history>"]
+    assert found["script"] == [1.0, "ab"]
 
 
 def test_flag_of_the_same_name(found: dict[str, Any]) -> None:

@@ -74,23 +74,6 @@ def test_a_direct_call(recorder):
     assert recorder.run().about == ["flag=False", "flag=True"]
 
 
-def test_numbers_of_arrays_are_made(recorder):
-    unit = recorder(lambda x, n, mask, variance, key, raw: x)
-    key, raw = jax.random.split(jax.random.key(3), 2), jax.random.PRNGKey(3)
-    unit(jnp.full((50, 50), 1e9), np.full(9, 10**6), jnp.zeros(50, bool), jnp.zeros(50), key, raw)
-    (case,) = recorder.cases()
-    x, n, mask, variance, keys, raw = case["args"]
-    assert 0 < float(jnp.abs(x).max()) < 1
-    assert set(n.tolist()) == {0, 1}
-    assert (mask.dtype, 0 < int(mask.sum()) < 50) == (bool, True)
-    assert float(variance.min()) >= 0.5
-    assert (keys.dtype, keys.shape) == (key.dtype, key.shape)
-    assert jax.random.uniform(keys[0]) != jax.random.uniform(keys[1])
-    assert (raw.dtype, raw.shape) == (jnp.uint32, (2,))
-    np.testing.assert_array_equal(recorder.cases()[0]["args"][0], x)
-    assert float(jnp.abs(x[0] - variance).max()) > 0
-
-
 STACK = jnp.stack([X, X + 1, X + 2])
 
 TRANSFORMED = {
@@ -167,44 +150,6 @@ def test_the_program_is_unchanged(recorder):
     assert str(program) == str(jax.make_jaxpr(jax.jit(jax.grad(lambda x: f(x).sum())))(X))
 
 
-def test_traced_case_has_the_types_of_jax(recorder):
-    unit = recorder(lambda tree, n, flag: tree["w"] * n)
-    jax.jit(unit, static_argnums=2)({"w": X, "b": [1.0, jnp.int8(3)]}, 2.5, True)
-    (case,) = recorder.cases()
-    tree, n, flag = case["args"]
-    assert flag is True
-    assert isinstance(n, jax.Array)
-    assert n.weak_type
-    assert not tree["w"].weak_type
-    assert tree["b"][1].dtype == jnp.int8
-
-
-def test_low_precision_numbers(recorder):
-    unit = recorder(lambda x, y: x)
-    args = (jnp.asarray([1, 2.5], jnp.bfloat16), jnp.asarray([0.5], jnp.float8_e4m3fn))
-    jax.jit(unit)(*args)
-    unit(*map(np.asarray, args))
-    traced, direct = recorder.cases()
-    for case in (traced, direct):
-        assert [x.dtype for x in case["args"]] == [jnp.bfloat16, jnp.float8_e4m3fn]
-
-
-def test_what_a_function_closes_over(recorder):
-    unit = recorder(lambda function, x: function(x))
-
-    def run(x):
-        return unit(functools.partial(scaled, x), x)
-
-    jax.jit(run)(X)
-    (case,) = recorder.cases()
-    function, x = case["args"]
-    assert function(x).shape == X.shape
-
-
-def scaled(scale, x):
-    return scale * x
-
-
 def test_references_are_not_recorded(recorder):
     unit = recorder(lambda ref: ref[...])
     jax.jit(unit)(jax.new_ref(X))
@@ -232,18 +177,6 @@ def test_calls_within_a_call(recorder):
     assert [case["args"] for case in recorder.cases()] == [(3,)]
 
 
-def test_inputs_are_those_before_the_call(recorder):
-    def change(values, array):
-        values.append(1)
-        array.resize(5, refcheck=False)
-
-    recorder(change)(values := [], np.zeros(2))
-    assert values == [1]
-    (case,) = recorder.cases()
-    assert case["args"][0] == []
-    assert case["args"][1].shape == (2,)
-
-
 # -- what stands for the unit
 
 
@@ -254,10 +187,6 @@ def test_recorded_function_is_a_function(recorder):
     assert inspect.getfullargspec(unit) == inspect.getfullargspec(f)
     assert (unit.__name__, unit.__doc__, unit.__wrapped__) == ("f", "Doc.", f)
     jax.jit(unit, static_argnames="flag")(X, flag=False)
-
-
-class Block:
-    pass
 
 
 def current(function):
@@ -340,23 +269,7 @@ def test_haiku(current_recorder):
     params = run.init(jax.random.key(0), X)
     out = jax.jit(run.apply)(params, None, X)
     np.testing.assert_allclose(out, run.apply(params, None, X), rtol=1e-6)
-    cases = current_recorder.cases()
-    assert len(cases) >= 2
-    assert cases[0]["context"]["library"] == "haiku"
-
-
-def test_generators_are_unchanged(recorder):
-    def numbers():
-        yield 1
-
-    async def later():
-        pass
-
-    for thing in (numbers, later):
-        assert recorder(thing) is thing
-    found = recorder.run()
-    assert (found.called, found.files) == (False, [])
-    assert found.detail == "is a generator or coroutine, which is not recorded"
+    assert current_recorder.cases()[0]["context"]["library"] == "haiku"
 
 
 # -- limits and trouble
@@ -379,14 +292,14 @@ def test_cases_of_each_kind(recorder):
 
 class Settings:
     def __init__(self, training):
-        self.inner = {"training": training, "self": self}
+        self.training = training
 
 
 def test_flags_in_objects(recorder):
     unit = recorder(lambda settings, x: x)
     for training in (False, False, True):
         unit(Settings(training), X)
-    kept = [case["args"][0].inner["training"] for case in recorder.cases()]
+    kept = [case["args"][0].training for case in recorder.cases()]
     assert kept == [False, True]
 
 
@@ -398,53 +311,7 @@ def test_reports_unsaved_values(recorder):
     assert "lock" in found.detail
 
 
-def test_another_call_is_saved_in_place_of_one_that_cannot_be(recorder):
-    unit = recorder(lambda x, held: x)
-    for held in (threading.Lock(), {}):
-        unit(X, held)
-    assert len(recorder.cases()) == 1
-
-
-def test_few_calls_are_looked_at(recorder, monkeypatch):
-    monkeypatch.setattr(calls, "MOST_CALLS", 2)
-    unit = recorder(lambda x, keys: x)
-    unit(X, {1: 2, "a": 3})  # keys that JAX cannot sort
-    for x in (X, STACK):
-        unit(x, {})
-    assert [case["args"][0].shape for case in recorder.cases()] == [X.shape, X.shape]
-
-
-def test_the_tests_that_call_a_unit(recorder, monkeypatch):
-    unit = recorder(f)
-    for test in ("a.py::test_a (setup)", "a.py::test_a (call)", "b.py::test_b (call)"):
-        monkeypatch.setenv("PYTEST_CURRENT_TEST", test)
-        unit(X)
-    assert recorder.run().tests == ["a.py::test_a"]
-
-
 def test_an_error_in_recording_is_noted_and_the_call_goes_on(recorder, monkeypatch):
     monkeypatch.setattr(calls.kinds, "described", lambda *_: 1 / 0)
     assert recorder(lambda n: n + 1)(1) == 2
     assert "ZeroDivisionError" in recorder.run().detail
-
-
-def test_a_trace_left_in_an_object(recorder):
-    unit = recorder(lambda probe, x: x + 1)
-    probe = Block()
-
-    def keep(x):
-        probe.seen = x
-        return unit(probe, x)
-
-    for n in (3, 4):
-        jax.jit(keep)(jnp.ones(n))
-    unit(probe, 1.0)
-    assert [jnp.shape(case["args"][0].seen) for case in recorder.cases()] == [(3,), (4,), (4,)]
-
-
-def test_a_process_that_was_killed(recorder):
-    recorder(f)(X)
-    (file,) = recorder.folder.glob("*/calls.jsonl")
-    with file.open("a") as cut:
-        cut.write('{"unit": "blocks.py::f", "fi')
-    assert recorder.shapes() == [X.shape]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -69,20 +69,6 @@ def yields(scale: float) -> Callable[[Any], Any]:
     return generate
 
 
-def awaits(scale: float) -> Callable[[Any], Any]:
-    async def coroutine(x: Any) -> Any:
-        return x * scale
-
-    return coroutine
-
-
-def yields_asynchronously(scale: float) -> Callable[[Any], Any]:
-    async def generate(x: Any) -> AsyncIterator[Any]:
-        yield x * scale
-
-    return generate
-
-
 def changes_object(scale: float) -> Callable[[Any], Any]:
     def change(x: Any) -> Any:
         net = Net()
@@ -92,10 +78,8 @@ def changes_object(scale: float) -> Callable[[Any], Any]:
     return change
 
 
-@pytest.mark.parametrize(
-    "make", [returns_record, yields, awaits, yields_asynchronously, changes_object]
-)
-def test_values_inside_objects_and_coroutines(make: Callable[[float], Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [returns_record, yields, changes_object])
+def test_values_inside_objects_and_generators(make: Callable[[float], Any], tmp_path: Path) -> None:
     x = jnp.arange(3.0)
     same = verdict(make(2.0), make(2.0), tmp_path / "same", x)
     assert same.verdict == "equal"

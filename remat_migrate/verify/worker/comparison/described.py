@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Dict, List
 
 import jax
 import numpy as np
+
+from ..lookup import named_arguments
 
 # An argument with more arrays than these is described by their number and size.
 _MOST_ARRAYS = 4
@@ -15,7 +16,7 @@ _MOST_ARRAYS = 4
 def arrays_of(function: Any, case: Dict[str, Any]) -> List[str]:
     """Return the name, dtype and shape of each array among the arguments of a case."""
     found: List[str] = []
-    named = _named(function, case)
+    named = named_arguments(function, case["args"], case["kwargs"])
     if case.get("then"):
         named["argument of the result"] = case["then"]["args"]
     for name, value in named.items():
@@ -35,12 +36,3 @@ def arrays_of(function: Any, case: Dict[str, Any]) -> List[str]:
 
 def _shape(array: Any) -> str:
     return "[%s]" % ",".join(map(str, array.shape))
-
-
-def _named(function: Any, case: Dict[str, Any]) -> Dict[str, Any]:
-    try:
-        bound = inspect.signature(function).bind_partial(*case["args"], **case["kwargs"])
-    except (TypeError, ValueError):
-        numbered = {"argument %d" % index: value for index, value in enumerate(case["args"])}
-        return {**numbered, **case["kwargs"]}
-    return dict(bound.arguments)

@@ -5,17 +5,13 @@ array, so that a sum whose terms cancel is not held to more digits than it has. 
 that of the dtype or, if the old code rounds to a coarser one, of that. A few units in the last
 place of the largest entry of the whole result are allowed as well, for a gradient that is zero
 except for rounding.
-
-Where results differ by more, the old code is run again. What differs between its own two runs says
-nothing about the new code.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
@@ -42,7 +38,6 @@ class Result:
             read = json.load(file)
         self.modes: Dict[str, Any] = read["modes"]
         self.defaults: Dict[str, str] = read["defaults"]
-        self.policy_errors: List[str] = read.get("policy_errors", [])
         self.is_abstract: bool = read.get("abstract", False)
         self.precision: str = read.get("precision", "")
         with open(os.path.join(folder, "arrays.bin"), "rb") as stored:
@@ -55,33 +50,9 @@ class Result:
         return array.reshape(leaf["shape"])
 
 
-# The mode of a gradient that does not compile.
-UNCOMPILED = "uncompiled-gradient"
-
-# In the text of a structure.
-POLICY = "<policy>"
-
-
-def take_policies(old: Dict[str, Any], new: Dict[str, Any]) -> bool:
-    """Replace old policies by those of the new code; return whether there are any.
-
-    A policy changes memory and time. Called in place of passed, `nothing_saveable` is False.
-    """
-    found = False
-    if old["tree"] == new["tree"]:
-        for before, after in zip(old["leaves"], new["leaves"]):
-            was_policy = before.get("policy") or before.get("dtype") == "bool"
-            if after.get("policy") and was_policy and not before.get("shape"):
-                path = before["path"]
-                before.clear()
-                before.update(after, path=path)
-                found = True
-    return found
-
-
 def structure_difference(old: Dict[str, Any], new: Dict[str, Any]) -> str:
     """Return how two results differ in structure, shapes, or dtypes; empty if they do not."""
-    if old["tree"] != new["tree"] and not _differ_by_policies(old["tree"], new["tree"]):
+    if old["tree"] != new["tree"]:
         return "the structure is %s, was %s" % (_short(new["tree"]), _short(old["tree"]))
     for before, after in zip(old["leaves"], new["leaves"]):
         at = _at(before["path"])
@@ -105,12 +76,6 @@ def structure_difference(old: Dict[str, Any], new: Dict[str, Any]) -> str:
     return ""
 
 
-def _differ_by_policies(old: str, new: str) -> bool:
-    """Return whether the only difference of two structures is which policies they hold."""
-    alike = re.escape(new).replace(re.escape(POLICY), "(?:False|True|%s)" % re.escape(POLICY))
-    return POLICY in new and re.fullmatch(alike, old) is not None
-
-
 def _at(path: str) -> str:
     return "result%s: " % path if path else "the result: "
 
@@ -127,32 +92,18 @@ class Leaves:
         max_abs: the largest difference.
         max_rel: the largest difference relative to the largest entry of its array.
         reason: where a difference exceeds its limit; empty if none does.
-        varies: where one does that two runs of the old code show as well; empty if none does.
     """
 
-    def __init__(
-        self,
-        old: Result,
-        new: Result,
-        mode: str,
-        allowed: Dict[str, float],
-        again: Optional[Result] = None,
-    ) -> None:
+    def __init__(self, old: Result, new: Result, mode: str, allowed: Dict[str, float]) -> None:
         self.max_abs = self.max_rel = 0.0
-        self.reason = self.varies = ""
-        before, after = arrays_of(old, mode), arrays_of(new, mode)
+        self.reason = ""
         limits = _Limits(old, mode, allowed)
-        for index, ((leaf, a), (_, b)) in enumerate(zip(before, after)):
+        for (leaf, a), (_, b) in zip(arrays_of(old, mode), arrays_of(new, mode)):
             found = limits.apart(leaf, a, b)
             self.max_abs = max(self.max_abs, found.absolute)
             self.max_rel = max(self.max_rel, found.relative)
-            if not found.said:
-                continue
-            said = _at(leaf["path"]) + found.said
-            if again and limits.apart(leaf, a, arrays_of(again, mode)[index][1]).said:
-                self.varies = self.varies or said
-            else:
-                self.reason = self.reason or said
+            if found.said and not self.reason:
+                self.reason = _at(leaf["path"]) + found.said
 
 
 class _Apart(NamedTuple):

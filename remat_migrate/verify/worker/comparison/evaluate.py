@@ -25,17 +25,10 @@ from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
 from ..lookup import attribute
 from ..program import agreement, trace
 from ..transfer.arrays import is_key, key_data
-from . import conditions, entries, precision, results
+from . import precision, results
 
 # Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-
-# A policy among the fixed attributes of a pytree.
-_POLICY = re.compile(
-    r"<function (?:\w+_saveable|save_\w+\.<locals>\.policy) at 0x[0-9a-f]+>"
-    r"|<jax\._src\.ad_checkpoint\.\w+ object at 0x[0-9a-f]+>"
-    r"|\b(?:DotsSaveable|Save\w+|Offload\w+)\([^()]*\)"
-)
 
 # The name and address of a function do not matter.
 _FUNCTION = re.compile(r"<(?:\w+ )?(?:function|PjitFunction)\b.*?(?: at 0x[0-9a-f]+)>")
@@ -60,27 +53,26 @@ def evaluate(
     derivatives: bool = True,
     first: bool = False,
     values: bool = True,
-    variation: str = "",
+    seed: int = 0,
     constants: bool = False,
 ) -> Evaluated:
     """Run a unit and write what came of it below `folder`.
 
-    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents, compiled),
-    `uncompiled-gradient` where that fails, `jit` (compiled values). A mode that raises is a result,
-    too. What the unit's parameters default to is written as well.
+    Modes: `eager` (values), `gradient` (vector-Jacobian products with random cotangents), `jit`
+    (compiled values). A mode that raises is a result, too. What the unit's parameters default to is
+    written as well.
 
     With `first`, there are the values and, in a file of their own, the programs of the unit
     and, with `derivatives`, of its derivatives, which suffice if both sides agree. Without
-    `values`, or if an argument is abstract, there are only the programs. For `variation`, see
-    `conditions`; for `constants`, `trace.programs`.
+    `values`, or if an argument is abstract, there are only the programs. `seed` is that of Python
+    and NumPy; for `constants`, see `trace.programs`.
     """
-    writer = _Writer(folder, seed=int(variation == conditions.AGAIN))
+    writer = _Writer(folder, seed)
     modes: Dict[str, Any] = {}
     programs: Dict[str, Any] = {}
     precisions: List[str] = []
     is_abstract = has_abstract(case)
-    del shim.policy_errors[:]
-    with warnings.catch_warnings(), conditions.condition(variation):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             prepared = _prepared(unit, case, first)
@@ -106,7 +98,6 @@ def evaluate(
             "modes": modes,
             "defaults": _defaults(unit),
             "precision": precision.coarsest(precisions),
-            "policy_errors": sorted(set(shim.policy_errors)),
             "abstract": is_abstract,
         }
     )
@@ -157,11 +148,8 @@ def _run(program: _Program, label: str, modes: Dict[str, Any], writer: _Writer) 
 
     modes[label + "eager"] = _outcome(lambda: program.outcome(program.arrays()), writer)
     if "error" not in modes[label + "eager"] and program.has_gradient:
-        gradient = _outcome(lambda: jax.jit(program.gradient)(program.arrays()), writer)
+        gradient = _outcome(lambda: program.gradient(program.arrays()), writer)
         modes[label + "gradient"] = gradient
-        if "error" in gradient:
-            uncompiled = _outcome(lambda: program.gradient(program.arrays()), writer)
-            modes[label + entries.UNCOMPILED] = uncompiled
     modes[label + "jit"] = _outcome(lambda: jax.jit(values)(program.arrays()), writer)
     jaxpr = program.jaxpr()
     return precision.lowest_precision(jaxpr) if jaxpr is not None else ""
@@ -367,7 +355,7 @@ def _cotangents(outputs: List[Any]) -> List[Any]:
 
 def _text(shown: str) -> str:
     """Return a `repr` without the parts that differ between two processes."""
-    return _ADDRESS.sub("", _FUNCTION.sub("<function>", _POLICY.sub(entries.POLICY, shown)))
+    return _ADDRESS.sub("", _FUNCTION.sub("<function>", shown))
 
 
 class _Writer:
@@ -392,7 +380,7 @@ class _Writer:
 
     def _leaf(self, leaf: Any) -> Dict[str, Any]:
         if results.is_function(leaf) or isinstance(leaf, type):
-            return {"function": True, "policy": results.is_policy(leaf)}
+            return {"function": True}
         if not _is_array(leaf):
             return {"other": _text(repr(leaf))[:500]}
         # A checkpointed function returns arrays in place of Python and numpy numbers, as JAX does

@@ -1,13 +1,12 @@
-"""Results as pytrees of values: objects are opened, and generators and coroutines are run.
+"""Results as pytrees of values: objects are opened, and generators are run.
 
 To JAX an object that is not registered as a pytree, a generator, and a function are leaves. Objects
-are replaced by their attributes, generators and coroutines by what they give. Functions are left to
-be called, see `called`.
+are replaced by their attributes, generators by what they give. Functions are left to be called, see
+`called`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import enum
 import functools
@@ -21,7 +20,6 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 import jax
 import numpy as np
 
-from .. import computed
 from ..environment import missing
 from ..frameworks import flax_modules, nnx_modules
 from ..inputs.stand_in import Function
@@ -44,9 +42,8 @@ MOST_FUNCTIONS = 4
 
 
 def run_whole(function: Any) -> Any:
-    """Return a function that runs a generator or coroutine function to its end."""
-    kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-    if not any(is_kind(function) for is_kind in kinds):
+    """Return a function that runs a generator function to its end."""
+    if not inspect.isgeneratorfunction(function):
         return function
 
     @functools.wraps(function)
@@ -67,15 +64,6 @@ def is_function(value: Any) -> bool:
         return True
     # Such as the result of `jax.jit`. Callable objects have been opened before.
     return callable(value) and not isinstance(value, type) and not _is_object(value)
-
-
-def is_policy(value: Any) -> bool:
-    """Return whether a value is one of JAX's checkpoint policies, not a function that makes one."""
-    module = str(getattr(value, "__module__", None))
-    if not callable(value) or isinstance(value, type) or not module.endswith(".ad_checkpoint"):
-        return False
-    kinds = {parameter.kind for parameter in inspect.signature(value).parameters.values()}
-    return {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} <= kinds
 
 
 def functions(result: Any) -> Iterator[Tuple[str, Any]]:
@@ -121,21 +109,19 @@ def _methods_at(where: str, objects: Iterable[Any]) -> Iterator[Callable[..., An
 def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Return the result of a call.
 
-    If it is None, its object, or else the arrays that it computed. With it is what the call has
-    changed of its arguments and the module, see `changes`, and the states of NNX modules among the
-    arguments.
+    If it is None, its object. With it is what the call has changed of its arguments and the module,
+    see `changes`, and the states of NNX modules among the arguments.
 
     Raises:
         MissingDependency: the result has a stand-in.
     """
     with changes.watched(unit, args, kwargs, unfolded) as changed:
-        with computed.collecting() as arrays:
-            result = unit(*args, **kwargs)
+        result = unit(*args, **kwargs)
         for leaf in jax.tree_util.tree_leaves(result):
             missing.refuse(leaf)
         states = nnx_modules.states((args, kwargs))
         if result is None:
-            result = args[0] if args and _is_object(args[0]) else arrays or None
+            result = args[0] if args and _is_object(args[0]) else None
         return changes.with_changes(result, states, changed())
 
 
@@ -170,29 +156,8 @@ def _wraps_function(value: Any) -> bool:
 
 
 def _run(value: Any) -> Any:
-    """Return the values of a generator or coroutine, and other values unchanged."""
-    if inspect.isgenerator(value):
-        return list(itertools.islice(value, _MOST_YIELDED))
-    if inspect.isasyncgen(value):
-        return _awaited(_collected(value))
-    return _awaited(value) if inspect.iscoroutine(value) else value
-
-
-async def _collected(values: Any) -> List[Any]:
-    found = []
-    async for value in values:
-        found.append(value)
-        if len(found) == _MOST_YIELDED:
-            break
-    return found
-
-
-def _awaited(value: Any) -> Any:
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(value)
-    finally:
-        loop.close()
+    """Return the values of a generator, and other values unchanged."""
+    return list(itertools.islice(value, _MOST_YIELDED)) if inspect.isgenerator(value) else value
 
 
 def _is_object(value: Any) -> bool:

@@ -1,104 +1,73 @@
-"""The settings that modules of the project make: each unit has those of its own imports.
-
-They are JAX's configuration and environment variables that JAX reads. A worker imports many
-modules, and what one of them sets is not meant for the others.
-"""
+"""The settings of JAX that a unit or its imports make: configuration, environment variables."""
 
 from __future__ import annotations
 
 import functools
 import os
 import sys
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
-from . import projects
-
-# Before the name of an environment variable.
 _VARIABLE = "os.environ "
 _READ = ("CUDA_", "JAX_", "LIBTPU_", "TF_", "XLA_")
 
-# What modules have set when they were imported: the file, the name, and the value.
-_imported: List[Tuple[str, str, Any]] = []
-# What the unit has set itself since `apply`.
-_set_by_unit: Dict[str, Any] = {}
-# The values before the project.
+# The settings before the project, and after the unit is imported.
 _before: Dict[str, Any] = {}
+_imported: Dict[str, Any] = {}
+# The names that code has set since `begin`, to whatever value, and those that the imports have.
+_set: List[str] = []
+_set_by_imports: List[str] = []
 
 
-def install(jax: Any) -> None:
-    """Note from now on what the project sets."""
-    kind = type(jax.config)
-    update = kind.update
-
-    @functools.wraps(update)
-    def noting(self: Any, name: str, value: Any) -> None:
-        held = self.values.get(name)
-        update(self, name, value)
-        _note(name, held, value)
-
-    kind.update = noting
-    variables: Any = type(os.environ)
-    set_variable, delete_variable = variables.__setitem__, variables.__delitem__
-
-    def setting(self: Any, name: str, value: str) -> None:
-        held = self.get(name)
-        set_variable(self, name, value)
-        if name.startswith(_READ):
-            _note(_VARIABLE + name, held, value)
-
-    def deleting(self: Any, name: str) -> None:
-        held = self.get(name)
-        delete_variable(self, name)
-        if name.startswith(_READ):
-            _note(_VARIABLE + name, held, None)
-
-    variables.__setitem__, variables.__delitem__ = setting, deleting
+def install() -> None:
+    """Note from now on what code sets."""
+    _before.update(_now())
+    _note_names(type(sys.modules["jax"].config), "update")
+    for method in ("__setitem__", "__delitem__"):
+        _note_names(type(os.environ), method)
 
 
-def _note(name: str, held: Any, value: Any) -> None:
-    frame: Any = sys._getframe(2)
-    ours = False
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if projects.is_project_file(path):
-            ours = True
-            if frame.f_code.co_name == "<module>":
-                _before.setdefault(name, held)
-                _imported.append((os.path.realpath(path), name, value))
-                return
-        frame = frame.f_back
-    if ours:
-        _before.setdefault(name, held)
-        _set_by_unit[name] = value
+def _note_names(kind: Any, method: str) -> None:
+    original = getattr(kind, method)
+
+    @functools.wraps(original)
+    def noting(self: Any, name: str, *value: Any) -> None:
+        if self is not os.environ or name.startswith(_READ):
+            _set.append(name)
+        original(self, name, *value)
+
+    setattr(kind, method, noting)
 
 
-def apply(jax: Any, path: str) -> None:
-    """Set what a file of the project and the files that it imports do."""
-    _set_by_unit.clear()
-    wanted = dict(_before)
-    wanted.update(_of_imports(path))
-    for name, value in wanted.items():
+def begin() -> None:
+    """Note the settings after the unit is imported; for later requests, return to them."""
+    if not _imported:
+        _imported.update(_now())
+        _set_by_imports.extend(_set)
+    for name, value in _now().items():
+        held = _imported.get(name)
+        if value == held:
+            continue
         if not name.startswith(_VARIABLE):
-            if jax.config.values.get(name) != value:
-                jax.config.update(name, value)
-        elif value is None:
-            os.environ.pop(name[len(_VARIABLE) :], None)
+            sys.modules["jax"].config.update(name, held)
+        elif held is None:
+            del os.environ[name[len(_VARIABLE) :]]
         else:
-            os.environ[name[len(_VARIABLE) :]] = value
+            os.environ[name[len(_VARIABLE) :]] = held
+    _set.clear()
 
 
-def changed(path: str) -> Dict[str, str]:
-    """Return the settings that a file, those that it imports, or the unit have changed."""
-    found = dict(_of_imports(path), **_set_by_unit)
-    return {name: repr(value) for name, value in found.items() if value != _before[name]}
+def changed() -> Dict[str, str]:
+    """Return the settings that are not as they were before the project, by name."""
+    now = _now()
+    names = sorted({*now, *_before})
+    return {name: repr(now.get(name)) for name in names if now.get(name) != _before.get(name)}
 
 
-def is_set_by(path: str, qualname: str) -> bool:
-    """Return whether the unit itself has set anything; for a module, when it was imported."""
-    of_module = not qualname and any(file == os.path.realpath(path) for file, _, _ in _imported)
-    return of_module or bool(_set_by_unit)
+def is_set_by(qualname: str) -> bool:
+    """Return whether the unit itself has set any; for a module, whether importing it has."""
+    return bool(_set or (not qualname and _set_by_imports))
 
 
-def _of_imports(path: str) -> Dict[str, Any]:
-    files = {os.path.realpath(file) for file in projects.reached(path)}
-    return {name: value for file, name, value in _imported if file in files}
+def _now() -> Dict[str, Any]:
+    variables = {_VARIABLE + k: v for k, v in os.environ.items() if k.startswith(_READ)}
+    return {**sys.modules["jax"].config.values, **variables}

@@ -8,7 +8,6 @@ from . import caches, definitions, flags, projects, successors
 def install(root: str) -> None:
     """Import the modules below a folder with stand-ins for what is missing."""
     projects.add(root)
-    projects.record_imports()
     caches.install()
     successors.install()
     definitions.install()

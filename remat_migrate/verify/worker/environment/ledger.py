@@ -1,11 +1,9 @@
-"""What the environment lacks, and which modules of the project asked for it."""
+"""What the environment lacks of what a unit's imports ask for."""
 
 from __future__ import annotations
 
 import contextlib
 from typing import Any, Dict, Iterator, List, NamedTuple
-
-from . import projects
 
 
 class Reason(NamedTuple):
@@ -28,13 +26,15 @@ class Reason(NamedTuple):
 class _State:
     """Attributes:
     importing: how many modules of the project are being imported.
-    reasons: by the file that asked.
+    reasons: of what the imports of the unit asked for.
+    is_loaded: whether these have run.
     touched: the reasons whose stand-ins were computed with since `begin`.
     refused: what the code may not do outside of its process, and tried since `begin`.
     """
 
     importing = 0
-    reasons: Dict[str, Dict[str, Reason]] = {}
+    reasons: Dict[str, Reason] = {}
+    is_loaded = False
     touched: Dict[str, Reason] = {}
     refused: List[str] = []
 
@@ -52,9 +52,10 @@ def importing() -> Iterator[None]:
         state.importing -= 1
 
 
-def note(file: str, reason: Reason) -> None:
-    """Record that a file asked for a name that has a substitute."""
-    state.reasons.setdefault(file, {})[reason.name] = reason
+def note(reason: Reason) -> None:
+    """Record that a file of the project asked for a name that has a substitute."""
+    if not state.is_loaded:
+        state.reasons[reason.name] = reason
 
 
 def touch(reason: Reason) -> None:
@@ -74,12 +75,9 @@ def refusal() -> str:
     return "it %s, %s" % (state.refused[0], rest) if state.refused else ""
 
 
-def summary(file: str) -> Dict[str, Any]:
-    """Return the substitutes that a file and the project's files that it imports depend on."""
-    found: Dict[str, Reason] = {}
-    for each in projects.reached(file):
-        found.update(state.reasons.get(each, {}))
-    found.update(state.touched)
+def summary() -> Dict[str, Any]:
+    """Return the substitutes that the unit depends on."""
+    found = {**state.reasons, **state.touched}
     return {"reasons": _rows(found), "touched": _rows(state.touched), "refused": refusal()}
 
 

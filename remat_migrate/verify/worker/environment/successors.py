@@ -86,7 +86,7 @@ def _found(module: types.ModuleType, name: str) -> Optional[Any]:
         return None
     file = sys._getframe(2).f_code.co_filename
     if projects.is_project_file(file):
-        ledger.note(file, Reason(full, "-> %s" % found[0], "bridged"))
+        ledger.note(Reason(full, "-> %s" % found[0], "bridged"))
     return found[1]
 
 

@@ -10,7 +10,6 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
 
-from .. import computed
 from .abstraction import PureCall, abstractly, evaluated, runs
 from .flax_modules import Place, is_bound, is_module, linen, modules_among, replaced_at
 
@@ -140,8 +139,8 @@ class _PureUnit:
             positional = replaced_at(list(args), ("args",), bind)
             named = replaced_at(dict(kwargs), ("kwargs",), bind)
             if self.is_method:
-                return computed.result_of(self.unit, positional, named)
-            return module(lambda: computed.result_of(self.unit, positional, named))
+                return self.unit(*positional, **named)
+            return module(lambda: self.unit(*positional, **named))
 
         return call
 

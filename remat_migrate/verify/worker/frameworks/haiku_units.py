@@ -10,7 +10,6 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import jax
 
-from .. import computed
 from .abstraction import PureCall, evaluated, runs
 
 CONTEXT = {"library": "haiku"}
@@ -133,7 +132,7 @@ class _PureUnit:
 
         def body() -> Any:
             positional, named = _Moving(_frame().frame_id).moved((args, kwargs))
-            return computed.result_of(self.unit, positional, named)
+            return self.unit(*positional, **named)
 
         return haiku().transform_with_state(body)
 

@@ -9,7 +9,6 @@ forked process begins a folder of its own.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import os
 import sys
@@ -18,6 +17,7 @@ import time
 from typing import Any
 
 from ..frameworks import pure_functions
+from ..lookup import named_arguments
 from ..transfer import pickling
 from . import kinds
 
@@ -62,10 +62,6 @@ class CallLog:
         self._units: dict[str, UnitCalls] = {}
         self._files = 0
 
-    def has_cases(self, identity: str) -> bool:
-        """Return whether a call of a unit is recorded."""
-        return identity in self._units and bool(self._units[identity].cases)
-
     def note(self, identity: str, text: str) -> None:
         """Write down why a unit is not recorded, once."""
         with self._lock:
@@ -91,7 +87,7 @@ class CallLog:
             if unit.cases >= MOST_CASES or unit.calls > MOST_CALLS:
                 return
             context = pure_functions.capture(args, kwargs)
-            call = kinds.described(_named(function, args, kwargs), context)
+            call = kinds.described(named_arguments(function, args, kwargs), context)
             if not unit.wants(call):
                 return
             self._files += 1
@@ -119,16 +115,6 @@ class CallLog:
             os.makedirs(folder)
             self._folder = folder
         return self._folder
-
-
-def _named(function: Any, args: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments by the names of their parameters, with defaults."""
-    try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-    except (TypeError, ValueError, NameError):  # it has no signature, or the call raises it again
-        return {"args": args, **kwargs}
-    bound.apply_defaults()
-    return dict(bound.arguments)
 
 
 def _main_module() -> str | None:

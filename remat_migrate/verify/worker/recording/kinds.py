@@ -1,13 +1,8 @@
-"""What distinguishes one call of a unit from others: structure, shapes, flags, and numbers.
-
-Pytrees, partials, bound methods, and the attributes of plain objects are traversed; everything else
-is a leaf.
-"""
+"""Describe calls: those of one kind differ only in the numbers that they pass."""
 
 from __future__ import annotations
 
 import enum
-import functools
 import itertools
 import re
 import types
@@ -17,12 +12,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..frameworks import flax_modules
 from ..inputs.candidates import is_positive
 from ..lookup import attribute
 
-# Limits on the depth of objects within objects, and on the leaves of one call.
-_DEEPEST = 4
+# Limits on the leaves of one argument, the text of a leaf, and the flags that are shown.
 _MOST_LEAVES = 20000
 _LONGEST_TEXT = 200
 _MOST_FLAGS = 4
@@ -31,15 +24,10 @@ _ARRAYS = (jax.Array, np.ndarray)
 _NUMBERS = (int, float, complex, np.generic)
 # Their text is the same in every process.
 _SHOWN = (bool, str, bytes, type(None), enum.Enum, slice, range, np.dtype, type, frozenset)
-# Objects of these packages are leaves: devices, meshes, loggers, open files.
-# fmt: off
-_CLOSED = frozenset([
-    "_io", "_thread", "builtins", "io", "jax", "jaxlib", "logging", "ml_dtypes",
-    "multiprocessing", "numpy", "pandas", "queue", "random", "re", "socket", "subprocess",
-    "tensorflow", "threading", "torch", "pytest", "_pytest",
-])
-# fmt: on
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 _LAST_NAME = re.compile(r"(\w+)\W*$")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_CONTEXT = "its context"
 
 
 class Call(NamedTuple):
@@ -64,10 +52,7 @@ def described(named: dict[str, Any], context: Any) -> Call:
     numbers: list[str] = []
     flags: list[str] = []
     positive: set[int] = set()
-    leaves = itertools.chain(
-        *(_leaves(value, name) for name, value in named.items()), _leaves(context, "its context")
-    )
-    for path, leaf, is_state in itertools.islice(leaves, _MOST_LEAVES):
+    for path, leaf in _leaves({**named, _CONTEXT: context}, kind):
         if isinstance(leaf, _ARRAYS):
             weak = getattr(leaf, "weak_type", None)
             kind.append(f"{path}: {attribute(leaf, 'dtype')}{attribute(leaf, 'shape')}{weak}")
@@ -76,54 +61,34 @@ def described(named: dict[str, Any], context: Any) -> Call:
                 positive.add(id(leaf))
         elif isinstance(leaf, _NUMBERS) and not isinstance(leaf, bool):
             kind.append(f"{path}: {type(leaf).__name__}")
-            if not (is_state and isinstance(leaf, float)):  # floats in objects are clocks
-                numbers.append(f"{path}: {leaf}")
+            numbers.append(f"{path}: {leaf}")
         else:
             kind.append(f"{path}: {_text(leaf)}")
-            if isinstance(leaf, bool) and not path.startswith("its context"):
+            if isinstance(leaf, bool) and not path.startswith(_CONTEXT):
                 flags.append(f"{path}={leaf}")
-    about = ", ".join(flags[:_MOST_FLAGS])
-    return Call("\n".join(kind), "\n".join(numbers), about, frozenset(positive))
+    return Call(
+        "\n".join(kind), "\n".join(numbers), ", ".join(flags[:_MOST_FLAGS]), frozenset(positive)
+    )
 
 
-def _leaves(
-    value: Any, path: str, depth: int = 0, above: tuple[int, ...] = ()
-) -> Iterator[tuple[str, Any, bool]]:
-    """Yield the leaves of a value: path, leaf, and whether it is an attribute of an object."""
-    try:
-        pairs = jax.tree_util.tree_flatten_with_path(value)[0]
-    except Exception:  # keys without an order, or a custom flattening
-        pairs = [((), value)]
-    for place, leaf in pairs:
-        where = path + jax.tree_util.keystr(place)
-        state = {} if depth == _DEEPEST or id(leaf) in above else _state(leaf)
-        if state:
-            for name, part in state.items():
-                yield from _leaves(part, f"{where}.{name}", depth + 1, (*above, id(leaf)))
-        else:
-            yield where, leaf, depth > 0
-
-
-def _state(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object of the program or of an open library."""
-    if isinstance(value, functools.partial):
-        return {"func": value.func, "args": value.args, **value.keywords}
-    if isinstance(value, types.MethodType):
-        return {"__self__": value.__self__}
-    if flax_modules.is_module(value):
-        return dict(flax_modules.fields(value))
-    kind = type(value)
-    closed = kind.__module__.partition(".")[0] in _CLOSED or isinstance(value, enum.Enum | type)
-    if closed or callable(attribute(value, "__next__")):
-        return {}
-    state = attribute(value, "__dict__", {})
-    return dict(state) if isinstance(state, dict) else {}
+def _leaves(named: dict[str, Any], structures: list[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of values with their paths; add the structures of the values."""
+    for name, value in named.items():
+        try:
+            pairs, tree = jax.tree_util.tree_flatten_with_path(value)
+        except Exception:  # keys without an order, or a custom flattening
+            yield name, value
+            continue
+        structures.append(_ADDRESS.sub("", str(tree)))
+        for place, leaf in itertools.islice(pairs, _MOST_LEAVES):
+            yield name + jax.tree_util.keystr(place), leaf
 
 
 def _text(value: Any) -> str:
-    """Describe a leaf that is neither a number nor an array."""
+    """Describe a leaf that is neither a number nor an array, an object by its plain attributes."""
     if isinstance(value, _SHOWN):
         return repr(value)[:_LONGEST_TEXT]
-    if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
-        return f"{value.__module__}.{value.__qualname__}"
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+    kind = value if isinstance(value, _FUNCTIONS) else type(value)
+    held = attribute(value, "__dict__", {})
+    plain = [(k, v) for k, v in held.items() if isinstance(v, _SHOWN)] if held else []
+    return f"{kind.__module__}.{kind.__qualname__} {plain}"[:_LONGEST_TEXT]

@@ -1,0 +1,133 @@
+"""Answers to the requests of the tool: a function for each, by the name in `do`."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import Any, Dict, List, Tuple
+
+from . import module_state, unit_cases
+from .comparison import changes, described, results
+from .comparison.compare import DIFFERS, FAILS_AFTER
+from .comparison.compare import compare as compare_results
+from .comparison.evaluate import evaluate as evaluate_unit
+from .environment import configuration, effects
+from .inputs import declared
+from .load import Unit, load_unit
+from .lookup import fits
+from .program import agreement
+from .project import constructors
+from .transfer import pickling
+
+Reply = Dict[str, Any]
+
+
+@effects.refused()
+def make(request: Reply) -> Reply:
+    """Save inputs for a unit."""
+    unit = load_unit(request["module"], request["path"], request["qualname"])
+    if not request["qualname"]:
+        case: Dict[str, Any] = {"args": (), "kwargs": {}, "context": None, "asked_for": False}
+        return _saved([("the module is imported", case)], request["folder"])
+    if unit.is_fixture and inspect.signature(unit.function).parameters:
+        return {
+            "cases": [],
+            "detail": "it is a pytest fixture: pass --command with a command that runs pytest",
+        }
+    with module_state.restored(unit.function):
+        return _made(unit, request)
+
+
+def _made(unit: Unit, request: Reply) -> Reply:
+    made = unit_cases.all_cases(unit, constructors.records(), request["seconds"])
+    cases = list(made.cases)
+    for _, case in cases:
+        case["left_out"] = unit_cases.left_out(unit.function, case)
+    reply = _saved(cases, request["folder"])
+    reply["stopped"] = made.stopped
+    if not reply["cases"]:
+        reply["detail"] = reply["detail"] or made.detail
+    return reply
+
+
+def _saved(cases: List[Tuple[str, Dict[str, Any]]], folder: str) -> Reply:
+    """Save cases as files; the detail says why the first that cannot be saved was left out."""
+    written: List[Dict[str, Any]] = []
+    reasons: List[str] = []
+    for number, (about, case) in enumerate(cases):
+        path = os.path.join(folder, "%d.pkl" % number)
+        try:
+            pickling.save(case, path)
+        except pickling.CannotSave as error:
+            reasons.append(str(error))
+        else:
+            written.append({"file": path, "about": about})
+    return {
+        "cases": written,
+        "detail": "the inputs cannot be pickled: " + reasons[0] if reasons else "",
+    }
+
+
+def declare(request: Reply) -> Reply:
+    """Save the cases of the user's file."""
+    cases = declared.read(request["file"], request["units"], request["known"])
+    return {
+        "units": {
+            name: _saved(found, os.path.join(request["folder"], str(number)))
+            for number, (name, found) in enumerate(sorted(cases.items()))
+        }
+    }
+
+
+def flip(request: Reply) -> Reply:
+    """Save the cases of `flipped`."""
+    case = pickling.load(request["case"])
+    unit = load_unit(request["module"], request["path"], request["qualname"])
+    return _saved(list(unit_cases.flipped(case, unit.function)), request["folder"])
+
+
+def evaluate(request: Reply) -> Reply:
+    """Run a unit on a case, and save its programs and results."""
+    unit = load_unit(request["module"], request["path"], request["qualname"])
+    case = pickling.load(request["case"])
+    case = unit_cases.with_own_defaults(unit.function, case)
+    case = unit_cases.FORMS[request["form"]](unit.function, case)
+    shapes = described.arrays_of(unit.function, case)
+    changes.shared_names = frozenset(request["names"])
+    with effects.refused(unless=case.get("asked_for")):
+        failure, needs_constants = evaluate_unit(
+            unit.function,
+            case,
+            request["folder"],
+            request["derivatives"],
+            request["first"],
+            request["values"],
+            request["seed"],
+            request["constants"],
+        )
+    return {
+        "failure": failure,
+        "needs_constants": needs_constants,
+        "fits": fits(unit.function, case["args"], case["kwargs"])
+        and not failure.get("type", "").endswith(results.OtherParameters.__name__),
+        "shapes": shapes,
+        "settings": configuration.changed(),
+        "configures": configuration.is_set_by(request["qualname"]),
+    }
+
+
+def compare(request: Reply) -> Reply:
+    """Compare what two evaluations have saved."""
+    before, after = request["before"], request["after"]
+    found = compare_results(before, after, request["tolerances"])
+    program = agreement.agreement(before, after)
+    dropped = program.detail if program.is_dropped else ""
+    reply = dict(found._asdict(), program=program.state, difference="", dropped=dropped)
+    if program.state == agreement.FAILS:
+        reply.update(verdict=FAILS_AFTER, detail=program.detail, failure=program.failure)
+    if program.state == agreement.DIFFERS:
+        reply["difference"] = program.detail
+        if found.is_abstract:
+            detail = "not the same program; %s" % found.detail
+            reply.update(verdict=DIFFERS, detail=detail)
+    return reply
