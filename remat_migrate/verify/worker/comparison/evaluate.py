@@ -72,6 +72,7 @@ def evaluate(
     programs: Dict[str, Any] = {}
     precisions: List[str] = []
     is_abstract = has_abstract(case)
+    has_arguments = bool(case["args"] or case["kwargs"] or case.get("left_out"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -90,7 +91,8 @@ def evaluate(
                 is_used = one.label == "init" and len(prepared) > 1
                 if computes and not is_used:
                     modes[label + "eager"] = _compiled(program, writer)
-                programs[one.label] = program.traced(derivatives, is_used, constants)
+                traced = program.traced(derivatives, is_used, constants)
+                programs[one.label] = dict(traced, has_arguments=has_arguments)
             else:
                 precisions.append(_run(program, label, modes, writer))
     writer.close(
@@ -213,7 +215,7 @@ class _Program:
         self._leaves = [_leaf(leaf) for leaf in leaves]
 
     def traced(self, thorough: bool, values_alone: bool, constants: bool) -> Dict[str, Any]:
-        """Return the programs, see `trace.programs`, the result as text, how many arguments.
+        """Return the programs, see `trace.programs`, and the structure of the result as text.
 
         If `values_alone`, there is no program of a derivative. Constants are computed, too, where
         it cannot be traced else, and "concrete" is why.
@@ -239,7 +241,6 @@ class _Program:
             "result": result,
             "programs": programs,
             "concrete": concrete,
-            "arguments": len(self._leaves),
         }
 
     @property

@@ -87,7 +87,7 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
     if new["programs"].keys() - old["programs"].keys():
         return Agreement(UNKNOWN, "only one side has rules for derivatives")
     traced = any(_is_traced(side["programs"]["forward"]) for side in (old, new))
-    if old.get("arguments") and not traced:
+    if old.get("has_arguments") and not traced:
         # Other arguments may give other results, of which no program tells.
         return Agreement(UNKNOWN, "its result is computed in Python")
     return found
