@@ -294,6 +294,34 @@ def ensemble(members: tuple, x, scale: float):
     return [call(x) for call in calls]
 """,
     ),
+    "computed_in_python": Change(
+        "buckets",
+        "close",
+        "distance // 2",
+        "(distance + 200) // 2 - 100",
+        """
+import numpy as np
+def buckets(count, far=128):
+    distance = np.arange(count)
+    return np.where(distance < far, distance // 2, far)
+@jax.checkpoint
+def block(x):
+    return x * jnp.asarray(buckets(x.shape[0]))[:, None]
+""",
+    ),
+    "positions": Change(
+        "encode",
+        "close",
+        "dtype=jnp.float32",
+        "dtype=jnp.bfloat16",
+        """
+def encode(x):
+    place = jnp.arange(x.shape[0], dtype=jnp.float32)
+    return jax.checkpoint(jnp.sin)(x * place[:, None].astype(jnp.float32))
+def use(x: jax.Array):
+    return encode(x)
+""",
+    ),
     "gone_import": Change(
         "block",
         "differs",
