@@ -37,18 +37,23 @@ from jax.experimental.pjit import PartitionSpec, with_sharding_constraint
 from jax.util import safe_map
 
 from . import gone
-from .other import THREE
-from .raises import RATE
+from .other import THREE, broken
 
 try:
     import nobody_has_this as guarded
 except ImportError:
     guarded = None
+try:
+    from . import guards_itself
+except ImportError:
+    guards_itself = None
 
 has_tree_map = hasattr(jax, "no_such_attribute")
 logger = nobody_has_this.get_logger(__name__)
 Tensor = Union[nobody_has_this.Tensor, np.ndarray]
 TABLE = {nobody_has_this.float32: 1}
+failing = {}["key"]
+jax.interpreters.no_such_part.register(1)
 
 
 @nobody_has_this.compile(mode="fast")
@@ -95,7 +100,7 @@ def branches(x):
 
 
 def uses_failing(x):
-    return x + RATE
+    return x + failing
 
 
 def late(x):
@@ -104,11 +109,15 @@ def late(x):
     return nobody_has_this.late.f(x)
 '''
 OTHER = """\
+import sys
+
 from absl import flags
 
 FLAGS = flags.FLAGS
 flags.DEFINE_integer("size", 3, "A size.")
 THREE = FLAGS.size
+broken = undefined
+sys.exit(2)
 """
 SCRIPT = """\
 import argparse
@@ -135,6 +144,9 @@ def train(x):
 
 
 x = 8.0
+for _ in range(3):
+    x = step(x)
+history = train(x)
 train(x)
 names = ""
 for name in ("a", "b"):
@@ -167,7 +179,7 @@ names = "decorated is_tensor renamed adds calls converts branches uses_failing l
 for name in names.split():
     found[name] = outcome(getattr(library, name), x)
 found["layer"] = outcome(library.Layer(3), x)
-found["values"] = [library.__doc__, library.guarded, library.THREE]
+found["values"] = [library.__doc__, library.guarded, library.guards_itself, library.THREE]
 found["attribute"] = library.has_tree_map
 found["spec"] = str(importlib.util.find_spec("nobody_has_this"))
 found["line"] = library.late.__code__.co_firstlineno
@@ -177,7 +189,7 @@ found["reasons"] = {row["name"]: [row["kind"], row["text"]] for row in rows}
 load.load_unit("script", root + "/script.py", "size")
 script = sys.modules["script"]
 found["size"] = script.size()
-found["script"] = [script.step(2.0), script.names]
+found["script"] = [script.step(2.0), script.x, script.names, repr(script.history)]
 print(json.dumps(found))
 """
 
@@ -189,7 +201,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "package/__init__.py": "",
         "package/library.py": LIBRARY,
         "package/other.py": OTHER,
-        "package/raises.py": "RATE = {}['key']\n",
+        "package/guards_itself.py": "import nobody_has_this\n",
         "script.py": SCRIPT,
     }
     write_files(root, files)
@@ -202,7 +214,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_guards_see_what_is_missing(found: dict[str, Any]) -> None:
-    assert found["values"] == ["The docstring.", None, 3]
+    assert found["values"] == ["The docstring.", None, None, 3]
     assert not found["attribute"]
     assert found["spec"] == "None"
 
@@ -227,7 +239,7 @@ def test_code_around_stand_ins_runs(found: dict[str, Any], name: str, shown: str
         ("calls", "nobody_has_this.relu: nobody_has_this (not installed)"),
         ("converts", "nobody_has_this (not installed)"),
         ("branches", "nobody_has_this.is_available: nobody_has_this (not installed)"),
-        ("uses_failing", "(KeyError: 'key')"),
+        ("uses_failing", "KeyError: 'key' at package/library.py:36"),
     ],
 )
 def test_values_of_stand_ins_are_errors(found: dict[str, Any], name: str, needs: str) -> None:
@@ -245,7 +257,7 @@ def test_values_of_stand_ins_are_errors(found: dict[str, Any], name: str, needs:
         ("numpy.PINF", "bridged", "-> numpy.inf"),
         ("nobody_has_this", "missing", "(not installed)"),
         ("package.gone", "failed", "(not in the project)"),
-        ("from .raises import RATE", "failed", "(KeyError: "),
+        ("package.other.broken", "failed", "(NameError: "),
     ],
 )
 def test_what_was_substituted(found: dict[str, Any], name: str, kind: str, text: str) -> None:
@@ -260,7 +272,8 @@ def test_real_objects_are_used(found: dict[str, Any]) -> None:
 
 
 def test_script_is_not_run(found: dict[str, Any]) -> None:
-    assert found["script"] == [1.0, "ab"]
+    """The loop and the call of `train` are left out; its assignment fails and is a stand-in."""
+    assert found["script"] == [1.0, 8.0, "ab", "<stand-in for script.history>"]
 
 
 def test_flag_of_the_same_name(found: dict[str, Any]) -> None:

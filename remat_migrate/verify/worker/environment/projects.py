@@ -34,3 +34,12 @@ def is_project_file(path: Any) -> bool:
 def is_project_module(name: str) -> bool:
     """Return whether an imported module is the project's."""
     return is_project_file(getattr(sys.modules.get(name), "__file__", None))
+
+
+def relative(path: str) -> str:
+    """Return the path from the project's root, with `/`."""
+    real = real_path(path)
+    for root in _roots:
+        if real.startswith(root):
+            return real[len(root) :].replace(os.sep, "/")
+    return path

@@ -11,15 +11,22 @@ _RUN_OF = frozenset(
     ["app.run", "fire.Fire", "sys.exit", "os._exit", "unittest.main", "pytest.main"]
 )
 
+_LOOPS = (ast.For, ast.While)
 NOT_RUN = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def effects(tree: ast.Module) -> Set[ast.stmt]:
-    """Return the top-level statements that run a program, to leave out in an import."""
+    """Return the top-level statements to leave out when a module is imported.
+
+    These run the program: they call what does, or loop over steps of the module whose results are
+    the arguments of the next.
+    """
+    own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     return {
         statement
         for statement in tree.body
-        if not isinstance(statement, NOT_RUN) and any(map(_runs, _own_nodes([statement])))
+        if not isinstance(statement, NOT_RUN)
+        if any(_runs(node) or _has_steps(node, own) for node in _own_nodes([statement]))
     }
 
 
@@ -29,6 +36,17 @@ def _runs(node: ast.AST) -> bool:
         return False
     called = ast.unparse(node.value.func)
     return called in _RUN or called in _RUN_OF
+
+
+def _has_steps(node: ast.AST, own: Set[str]) -> bool:
+    """Return whether a loop passes results of the module's functions on: `s = step(s, x)`."""
+    for inner in _own_nodes(node.body) if isinstance(node, _LOOPS) else ():
+        if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Call):
+            names = {n.id for n in ast.walk(inner.value) if isinstance(n, ast.Name)}
+            targets = (n for target in inner.targets for n in ast.walk(target))
+            if own & names and any(isinstance(n, ast.Name) and n.id in names for n in targets):
+                return True
+    return False
 
 
 def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
