@@ -50,6 +50,7 @@ _FLAG = re.compile(
     r"|train|training|deterministic|inference|testing|eval|evaluate|causal|verbose|debug|remat"
     r"|reverse|bidirectional|decode|prefill|flag|flags|stochastic|normalize|normalise"
 )
+_CHECKPOINTS = re.compile(r"remat|checkpointing|use_checkpoint|grad(ient)?_checkpoint")
 _KEY = re.compile(r"(\w+_)?(key|rng|prng|prngkey|prng_key|subkey|rng_key)(_\w+)?\d?")
 _KEYS = re.compile(r"(\w+_)?(keys|rngs|subkeys)")
 _HEAD_COUNT = re.compile(r"(\w+_)?n?heads?|num_(\w+_)?heads|n_head")
@@ -244,6 +245,15 @@ def strings(name: str) -> List[Choice]:
 def both(first: bool = True) -> List[Choice]:
     """Return both values of a flag."""
     return [value(first), value(not first)]
+
+
+def flag(name: str, default: bool) -> Plan:
+    """Return a flag with its default, and the other value; checkpoints are on at first.
+
+    Then other flags vary with them, which is what they are edited for.
+    """
+    first = default or bool(_CHECKPOINTS.search(name.lower()))
+    return Plan([value(first)], both(first))
 
 
 def shapes(name: str, inside: bool) -> List[Choice]:

@@ -99,7 +99,7 @@ def plan_for(
 def plan_by_default(name: str, default: Any, said: Optional[Plan]) -> Plan:
     """Keeps the default, except that a switch is worth both of its values."""
     if isinstance(default, bool):
-        return Plan([value(default)], candidates.both(default))
+        return candidates.flag(name, default)
     if default is None:
         named = candidates.plan_by_name(name, False)
         others = [choice for choice in (said or Plan([])).choices if choice.key() != NONE.key()]

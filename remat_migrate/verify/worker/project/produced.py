@@ -183,7 +183,7 @@ def add_fields(search: Any, node: Node) -> None:
 def plan_field(name: str, held: Any) -> Optional[Plan]:
     """Plan a field of settings: flags, rates, options, and counts that may switch something off."""
     if type(held) is bool:
-        return Plan([value(held)], candidates.both(held))
+        return candidates.flag(name, held)
     if type(held) is float:
         rates = candidates.rates_of(name, held)
         return Plan(rates[:1], rates)
