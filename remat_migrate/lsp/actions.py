@@ -239,8 +239,7 @@ def _of_file(source: SourceFile, edits: Sequence[Edit]) -> Sequence[Edit]:
     """Return edits of a text as edits of its file, which differs from it in notebooks."""
     if source.container is None:
         return edits
-    after = source.replaced(apply_edits(source.text, edits))
-    return _line_edits(source.on_disk, after.on_disk)
+    return [Edit(source.path, *replacement) for replacement in source.file_edits(edits)]
 
 
 def _text_edit(scope: ActionContext, source: SourceFile, edit: Edit) -> types.TextEdit:
