@@ -88,7 +88,6 @@ COMMANDS = (
     ["--stdin-filename", "m.py", "--fix", "--unsafe-fixes", "-"],
     ["report"],
     ["report", "--output-format", "html"],
-    ["report", "--patch", "patch.diff", "--unsafe-fixes"],
     ["rules"],
     ["explain", "RMT101"],
 )

@@ -18,11 +18,11 @@ import click
 from .. import __version__
 from ..console import debug, is_verbose
 from ..errors import RematMigrateError, UsageError
-from ..report.outputs import needs_rules, shows_placements, write_file
+from ..report.outputs import needs_rules, shows_placements
 from .default_group import DefaultGroup
 from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, SIGNALLED
 from .jax_commands import measure_command, measure_configured, plan_command, verify_command
-from .options import analysis_options, check_output, verify_options
+from .options import analysis_options, verify_options
 from .output_control import output_control
 from .rule_commands import explain_command, rules_command
 from .run_setup import clean_up_before, set_up_run, verification, with_progress
@@ -64,9 +64,6 @@ def cli() -> None:
     is_flag=True,
     help="With --fix, also apply fixes that may change memory use, run time, or names.",
 )
-@click.option(
-    "--fix-only", is_flag=True, help="Apply fixes and do not report what is left; implies --fix."
-)
 @click.option("--diff", is_flag=True, help="Show what --fix would change, without writing files.")
 @click.option(
     "--verify",
@@ -89,11 +86,6 @@ def cli() -> None:
     help="Apply exclusions even to paths on the command line, for commit hooks.",
 )
 @click.option(
-    "--show-diffs/--no-show-diffs",
-    default=None,
-    help="Show each fix as a diff below its finding.  [default: on a terminal]",
-)
-@click.option(
     "--add-noqa", is_flag=True, help="Add a `# noqa` comment to each line with a finding."
 )
 @click.option("--show-settings", is_flag=True, help="Show the settings of the first file.")
@@ -113,7 +105,6 @@ def check(
     no_cache: bool,
     exit_zero: bool,
     fix: bool,
-    fix_only: bool,
     unsafe_fixes: bool,
     add_noqa: bool,
     diff: bool,
@@ -137,7 +128,7 @@ def check(
         from .inspection import inspect_run
 
         return inspect_run(paths, stdin_filename, options, files_only=show_files)
-    verify, fix = verify or verify_strict, fix or fix_only
+    verify = verify or verify_strict
     if add_noqa and (fix or diff or baseline.write or Path("-") in paths):
         raise UsageError(
             "--add-noqa cannot be combined with --fix, --diff, --write-baseline, or `-` (stdin)"
@@ -197,9 +188,9 @@ def check(
     with cache.recording():
         # With --fix, stdout is for the fixed stdin.
         stream = sys.stderr if fix and run.overlay else sys.stdout
-        found = report_of(run, result, unsafe=unsafe_fixes, fix_only=fix_only)
+        found = report_of(run, result, unsafe=unsafe_fixes)
         write_reports(found, outputs, stream, cache, count_only=statistics)
-        code = exit_code(run, result, exit_zero=exit_zero or fix_only)
+        code = exit_code(run, result, exit_zero=exit_zero)
     cache.store(code, result.analysis)
     return code
 
@@ -230,14 +221,6 @@ def _report_nothing(
     help="Also measure what each checkpoint saves and costs in the targets in the settings, which"
     " runs the project's code.",
 )
-@click.option(
-    "--patch",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Also write what --fix would change to FILE, as a patch; with --verify, without the fixes"
-    " that change results.",
-)
-@click.option("--unsafe-fixes", is_flag=True, help="With --patch, include unsafe fixes.")
 @verify_options
 @output_control
 def report(
@@ -249,19 +232,14 @@ def report(
     exit_zero: bool,
     verify: bool,
     measure: bool,
-    patch: Path | None,
-    unsafe_fixes: bool,
     **how: Any,
 ) -> int:
     """List every checkpoint with its risk."""
     from ..cache.run_cache import RunCache, run_cache
 
-    check_output(patch)
-    if unsafe_fixes and not patch:
-        raise UsageError("--unsafe-fixes requires --patch")
     cache = RunCache()
     # Measuring runs the project's code, which may depend on anything.
-    if not (no_cache or verify or measure or patch):
+    if not (no_cache or verify or measure):
         given = click.get_current_context().params
         cache = run_cache("report", given, paths, options, baseline, outputs)
     if cache.outcome is not None:
@@ -270,7 +248,7 @@ def report(
     from ..analysis import sites_of
     from ..engine.check import check_run
     from ..report.site_rows import site_rows
-    from .check import FixOptions, check_with_fixes
+    from .check import FixOptions, prove_in_memory
     from .results import (
         Result,
         exit_code,
@@ -284,13 +262,9 @@ def report(
         run = set_up_run(paths, None, options, baseline, cache.about)
     how_to_verify = verification(run.settings, verify, **how)
     with with_progress(run, "Checking") as run:
-        if how_to_verify or patch:
-            how_to_fix = FixOptions(unsafe_fixes, how_to_verify, measure and unsafe_fixes)
-            result, diff = check_with_fixes(run, how_to_fix)
-            if patch:
-                write_file(patch, diff)
-        else:
-            result = Result(check_run(run))
+        result = Result(check_run(run))
+        if how_to_verify:
+            result = prove_in_memory(run, result.analysis, FixOptions(verify=how_to_verify))
     if baseline.write:
         run, result = record_baseline(run, result, baseline.write)
     weighed = None

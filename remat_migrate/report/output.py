@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
-from ..console import is_quiet, shows_diffs, wants_color
+from ..console import is_quiet, wants_color
 from ..errors import UsageError
 from ..text import SourceFile
 from .content import Report
@@ -246,7 +246,6 @@ def screen_of(stream: TextIO) -> Screen:
         wants_color(is_terminal),
         Path.cwd(),
         is_terminal,
-        shows_diffs(is_terminal),
     )
 
 
