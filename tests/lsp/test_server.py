@@ -160,7 +160,6 @@ class TestDiagnostics:
         assert editor.codes(uri) == ["RMT102"]
 
     def test_in_a_notebook_opened_as_text(self, editor: Editor, project: Path) -> None:
-        """As an editor without support for notebooks opens it."""
         cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
         code = {**cell, "id": "a", "source": ("# 🦒\n" + ALIAS).splitlines(keepends=True)}
         notebook = {"cells": [code], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
