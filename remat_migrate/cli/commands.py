@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .. import __version__
-from ..console import debug, is_verbose
+from ..console import debug
 from ..errors import RematMigrateError, UsageError
 from ..report.outputs import needs_rules, shows_placements
 from .default_group import DefaultGroup
@@ -25,7 +25,7 @@ from .jax_commands import measure_command, measure_configured, plan_command, ver
 from .options import analysis_options, verify_options
 from .output_control import output_control
 from .rule_commands import explain_command, rules_command
-from .run_setup import clean_up_before, set_up_run, verification, with_progress
+from .run_setup import clean_up_before, describe_run, set_up_run, verification, with_progress
 from .sweep_command import sweep_command
 
 if TYPE_CHECKING:
@@ -86,11 +86,6 @@ def cli() -> None:
     help="Apply exclusions even to paths on the command line, for commit hooks.",
 )
 @click.option(
-    "--add-noqa", is_flag=True, help="Add a `# noqa` comment to each line with a finding."
-)
-@click.option("--show-settings", is_flag=True, help="Show the settings of the first file.")
-@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
-@click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -106,11 +101,8 @@ def check(
     exit_zero: bool,
     fix: bool,
     unsafe_fixes: bool,
-    add_noqa: bool,
     diff: bool,
     statistics: bool,
-    show_settings: bool,
-    show_files: bool,
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
@@ -124,15 +116,7 @@ def check(
     from ..cache.run_cache import RunCache, run_cache
     from ..prefilter.single_files import cannot_matter
 
-    if show_settings or show_files:
-        from .inspection import inspect_run
-
-        return inspect_run(paths, stdin_filename, options, files_only=show_files)
     verify = verify or verify_strict
-    if add_noqa and (fix or diff or baseline.write or Path("-") in paths):
-        raise UsageError(
-            "--add-noqa cannot be combined with --fix, --diff, --write-baseline, or `-` (stdin)"
-        )
     if unsafe_fixes and not (fix or diff):
         from ..report.output import say
 
@@ -147,7 +131,7 @@ def check(
         raise UsageError("--diff cannot be combined with --write-baseline")
     if fix and not diff and Path("-") not in paths:
         clean_up_before(paths)
-    needs_analysis = add_noqa or options.chooses_rules or stdin_filename or needs_rules(outputs)
+    needs_analysis = options.chooses_rules or stdin_filename or needs_rules(outputs)
     if not needs_analysis and cannot_matter(paths, lambda found: baseline.concerns(paths, found)):
         debug("no file mentions a checkpoint, a flag, or a suppression")
         _report_nothing(paths, () if diff else outputs, fixing=fix, count_only=statistics)
@@ -156,7 +140,7 @@ def check(
         return CLEAN
 
     cache = RunCache()
-    if not (no_cache or fix or diff or stdin_filename or add_noqa):
+    if not (no_cache or fix or diff or stdin_filename):
         given = click.get_current_context().params
         cache = run_cache("check", given, paths, options, baseline, outputs)
     if cache.outcome is not None:
@@ -169,19 +153,12 @@ def check(
 
     with cache.recording():
         run = set_up_run(paths, stdin_filename, options, baseline, cache.about)
-    if is_verbose():
-        from .inspection import describe_run
-
-        describe_run(run)
+    describe_run(run)
     how_to_verify = verification(run.settings, verify, strict=verify_strict, **how)
     how_to_fix = FixOptions(unsafe_fixes, how_to_verify, measure)
     with with_progress(run, "Fixing" if fix or diff else "Checking") as run:
         if diff:
             return show_diff(run, how_to_fix, exit_zero=exit_zero)
-        if add_noqa:
-            from .suppressing import suppress_findings
-
-            return suppress_findings(run)
         result = apply_fixes(run, how_to_fix) if fix else Result(check_run(run))
     if baseline.write:
         run, result = record_baseline(run, result, baseline.write)
