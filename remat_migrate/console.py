@@ -37,11 +37,6 @@ def is_quiet() -> bool:
     return _console.quiet
 
 
-def is_verbose() -> bool:
-    """Return whether to print what the run does."""
-    return _console.verbose
-
-
 def wants_color(is_terminal: bool) -> bool:
     """Return whether to color what is written to a stream.
 

@@ -252,8 +252,9 @@ def report(
     named = run.reported
     with cache.recording():
         sites = [s for s in sites_of(result.analysis.project) if s.module.source.path in named]
-        rows = site_rows(sites, result.analysis.findings, weights)
-        found = replace(report_of(run, result), sites=rows, weighed=weighed)
+        found = report_of(run, result)
+        rows = site_rows(sites, found.findings, weights)
+        found = replace(found, sites=rows, weighed=weighed)
         write_reports(found, outputs, sys.stdout, cache)
         code = exit_code(run, result, exit_zero=exit_zero)
     cache.store(code, result.analysis)
