@@ -157,7 +157,6 @@ def test_filters(tab: Tab, page: Path) -> None:
         ("#rule=RMT101", 4),
         ("#api=flax.linen.remat", 4),
         ("#with=findings", 4),
-        ("#folder=core/deep", 3),
         ("#risk=high,none&api=jax.checkpoint&q=second", 4),
     ):
         tab.open(page, fragment)

@@ -134,7 +134,6 @@ def _choices(page: Page) -> list[tuple[str, str, list[str]]]:
     lists = [
         ("rule", "Rule", sorted(code for code, _, _ in page.codes)),
         ("api", "API", sorted({site.row.site.api for site in sites})),
-        ("folder", "Folder", sorted({site.folder for site in sites})),
     ]
     # Even a single rule separates the checkpoints that it reports from the others.
     return [one for one in lists if len(one[2]) > (0 if one[0] == "rule" else 1)]
