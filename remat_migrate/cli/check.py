@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -95,14 +96,19 @@ def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
     return exit_code(run, result, exit_zero=True) or (FINDINGS if would_change else CLEAN)
 
 
-def prove_in_memory(run: Run, analysis: Analysis, how: FixOptions) -> Result:
-    """Verify the fixes of an analysis without writing them.
+def fix_without_writing(run: Run, analysis: Analysis, how: FixOptions) -> tuple[Result, bytes]:
+    """Fix an analysis in memory; return the result, and the fixes as a patch.
 
     Raises:
         VerificationError: the code cannot be run.
     """
     outcome, proved, _ = _fixed(run, how, previous=analysis)
-    return Result(analysis, failed=_warn_of_skipped_fixes(run, outcome), proved=proved)
+    failed = _warn_of_skipped_fixes(run, outcome)
+    patch = io.BytesIO()
+    stream = io.TextIOWrapper(patch)
+    for change in outcome.changes:
+        write_diff(change.before, change.after, stream)
+    return Result(analysis, failed=failed, proved=proved), patch.getvalue()
 
 
 def _fixed(

@@ -18,7 +18,7 @@ import click
 from .. import __version__
 from ..console import debug
 from ..errors import RematMigrateError, UsageError
-from ..report.outputs import needs_rules, shows_placements
+from ..report.outputs import needs_rules, shows_placements, write_file
 from .default_group import DefaultGroup
 from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, SIGNALLED
 from .jax_commands import measure_command, measure_configured, plan_command, verify_command
@@ -198,6 +198,9 @@ def _report_nothing(
     help="Also measure what each checkpoint saves and costs in the targets in the settings, which"
     " runs the project's code.",
 )
+# For `sweep`.
+@click.option("--patch", type=click.Path(dir_okay=False, path_type=Path), hidden=True)
+@click.option("--unsafe-fixes", is_flag=True, hidden=True)
 @verify_options
 @output_control
 def report(
@@ -209,6 +212,8 @@ def report(
     exit_zero: bool,
     verify: bool,
     measure: bool,
+    patch: Path | None,
+    unsafe_fixes: bool,
     **how: Any,
 ) -> int:
     """List every checkpoint with its risk."""
@@ -216,7 +221,7 @@ def report(
 
     cache = RunCache()
     # Measuring runs the project's code, which may depend on anything.
-    if not (no_cache or verify or measure):
+    if not (no_cache or verify or measure or patch):
         given = click.get_current_context().params
         cache = run_cache("report", given, paths, options, baseline, outputs)
     if cache.outcome is not None:
@@ -225,7 +230,7 @@ def report(
     from ..analysis import sites_of
     from ..engine.check import check_run
     from ..report.site_rows import site_rows
-    from .check import FixOptions, prove_in_memory
+    from .check import FixOptions, fix_without_writing
     from .results import (
         Result,
         exit_code,
@@ -240,8 +245,11 @@ def report(
     how_to_verify = verification(run.settings, verify, **how)
     with with_progress(run, "Checking") as run:
         result = Result(check_run(run))
-        if how_to_verify:
-            result = prove_in_memory(run, result.analysis, FixOptions(verify=how_to_verify))
+        if how_to_verify or patch:
+            how_to_fix = FixOptions(unsafe_fixes, how_to_verify, measure and unsafe_fixes)
+            result, diff = fix_without_writing(run, result.analysis, how_to_fix)
+            if patch:
+                write_file(patch, diff)
     if baseline.write:
         run, result = record_baseline(run, result, baseline.write)
     weighed = None
