@@ -1,4 +1,4 @@
-"""How much a run prints, and how: the options `--quiet`, `--verbose`, `--color`, `--show-diffs`."""
+"""How much a run prints, and how: the options `--quiet`, `--verbose`, and `--color`."""
 
 from __future__ import annotations
 
@@ -15,44 +15,26 @@ class _Console:
     quiet: bool = False
     verbose: bool = False
     color: When = "auto"
-    diffs: bool | None = None
 
 
 _console = _Console()
 
 
-def configure(
-    *,
-    quiet: bool = False,
-    verbose: bool = False,
-    color: When | None = None,
-    diffs: bool | None = None,
-) -> None:
+def configure(*, quiet: bool = False, verbose: bool = False, color: When | None = None) -> None:
     """Set the options of this run.
 
     Args:
         quiet: print findings and errors, nothing else.
         verbose: also print what the run does.
         color: when to use colors; None for what the environment says.
-        diffs: whether to show fixes as diffs; None for only on a terminal.
     """
     global _console
-    _console = _Console(quiet, verbose, color or "auto", diffs)
+    _console = _Console(quiet, verbose, color or "auto")
 
 
 def is_quiet() -> bool:
     """Return whether only findings and errors are printed."""
     return _console.quiet
-
-
-def is_verbose() -> bool:
-    """Return whether to print what the run does."""
-    return _console.verbose
-
-
-def shows_diffs(is_terminal: bool) -> bool:
-    """Return whether to show fixes as diffs in a report."""
-    return is_terminal if _console.diffs is None else _console.diffs
 
 
 def wants_color(is_terminal: bool) -> bool:

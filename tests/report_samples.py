@@ -73,8 +73,6 @@ def measurement() -> Measurement:
         Alternative("none", 900_000, 2_000, None, True),
         Alternative("worse", 950_000, 4_000, None, False),
     )
-    courses = ((0, 0), (1500, 600_000), (3000, 8)), ((0, 0), (1000, 900_000), (2000, 8))
     return Measurement(
-        "a:loss<", "0.10.2", "value_and_grad", 1_000, cost, bare, (weight,), None, rows,
-        courses=courses,
+        "a:loss<", "0.10.2", "value_and_grad", 1_000, cost, bare, (weight,), None, rows
     )  # fmt: skip

@@ -94,11 +94,6 @@ def inputs(size: int) -> dict[str, str]:
         "Dockerfile.c": "ENV JAX_NEW_CHECKPOINT=1\nRUN <<EOF\n" + many("x\n"),
         ".env": "JAX_NEW_CHECKPOINT=1\n" + many("A="),
         ".env.b": "JAX_NEW_CHECKPOINT=1\n" + many('"'),
-        "a.md": SITE + many("```{code-cell}\n"),
-        "b.md": "---\njupytext: x\n" + many("--- \n"),
-        "c.md": "---\njupytext:\n  text_representation: {format_name: myst}\nkernelspec: {}\n---\n"
-        + many("```{code-cell}\nimport jax\njax.checkpoint\n```\n"),
-        "d.md": "---\njupytext: x\nkernelspec: y\n---\n" + many("`"),
     }
 
 

@@ -551,11 +551,6 @@ def _magics(n: int) -> str:
     return _notebook([_HEAD + "%env JAX_NEW_CHECKPOINT=1\n!ls\n" * n])
 
 
-@_adding("code blocks of Markdown", file="m.md", head="")
-def _markdown(n: int) -> str:
-    return "```python\nimport jax\nf = jax.checkpoint(g, concrete=True)\n```\n\n" * n
-
-
 _SET = "JAX_NEW_CHECKPOINT=1"
 for _name, _file, _text in (
     ("exports of a script", "m.sh", "export " + _SET + "\npython train.py\n"),

@@ -14,7 +14,7 @@ from ..engine.analyse import Analysis
 from ..engine.check import check_run, fix_in_memory
 from ..engine.run import Run
 from ..report.output import say, screen_of, write_diff, write_lines
-from ..rule import Finding, Safety
+from ..rule import Finding
 from .exit_codes import CLEAN, FINDINGS, SIGNALLED
 from .progress_bar import is_interactive, progress_bar
 from .results import Result, exit_code, report_of
@@ -96,16 +96,12 @@ def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
     return exit_code(run, result, exit_zero=True) or (FINDINGS if would_change else CLEAN)
 
 
-def check_with_fixes(run: Run, how: FixOptions) -> tuple[Result, bytes]:
-    """Check the files and fix them in memory; return the result, and the fixes as a patch.
+def fix_without_writing(run: Run, analysis: Analysis, how: FixOptions) -> tuple[Result, bytes]:
+    """Fix an analysis in memory; return the result, and the fixes as a patch.
 
     Raises:
         VerificationError: the code cannot be run.
     """
-    analysis = check_run(run)
-    safeties = (Safety.SAFE, Safety.UNSAFE) if how.unsafe else (Safety.SAFE,)
-    if not (how.verify or any(f.has_fix(s) for f in analysis.findings for s in safeties)):
-        return Result(analysis), b""
     outcome, proved, _ = _fixed(run, how, previous=analysis)
     failed = _warn_of_skipped_fixes(run, outcome)
     patch = io.BytesIO()

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from .. import __version__
-from ..console import debug, is_verbose
+from ..console import debug
 from ..errors import RematMigrateError, UsageError
 from ..report.outputs import needs_rules, shows_placements, write_file
 from .default_group import DefaultGroup
 from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, SIGNALLED
 from .jax_commands import measure_command, measure_configured, plan_command, verify_command
-from .options import analysis_options, check_output, verify_options
+from .options import analysis_options, verify_options
 from .output_control import output_control
 from .rule_commands import explain_command, rules_command
-from .run_setup import clean_up_before, set_up_run, verification, with_progress
+from .run_setup import clean_up_before, describe_run, set_up_run, verification, with_progress
 from .sweep_command import sweep_command
 
 if TYPE_CHECKING:
@@ -64,9 +64,6 @@ def cli() -> None:
     is_flag=True,
     help="With --fix, also apply fixes that may change memory use, run time, or names.",
 )
-@click.option(
-    "--fix-only", is_flag=True, help="Apply fixes and do not report what is left; implies --fix."
-)
 @click.option("--diff", is_flag=True, help="Show what --fix would change, without writing files.")
 @click.option(
     "--verify",
@@ -89,16 +86,6 @@ def cli() -> None:
     help="Apply exclusions even to paths on the command line, for commit hooks.",
 )
 @click.option(
-    "--show-diffs/--no-show-diffs",
-    default=None,
-    help="Show each fix as a diff below its finding.  [default: on a terminal]",
-)
-@click.option(
-    "--add-noqa", is_flag=True, help="Add a `# noqa` comment to each line with a finding."
-)
-@click.option("--show-settings", is_flag=True, help="Show the settings of the first file.")
-@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
-@click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -113,13 +100,9 @@ def check(
     no_cache: bool,
     exit_zero: bool,
     fix: bool,
-    fix_only: bool,
     unsafe_fixes: bool,
-    add_noqa: bool,
     diff: bool,
     statistics: bool,
-    show_settings: bool,
-    show_files: bool,
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
@@ -133,15 +116,7 @@ def check(
     from ..cache.run_cache import RunCache, run_cache
     from ..prefilter.single_files import cannot_matter
 
-    if show_settings or show_files:
-        from .inspection import inspect_run
-
-        return inspect_run(paths, stdin_filename, options, files_only=show_files)
-    verify, fix = verify or verify_strict, fix or fix_only
-    if add_noqa and (fix or diff or baseline.write or Path("-") in paths):
-        raise UsageError(
-            "--add-noqa cannot be combined with --fix, --diff, --write-baseline, or `-` (stdin)"
-        )
+    verify = verify or verify_strict
     if unsafe_fixes and not (fix or diff):
         from ..report.output import say
 
@@ -156,7 +131,7 @@ def check(
         raise UsageError("--diff cannot be combined with --write-baseline")
     if fix and not diff and Path("-") not in paths:
         clean_up_before(paths)
-    needs_analysis = add_noqa or options.chooses_rules or stdin_filename or needs_rules(outputs)
+    needs_analysis = options.chooses_rules or stdin_filename or needs_rules(outputs)
     if not needs_analysis and cannot_matter(paths, lambda found: baseline.concerns(paths, found)):
         debug("no file mentions a checkpoint, a flag, or a suppression")
         _report_nothing(paths, () if diff else outputs, fixing=fix, count_only=statistics)
@@ -165,7 +140,7 @@ def check(
         return CLEAN
 
     cache = RunCache()
-    if not (no_cache or fix or diff or stdin_filename or add_noqa):
+    if not (no_cache or fix or diff or stdin_filename):
         given = click.get_current_context().params
         cache = run_cache("check", given, paths, options, baseline, outputs)
     if cache.outcome is not None:
@@ -178,28 +153,21 @@ def check(
 
     with cache.recording():
         run = set_up_run(paths, stdin_filename, options, baseline, cache.about)
-    if is_verbose():
-        from .inspection import describe_run
-
-        describe_run(run)
+    describe_run(run)
     how_to_verify = verification(run.settings, verify, strict=verify_strict, **how)
     how_to_fix = FixOptions(unsafe_fixes, how_to_verify, measure)
     with with_progress(run, "Fixing" if fix or diff else "Checking") as run:
         if diff:
             return show_diff(run, how_to_fix, exit_zero=exit_zero)
-        if add_noqa:
-            from .suppressing import suppress_findings
-
-            return suppress_findings(run)
         result = apply_fixes(run, how_to_fix) if fix else Result(check_run(run))
     if baseline.write:
         run, result = record_baseline(run, result, baseline.write)
     with cache.recording():
         # With --fix, stdout is for the fixed stdin.
         stream = sys.stderr if fix and run.overlay else sys.stdout
-        found = report_of(run, result, unsafe=unsafe_fixes, fix_only=fix_only)
+        found = report_of(run, result, unsafe=unsafe_fixes)
         write_reports(found, outputs, stream, cache, count_only=statistics)
-        code = exit_code(run, result, exit_zero=exit_zero or fix_only)
+        code = exit_code(run, result, exit_zero=exit_zero)
     cache.store(code, result.analysis)
     return code
 
@@ -230,14 +198,9 @@ def _report_nothing(
     help="Also measure what each checkpoint saves and costs in the targets in the settings, which"
     " runs the project's code.",
 )
-@click.option(
-    "--patch",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Also write what --fix would change to FILE, as a patch; with --verify, without the fixes"
-    " that change results.",
-)
-@click.option("--unsafe-fixes", is_flag=True, help="With --patch, include unsafe fixes.")
+# For `sweep`.
+@click.option("--patch", type=click.Path(dir_okay=False, path_type=Path), hidden=True)
+@click.option("--unsafe-fixes", is_flag=True, hidden=True)
 @verify_options
 @output_control
 def report(
@@ -256,9 +219,6 @@ def report(
     """List every checkpoint with its risk."""
     from ..cache.run_cache import RunCache, run_cache
 
-    check_output(patch)
-    if unsafe_fixes and not patch:
-        raise UsageError("--unsafe-fixes requires --patch")
     cache = RunCache()
     # Measuring runs the project's code, which may depend on anything.
     if not (no_cache or verify or measure or patch):
@@ -270,7 +230,7 @@ def report(
     from ..analysis import sites_of
     from ..engine.check import check_run
     from ..report.site_rows import site_rows
-    from .check import FixOptions, check_with_fixes
+    from .check import FixOptions, fix_without_writing
     from .results import (
         Result,
         exit_code,
@@ -284,13 +244,12 @@ def report(
         run = set_up_run(paths, None, options, baseline, cache.about)
     how_to_verify = verification(run.settings, verify, **how)
     with with_progress(run, "Checking") as run:
+        result = Result(check_run(run))
         if how_to_verify or patch:
             how_to_fix = FixOptions(unsafe_fixes, how_to_verify, measure and unsafe_fixes)
-            result, diff = check_with_fixes(run, how_to_fix)
+            result, diff = fix_without_writing(run, result.analysis, how_to_fix)
             if patch:
                 write_file(patch, diff)
-        else:
-            result = Result(check_run(run))
     if baseline.write:
         run, result = record_baseline(run, result, baseline.write)
     weighed = None
@@ -301,8 +260,9 @@ def report(
     named = run.reported
     with cache.recording():
         sites = [s for s in sites_of(result.analysis.project) if s.module.source.path in named]
-        rows = site_rows(sites, result.analysis.findings, weights)
-        found = replace(report_of(run, result), sites=rows, weighed=weighed)
+        found = report_of(run, result)
+        rows = site_rows(sites, found.findings, weights)
+        found = replace(found, sites=rows, weighed=weighed)
         write_reports(found, outputs, sys.stdout, cache)
         code = exit_code(run, result, exit_zero=exit_zero)
     cache.store(code, result.analysis)

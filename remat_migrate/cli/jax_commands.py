@@ -107,7 +107,7 @@ def verify_command(
 @measure_options
 @cluster_options("measure variants, with --policies")
 @running_options
-@output_options(["full", "json", "html"], "measurement")
+@output_options(["full", "json"], "measurement")
 @output_control
 def measure_command(
     targets: tuple[str, ...],

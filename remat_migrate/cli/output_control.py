@@ -26,12 +26,10 @@ def output_control(command: Callable[..., Any]) -> Callable[..., Any]:
         help="When to use colors.  [default: auto; env: NO_COLOR, FORCE_COLOR]",
     )
     @wraps(command)
-    def controlled(
-        quiet: bool, verbose: bool, color: When | None, show_diffs: bool | None = None, **more: Any
-    ) -> Any:
+    def controlled(quiet: bool, verbose: bool, color: When | None, **more: Any) -> Any:
         if quiet and verbose:
             raise UsageError("--quiet cannot be combined with --verbose")
-        configure(quiet=quiet, verbose=verbose, color=color, diffs=show_diffs)
+        configure(quiet=quiet, verbose=verbose, color=color)
         return command(**more)
 
     return controlled

@@ -49,9 +49,9 @@ class Result:
     weighed: FixEffects | None = None
 
 
-def report_of(run: Run, result: Result, *, unsafe: bool = False, fix_only: bool = False) -> Report:
-    """Return the report on a result; with `fix_only`, without the findings that are left."""
-    findings = () if fix_only else _withholding(run, _with_reasons(result))
+def report_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
+    """Return the report on a result."""
+    findings = _withholding(run, _with_reasons(result))
     edited = {path for finding in findings if finding.fix for path in finding.fix.paths}
     return Report(
         findings,
@@ -66,7 +66,6 @@ def report_of(run: Run, result: Result, *, unsafe: bool = False, fix_only: bool 
         faults=result.analysis.faults,
         baseline=compare_with_baseline(run, result.analysis),
         fails=run.fails,
-        fix_only=fix_only,
     )
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import UsageError
-from .completion import rule_codes
 from .exit_codes import CLEAN
 from .output_control import output_control
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("code", required=False, shell_complete=rule_codes)
+@click.argument("code", required=False)
 @click.option("--all", "every", is_flag=True, help="Explain all rules.")
 @click.option(
     "--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format."

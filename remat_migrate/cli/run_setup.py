@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..console import debug
 from ..engine.baseline import BaselineChoice, read_baseline
 from ..errors import UsageError
 from .jax_commands import chosen_verification
@@ -60,6 +61,17 @@ def set_up_run(
         return replace(run, baselines={None: read_baseline(baseline.file)})
     files = dict.fromkeys(filter(None, map(baseline.used, run.nearest.every)))
     return replace(run, baselines={file: read_baseline(file) for file in files})
+
+
+def describe_run(run: Run) -> None:
+    """Print, with `--verbose`, which settings, files and rules a run uses."""
+    for settings in run.nearest.every:
+        folder = settings.config.parent if settings.config else run.settings.root
+        debug(f"settings for {folder}: {settings.config or 'the defaults'}")
+    debug(f"project folder: {run.settings.root}")
+    python, texts = len(run.targets.python), len(run.targets.texts)
+    debug(f"checking {python} Python and {texts} other files; {len(run.context)} to look names up")
+    debug(f"rules: {', '.join(rule.code for rule in run.enabled_rules)}")
 
 
 def clean_up_before(paths: Sequence[Path]) -> None:

@@ -112,7 +112,6 @@ def list_targets(
             found = [file for file in found if not exclusion.of(Path(file), path)]
         below = set(filter(_is_python, found))
         python |= below
-        # Markdown that is not a notebook is neither.
         rest = (file for file in found if file not in below)
         texts.update(file for file in rest if is_text_name(os.path.basename(file)))
         if not below:

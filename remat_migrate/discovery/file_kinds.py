@@ -6,8 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from ..errors import SourceError
-from ..text.source_file import may_be_notebook, read_bytes
+from ..text.source_file import may_be_notebook
 
 _PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 # The text formats in which JAX flags are set, by the ends, the starts, and all of a file name.
@@ -35,10 +34,8 @@ def is_python(path: Path, data: bytes | None = None) -> bool:
         path: the file.
         data: its content, if that should not be read from disk.
     """
-    if path.suffix in _PYTHON_SUFFIXES:
+    if path.suffix in _PYTHON_SUFFIXES or may_be_notebook(path):
         return True
-    if may_be_notebook(path):
-        return _is_notebook(path, data)
     if path.suffix or is_text_name(path.name):
         return False
     if data is None:
@@ -52,17 +49,6 @@ def is_python(path: Path, data: bytes | None = None) -> bool:
         except OSError:
             return False
     return data.startswith(b"#!") and b"python" in data.partition(b"\n")[0]
-
-
-def _is_notebook(path: Path, data: bytes | None) -> bool:
-    if path.suffix.lower() == ".ipynb":
-        return True
-    from ..text.markdown_cells import is_notebook
-
-    try:
-        return is_notebook(read_bytes(path) if data is None else data)
-    except (SourceError, UnicodeEncodeError):  # The latter if the system cannot represent the name.
-        return False
 
 
 def has_python_suffix(file: str) -> bool:

@@ -20,14 +20,11 @@ from ..suppressions import SuppressionRule, suppression
 from ..text import Edit, SourceFile, Span, apply_edits
 from .diagnostics import Abilities, diagnostic
 from .documents import Document
-from .notebooks import cell_texts
 from .positions import location, range_of, touches
 from .projects import ProjectView
 
 EXPLAIN = "remat-migrate.explain"
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.remat-migrate"
-# What an editor asks for when it saves a notebook.
-NOTEBOOK_FIX_ALL = f"notebook.{FIX_ALL}"
 _QUICK_FIX = types.CodeActionKind.QuickFix
 
 Edits = Mapping[Path, Sequence[Edit]]
@@ -67,10 +64,8 @@ def code_actions(
                 actions += _quick_fixes(scope, finding)
             if not context.only and finding.code in scope.rules:
                 actions.append(_explain(scope, finding))
-    kinds = (FIX_ALL, NOTEBOOK_FIX_ALL) if document.cells else (FIX_ALL,)
-    kind = next((one for one in kinds if _is_asked_for(one, context.only)), None)
-    if kind is not None and _is_fixable(scope, document):
-        actions += _fix_all(scope, document, context, kind)
+    if _is_asked_for(FIX_ALL, context.only) and _is_fixable(scope, document):
+        actions += _fix_all(scope, document, context)
     return actions
 
 
@@ -153,12 +148,12 @@ def _is_fixable(scope: ActionContext, document: Document) -> bool:
 
 
 def _fix_all(
-    scope: ActionContext, document: Document, context: types.CodeActionContext, kind: str
+    scope: ActionContext, document: Document, context: types.CodeActionContext
 ) -> Iterator[types.CodeAction]:
     """Yield the action that makes all safe fixes; computing its edit is slow."""
     action = types.CodeAction(
         "remat-migrate: apply all safe fixes",
-        kind=kind,
+        kind=FIX_ALL,
         data={"uri": document.uri, "version": document.version},
     )
     if not scope.can.resolve_edits:
@@ -189,20 +184,17 @@ def _workspace_edit(
 ) -> types.WorkspaceEdit | None:
     """Return edits of files as an edit of the workspace; None if there are none.
 
-    There is none either if a document has changed since the analysis. In a notebook the edits are
-    of its cells if the editor shows them, else of the file on disk.
+    There is none either if a document has changed since the analysis.
     """
     by_path = {path: here for path, here in edits.items() if here}
     if not by_path or not all(_is_unchanged(scope, path, sources[path]) for path in by_path):
         return None
-    changes = {
-        uri: (version, [_text_edit(scope, source, edit) for edit in here])
-        for path, edited in by_path.items()
-        for uri, version, source, here in _in_texts(scope, path, sources[path], edited)
-        if here
-    }
-    if not changes:
-        return None
+    changes: dict[str, tuple[int | None, list[types.TextEdit]]] = {}
+    for path, here in by_path.items():
+        document, source = scope.documents.get(path), sources[path]
+        uri, version = (document.uri, document.version) if document else (path.as_uri(), None)
+        edits_on_disk = [Edit(path, *one) for one in source.file_edits(here)]
+        changes[uri] = version, [_text_edit(scope, source.on_disk, one) for one in edits_on_disk]
     if not scope.can.versioned_edits:
         return types.WorkspaceEdit({uri: here for uri, (_, here) in changes.items()})
     return types.WorkspaceEdit(
@@ -218,29 +210,6 @@ def _workspace_edit(
 def _is_unchanged(scope: ActionContext, path: Path, source: SourceFile) -> bool:
     document = scope.documents.get(path)
     return document is None or document.source.on_disk.text == source.on_disk.text
-
-
-def _in_texts(
-    scope: ActionContext, path: Path, source: SourceFile, edits: Sequence[Edit]
-) -> Iterator[tuple[str, int | None, SourceFile, Sequence[Edit]]]:
-    """Yield the URI, version, text, and edits of each text that the editor has for a file."""
-    document = scope.documents.get(path)
-    if document is not None and document.cells:
-        after = cell_texts(source.replaced(apply_edits(source.text, edits)))
-        for cell, text in zip(document.cells, after, strict=True):
-            edited = SourceFile(path, text)
-            yield cell.uri, cell.version, cell.source, _line_edits(cell.source, edited)
-        return
-    uri, version = (document.uri, document.version) if document else (path.as_uri(), None)
-    yield uri, version, source.on_disk, _of_file(source, edits)
-
-
-def _of_file(source: SourceFile, edits: Sequence[Edit]) -> Sequence[Edit]:
-    """Return edits of a text as edits of its file, which differs from it in notebooks."""
-    if source.container is None:
-        return edits
-    after = source.replaced(apply_edits(source.text, edits))
-    return _line_edits(source.on_disk, after.on_disk)
 
 
 def _text_edit(scope: ActionContext, source: SourceFile, edit: Edit) -> types.TextEdit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,21 +24,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of an open notebook.
-
-    Attributes:
-        uri: the editor's name for it.
-        version: the editor's version.
-        source: the path of the notebook, and the text of the cell.
-    """
-
-    uri: str
-    version: int
-    source: SourceFile
-
-
-@dataclass(frozen=True, slots=True)
 class Document:
     """An open document.
 
@@ -48,7 +33,6 @@ class Document:
         source: its path and text.
         python: whether it is Python.
         is_settled: whether it was just opened or saved, so that the user is not typing.
-        cells: the cells of a notebook that the editor shows as such.
     """
 
     uri: str
@@ -56,14 +40,6 @@ class Document:
     source: SourceFile
     python: bool
     is_settled: bool
-    cells: tuple[Cell, ...] = ()
-
-    @property
-    def versions(self) -> Mapping[str, int | None]:
-        """The versions of its texts by URI: its own, or those of its cells."""
-        if self.cells:
-            return {cell.uri: cell.version for cell in self.cells}
-        return {self.uri: self.version}
 
     @property
     def path(self) -> Path:

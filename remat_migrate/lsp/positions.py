@@ -6,7 +6,7 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 
 from ..text import SourceFile, Span
-from .documents import Cell, Document
+from .documents import Document
 
 
 def position(source: SourceFile, offset: int, codec: PositionCodec) -> types.Position:
@@ -26,31 +26,9 @@ def range_of(source: SourceFile, span: Span, codec: PositionCodec) -> types.Rang
 def location(
     document: Document | None, source: SourceFile, span: Span, codec: PositionCodec
 ) -> types.Location:
-    """Return where the editor shows a span: in a file, or in a cell of an open notebook.
-
-    Args:
-        document: the open document of the file, if it is open.
-        source: the file.
-        span: a span, within one cell of a notebook.
-        codec: converts columns.
-    """
-    first = source.cell(span.start)
-    if document is None or first is None or not first[0] <= len(document.cells):
-        uri = source.path.as_uri() if document is None else document.uri
-        return types.Location(uri, range_of(source, span, codec))
-    cell = document.cells[first[0] - 1]
-    start, end = (_cell_position(cell, source, offset, codec) for offset in span)
-    return types.Location(cell.uri, types.Range(start, end))
-
-
-def _cell_position(
-    cell: Cell, source: SourceFile, offset: int, codec: PositionCodec
-) -> types.Position:
-    found = source.cell(offset)
-    assert found is not None
-    line, column = source.position(offset)
-    before = cell.source.line_text(found[1])[: source.shown_column(line, column - 1)]
-    return types.Position(found[1] - 1, codec.client_num_units(before))
+    """Return where the editor shows a span of a file, which `document` has open, if any."""
+    uri = source.path.as_uri() if document is None else document.uri
+    return types.Location(uri, range_of(source, span, codec))
 
 
 def touches(first: types.Location, second: types.Location) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import sys
@@ -27,7 +26,6 @@ from ..text import SourceFile, Span
 from .actions import (
     EXPLAIN,
     FIX_ALL,
-    NOTEBOOK_FIX_ALL,
     ActionContext,
     code_actions,
     fix_all_edit,
@@ -35,13 +33,12 @@ from .actions import (
 from .diagnostics import Abilities, abilities, diagnostic
 from .document_scheduler import DocumentScheduler
 from .documents import Document, document, path_of
-from .notebooks import Notebook
 from .positions import location, touches
 from .projects import ProjectError, ProjectView
 
 _NAME = "remat-migrate"
 # Files in which a project can have findings, whether they are open or not.
-_WATCHED = "**/*.{py,pyi,ipynb,md,sh,bash,yaml,yml,toml,mk,env}"
+_WATCHED = "**/*.{py,pyi,ipynb,sh,bash,yaml,yml,toml,mk,env}"
 # The analysis recurses into nested code, and threads have a small stack on some platforms.
 _STACK_BYTES = 64 * 1024 * 1024
 _LENGTH = re.compile(rb"Content-Length:\s*(\d*)", re.IGNORECASE)
@@ -80,25 +77,15 @@ class Server(LanguageServer):
         scheduler: the open documents.
         can: what the editor supports.
         rules: all rules by code.
-        notebooks: the open notebooks that the editor shows as cells, by URI.
         was_shut_down: whether the editor sent `shutdown` before `exit`.
     """
 
     def __init__(self) -> None:
         # Full texts: pygls would place partial changes with form feeds as line ends.
-        super().__init__(
-            _NAME,
-            __version__,
-            types.TextDocumentSyncKind.Full,
-            # All cells, so that their numbers are those that the user sees.
-            types.NotebookDocumentSyncOptions(
-                [types.NotebookDocumentFilterWithNotebook("jupyter-notebook")], save=True
-            ),
-        )
+        super().__init__(_NAME, __version__, types.TextDocumentSyncKind.Full)
         self.scheduler = DocumentScheduler(self.show, self.report)
         self.can = Abilities()
         self.rules: dict[str, Rule] = {}
-        self.notebooks: dict[str, Notebook] = {}
         self.was_shut_down = False
         self._reported: set[tuple[Path, str]] = set()
         self._pages: tempfile.TemporaryDirectory[str] | None = None
@@ -107,12 +94,14 @@ class Server(LanguageServer):
         """Publish the findings in a document."""
         if not view.is_current(document.path):
             return
-        found: dict[str, list[types.Diagnostic]] = {uri: [] for uri in document.versions}
-        for finding in view.findings(document.path):
-            shown = diagnostic(finding, self.rules.get(finding.code), self.locate, self.can)
-            found[self.locate(finding.source, finding.span).uri].append(shown)
-        for uri, diagnostics in found.items():
-            self.publish(uri, document.versions[uri], diagnostics)
+        self.publish(
+            document.uri,
+            document.version,
+            [
+                diagnostic(finding, self.rules.get(finding.code), self.locate, self.can)
+                for finding in view.findings(document.path)
+            ],
+        )
 
     def publish(self, uri: str, version: int | None, diagnostics: list[types.Diagnostic]) -> None:
         """Replace the diagnostics of a document."""
@@ -171,24 +160,17 @@ class Server(LanguageServer):
         if one is not None:
             self.scheduler.put(one)
 
-    def update_notebook(self, notebook: Notebook, *, settled: bool) -> None:
-        """Take the newest cells of a notebook."""
-        one = notebook.document(self.scheduler.folders, is_settled=settled)
-        if one is not None:
-            self.scheduler.put(one)
-
     def opened(self, uri: str) -> Document | None:
-        """Return the open document that has a URI, or a cell that has it."""
+        """Return the open document that has a URI."""
         documents = self.scheduler.documents.values()
-        return next((one for one in documents if uri == one.uri or uri in one.versions), None)
+        return next((one for one in documents if uri == one.uri), None)
 
     def forget(self, uri: str) -> None:
         """Close a document and clear its diagnostics."""
         one = self.opened(uri)
         if one is not None:
             self.scheduler.remove(one.path)
-            for text in one.versions:
-                self.publish(text, None, [])
+            self.publish(uri, None, [])
 
     async def action_context(self, uri: str) -> tuple[Document, ActionContext] | None:
         """Return an open document and an analysis of its current text."""
@@ -209,8 +191,6 @@ def serve() -> int:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.stack_size(_STACK_BYTES)
-    # It would log each edit of a notebook cell as unsupported; `Notebook` applies these itself.
-    logging.getLogger("pygls.workspace.text_document").setLevel(logging.CRITICAL)
     server = make_server()
     messages = MessageStream(sys.stdin.buffer)
     server.start_io(messages, out)  # type: ignore[arg-type]  # it calls only these two
@@ -223,7 +203,6 @@ def make_server() -> Server:
     server = Server()
     _register_lifecycle(server)
     _register_documents(server)
-    _register_notebooks(server)
     _register_requests(server)
     return server
 
@@ -281,35 +260,11 @@ def _register_documents(server: Server) -> None:
         ls.forget(params.text_document.uri)
 
 
-def _register_notebooks(server: Server) -> None:
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def open_(ls: Server, params: types.DidOpenNotebookDocumentParams) -> None:
-        notebook = ls.notebooks[params.notebook_document.uri] = Notebook(params)
-        ls.update_notebook(notebook, settled=True)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def change(ls: Server, params: types.DidChangeNotebookDocumentParams) -> None:
-        notebook = ls.notebooks[params.notebook_document.uri]
-        for uri in notebook.change(params, ls.can.codec):
-            ls.publish(uri, None, [])
-        ls.update_notebook(notebook, settled=False)
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
-    def save(ls: Server, params: types.DidSaveNotebookDocumentParams) -> None:
-        ls.update_notebook(ls.notebooks[params.notebook_document.uri], settled=True)
-        ls.scheduler.analyse_all()
-
-    @server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    def close(ls: Server, params: types.DidCloseNotebookDocumentParams) -> None:
-        del ls.notebooks[params.notebook_document.uri]
-        ls.forget(params.notebook_document.uri)
-
-
 def _register_requests(server: Server) -> None:
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION,
         types.CodeActionOptions(
-            code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL, NOTEBOOK_FIX_ALL],
+            code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL],
             resolve_provider=True,
         ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .devices import Device
-from .worker.records import Alternative, Cost, Course, Residual, SiteMeasurement, Work
+from .worker.records import Alternative, Cost, Residual, SiteMeasurement, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,6 @@ class Measurement:
         jaxprs: jaxprs of the forward and the backward pass as text, None if not requested.
         notes: what could not be measured, and why.
         cheaper: a policy that keeps most of the savings of all checkpoints for far less work.
-        courses: live bytes over time, as it is and without checkpoints.
         argument_bytes: bytes of the arguments on each device.
         devices: number of devices that the arguments are sharded over.
         work: the work of the gradient computation as it is.
@@ -46,7 +45,6 @@ class Measurement:
     residuals: tuple[Residual, ...] | None = None
     jaxprs: tuple[str, str] | None = None
     notes: tuple[str, ...] = ()
-    courses: tuple[Course, Course] | None = None
     cheaper: Alternative | None = None
     argument_bytes: int = 0
     devices: int = 1

@@ -23,7 +23,6 @@ from .worker.records import (
     Alternative,
     CallLine,
     Cost,
-    Course,
     Residual,
     SiteMeasurement,
     SiteVerdict,
@@ -197,7 +196,6 @@ def _measured(
 def _measurement(
     worker: Worker, target: Target, options: MeasureOptions, reply: Mapping[str, Any]
 ) -> Measurement:
-    as_it_is, bare = reply["courses"]
     return Measurement(
         target.text,
         worker.jax,
@@ -206,7 +204,6 @@ def _measurement(
         Cost(*reply["cost"]),
         Cost(*reply["bare"]),
         tuple(_site(site) for site in reply["sites"]),
-        courses=(_course(as_it_is), _course(bare)),
         device=parse_device(options.device) if options.device else None,
         argument_bytes=reply["argument_bytes"],
         devices=reply["devices"],
@@ -289,10 +286,6 @@ def _ask(
 def _location(target: Target) -> dict[str, object]:
     path = str(target.path) if target.path else ""
     return {"module": target.module, "path": path, "qualname": target.qualname}
-
-
-def _course(points: Any) -> Course:
-    return tuple((done, live) for done, live in points)
 
 
 def _site(fields: Any) -> SiteMeasurement:

@@ -82,7 +82,6 @@ class Report:
         faults: the rules that failed.
         baseline: how the run compares with a baseline; None without one.
         fails: whether a finding fails the run.
-        fix_only: whether the findings that are left are not reported.
     """
 
     findings: tuple[Finding, ...]
@@ -98,7 +97,6 @@ class Report:
     weighed: Weighed | None = None
     faults: tuple[Fault, ...] = ()
     baseline: Comparison | None = None
-    fix_only: bool = False
     fails: Callable[[Finding], bool] = lambda finding: finding.severity != "note"
 
     @property

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
-from ..console import is_quiet, shows_diffs, wants_color
+from ..console import is_quiet, wants_color
 from ..errors import UsageError
 from ..text import SourceFile
 from .content import Report
@@ -112,7 +112,7 @@ def write_measurements(
     to: TextIO | Path,
     failed: Mapping[str, str] | None = None,
 ) -> None:
-    """Write measurements in the format `full`, `json` or `html` to a stream or a file.
+    """Write measurements in the format `full` or `json` to a stream or a file.
 
     JSON is an object for one target and an array for several, which includes the failed targets.
 
@@ -126,10 +126,6 @@ def write_measurements(
         from .machine_readable.json import render_measurements
 
         write_lines([render_measurements(found, screen, failed)], to)
-    elif output_format == "html":
-        from .pages import html
-
-        write_lines(html.render_measurements(found, screen), to)
     else:
         lines: list[str] = []
         for one in found:
@@ -246,7 +242,6 @@ def screen_of(stream: TextIO) -> Screen:
         wants_color(is_terminal),
         Path.cwd(),
         is_terminal,
-        shows_diffs(is_terminal),
     )
 
 

@@ -23,8 +23,8 @@ FORMATS = {
     "json": "One object: findings with their edits, sites, verdicts, and a summary.",
     "sarif": "SARIF 2.1.0 for code scanning: rules with their help, fixes as edits, suppressed and"
     " known findings, and fingerprints that do not change when lines move.",
-    "github": "Annotations in GitHub Actions, at most ten per level. The job summary has the full"
-    " table.",
+    "github": "Annotations in GitHub Actions, at most ten per level. The job summary is the"
+    " Markdown report.",
     "gitlab": "A code quality report for GitLab merge requests.",
     "junit": "One test suite per file, and one test case per rule that found something in it.",
     "rdjson": "For reviewdog, which posts a fix as a suggestion if the fix changes one place.",

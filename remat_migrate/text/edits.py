@@ -75,20 +75,6 @@ class Replacement(NamedTuple):
     text: str
 
 
-def trimmed(start: int, old: str, new: str) -> Replacement:
-    """Return the replacement of `old`, which starts at `start`, without their common prefix and
-    suffix.
-    """
-    ahead = _common_length(old, new)
-    behind = _common_length(old[ahead:][::-1], new[ahead:][::-1])
-    return Replacement(start + ahead, start + len(old) - behind, new[ahead : len(new) - behind])
-
-
-def _common_length(one: str, other: str) -> int:
-    pairs = zip(one, other, strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-
 def apply_replacements(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
     """Replace ranges of a text, given in order and without overlaps."""
     parts: list[str] = []

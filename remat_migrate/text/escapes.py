@@ -8,16 +8,14 @@ tells what the line was:
     if ready:
         pass  #M+!ls                               a stand-in for the statement that follows
     names = get_ipython()  #M+!ls *.npz            a stand-in for the value that follows
-    f(x)  #M<%timeit -n 10                         Python, whose prefix follows
     #M-cell 3                                      announces a cell; stands for no line
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-WHOLE, STANDS_IN, STARTED, CELL = "=", "+", "<", "-"
+WHOLE, STANDS_IN, CELL = "=", "+", "-"
 
 _STAND_IN = re.compile(r"(?:pass|get_ipython\([\w, ]*\))  #")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -40,17 +38,6 @@ def lines_of(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
-def first_line_of(text: str, start: int) -> str:
-    """Return the line of a text that starts at an offset; "" at its end."""
-    found = _LINE.match(text, start)
-    return found.group() if found else ""
-
-
-def bare_lines_of(text: str) -> list[str]:
-    """Split a text into lines without their endings."""
-    return [line.rstrip("\r\n") for line in lines_of(text)]
-
-
 def escape_line(mark: str, line: str) -> str:
     """Escape a line that is not Python."""
     return f"#{mark}{WHOLE}{line}"
@@ -66,12 +53,6 @@ def escape_rest(mark: str, kept: str, rest: str, names: tuple[str, ...] | None =
     stand_in = f"get_ipython({', '.join(names or ())})" if value else "pass"
     content = rest.rstrip("\r\n")
     return f"{kept}{stand_in}  #{mark}{STANDS_IN}{content}{rest[len(content) :]}"
-
-
-def escape_prefix(mark: str, indent: str, prefix: str, code: str) -> str:
-    """Escape the prefix of a line that is Python otherwise: `%timeit f(x)`."""
-    content = code.rstrip("\r\n")
-    return f"{indent}{content}  #{mark}{STARTED}{prefix}{code[len(content) :]}"
 
 
 def cell_start(mark: str, number: int) -> str:
@@ -99,15 +80,10 @@ def original(mark: str, line: str) -> str:
     if at < 0:
         return line
     head, sign, rest = line[:at], line[at + 1 : at + 2], line[at + 2 :]
-    content = rest.rstrip("\r\n")
     if sign == WHOLE and head.strip() == "#":
         return rest
     if sign == STANDS_IN and (found := _STAND_IN.search(head)) and found.end() == len(head):
         return head[: found.start()] + rest
-    if sign == STARTED and head.endswith("  #") and mark not in rest:
-        code = head[: -len("  #")]
-        bare = code.lstrip(" \t")
-        return f"{code[: len(code) - len(bare)]}{content}{bare}{rest[len(content) :]}"
     raise BrokenEscape("the edit changes a line of the notebook that is not Python")
 
 
@@ -120,20 +96,11 @@ def original_column(mark: str, line: str, column: int) -> int:
     content = len(rest.rstrip("\r\n"))
     if sign == WHOLE:
         return min(max(0, column - at - 2), content)
-    if sign == STANDS_IN:
-        found = _STAND_IN.search(head)
-        kept = found.start() if found else 0
-        return min(column, kept) if column < at + 2 else kept + min(column - at - 2, content)
-    indent = len(head) - len(head.lstrip(" \t"))
-    code = len(head) - len("  #")
-    return column if column < indent else min(column, code) + content
+    found = _STAND_IN.search(head)
+    kept = found.start() if found else 0
+    return min(column, kept) if column < at + 2 else kept + min(column - at - 2, content)
 
 
-def escaped(mark: str, view: str) -> Iterator[str]:
-    """Yield the text after the mark in each escaped line, in order; every edit must keep it."""
-    at = view.find(mark)
-    while at >= 0:
-        end = re.compile(r"[\r\n]|\Z").search(view, at)
-        assert end is not None
-        yield view[at + 1 : end.start()]
-        at = view.find(mark, end.start())
+def escaped(mark: str, view: str) -> list[str]:
+    """Return the text after the mark in each escaped line, in order; every edit must keep it."""
+    return re.findall(f"{mark}([^\r\n]*)", view)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from .edits import Replacement, trimmed
+from .edits import Replacement
 from .escapes import lines_of
 
 _LETTER = re.compile(
@@ -111,7 +111,18 @@ def strings_in(value: object) -> Strings | None:
     return Strings(value.start, value.end, literals, isinstance(value, list))
 
 
-def raw_offset(text: str, literal: Literal, index: int) -> int:
+def offset_in(text: str, strings: Strings, index: int) -> int:
+    """Return the offset in the JSON text of character `index` of the whole text."""
+    at = strings.start
+    for literal in strings.literals:
+        at = _raw_offset(text, literal, min(index, len(literal.value)))
+        if index < len(literal.value):
+            break
+        index -= len(literal.value)
+    return at
+
+
+def _raw_offset(text: str, literal: Literal, index: int) -> int:
     """Return the offset in the JSON text of character `index` of a string, counting escapes."""
     at = literal.start + 1
     for _ in range(index):
@@ -121,113 +132,42 @@ def raw_offset(text: str, literal: Literal, index: int) -> int:
     return at
 
 
-def offset_in(text: str, strings: Strings, index: int) -> int:
-    """Return the offset in the JSON text of character `index` of the whole text."""
-    literal, inner = _literal_at(strings, index, after=True)
-    return strings.start if literal is None else raw_offset(text, literal, inner)
-
-
 def changes(text: str, strings: Strings, new: str) -> Iterator[Replacement]:
     """Yield the replacements in the JSON text that change the text of `strings` to `new`.
 
-    Unchanged lines keep their bytes. In a changed line, only what differs is rewritten, with
-    non-ASCII characters escaped if the whole JSON text is ASCII.
+    Unchanged lines keep their bytes. Changed lines are written with non-ASCII characters escaped if
+    the whole JSON text is ASCII.
     """
-    written = _writer(text)
-    old = strings.text
-    if strings.is_list and _is_list_of_lines(strings):
-        yield from _line_changes(text, strings, lines_of(new), written)
-        return
-    before, after = lines_of(old), lines_of(new)
-    starts = [0]
-    for line in before:
-        starts.append(starts[-1] + len(line))
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag != "equal":
-            yield _change(text, strings, starts[i1], starts[i2], "".join(after[j1:j2]), written)
-
-
-def _writer(text: str) -> Callable[[str], str]:
-    ascii_only = text.isascii()
-    return lambda value: json.dumps(value, ensure_ascii=ascii_only)[1:-1]
-
-
-def _is_list_of_lines(strings: Strings) -> bool:
     values = [literal.value for literal in strings.literals]
-    return lines_of("".join(values)) == values
-
-
-def _literal_at(strings: Strings, index: int, *, after: bool) -> tuple[Literal | None, int]:
-    """Return the string that contains character `index` of the whole text, and the index in it.
-
-    An index between two strings is the start of the later one if `after`, else the end of the
-    earlier one.
-    """
-    start = 0
-    last: tuple[Literal | None, int] = (None, 0)
-    for literal in strings.literals:
-        length = len(literal.value)
-        if index < start + length or (not after and index == start + length and length):
-            return literal, index - start
-        start += length
-        last = literal, length
-    return last
-
-
-def _change(
-    text: str, strings: Strings, start: int, end: int, new: str, written: Callable[[str], str]
-) -> Replacement:
-    """Replace as few characters of the whole text as possible, joining the strings between."""
-    start, end, new = trimmed(start, strings.text[start:end], new)
-    first, low = _literal_at(strings, start, after=start < end)
-    last, high = _literal_at(strings, end, after=False)
-    if first is None or last is None:
-        inner = f'"{written(new)}"'
-        return Replacement(strings.start, strings.end, f"[{inner}]" if strings.is_list else inner)
-    if start == end:
-        last, high = first, low
-    return Replacement(raw_offset(text, first, low), raw_offset(text, last, high), written(new))
-
-
-def _line_changes(
-    text: str, strings: Strings, new: Sequence[str], written: Callable[[str], str]
-) -> Iterator[Replacement]:
-    old = [literal.value for literal in strings.literals]
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    before, after = lines_of(strings.text), lines_of(new)
+    written = [json.dumps(line, ensure_ascii=text.isascii()) for line in after]
+    if strings.is_list and (before != values or not before or not after):
+        yield Replacement(strings.start, strings.end, f"[{', '.join(written)}]")
+        return
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
-        paired = min(i2 - i1, j2 - j1)
-        for i, j in zip(range(i1, i1 + paired), range(j1, j1 + paired), strict=True):
-            literal = strings.literals[i]
-            alone = Strings(literal.start, literal.end, (literal,), False)
-            yield _change(text, alone, 0, len(literal.value), new[j], written)
-        if i1 + paired < i2:
-            yield _deleted(strings, i1 + paired, i2)
-        elif j1 + paired < j2:
-            lines = [f'"{written(line)}"' for line in new[j1 + paired : j2]]
-            yield _inserted(text, strings, i2, lines)
+        if strings.is_list:
+            yield _items(text, strings, i1, i2, written[j1:j2])
+            continue
+        start, end = (
+            _raw_offset(text, strings.literals[0], sum(map(len, before[:count])))
+            for count in (i1, i2)
+        )
+        yield Replacement(start, end, "".join(line[1:-1] for line in written[j1:j2]))
 
 
-def _deleted(strings: Strings, first: int, last: int) -> Replacement:
-    literals = strings.literals
-    if last < len(literals):
-        return Replacement(literals[first].start, literals[last].start, "")
-    if first:
-        return Replacement(literals[first - 1].end, literals[-1].end, "")
-    return Replacement(strings.start, strings.end, "[]")
-
-
-def _inserted(text: str, strings: Strings, at: int, lines: Sequence[str]) -> Replacement:
-    literals = strings.literals
-    if not literals:
-        return Replacement(strings.start, strings.end, f"[{', '.join(lines)}]")
-    if len(literals) > 1:
-        between = text[literals[0].end : literals[1].start]
+def _items(text: str, strings: Strings, first: int, last: int, lines: Sequence[str]) -> Replacement:
+    """Replace the items of an array from `first` to before `last`; some item must be left."""
+    items = strings.literals
+    if len(items) > 1:
+        between = text[items[0].end : items[1].start]
     else:
-        lead = text[strings.start + 1 : literals[0].start]
-        between = f",{lead or ' '}"
-    if at < len(literals):
-        place = literals[at].start
-        return Replacement(place, place, "".join(line + between for line in lines))
-    place = literals[-1].end
-    return Replacement(place, place, "".join(between + line for line in lines))
+        between = "," + (text[strings.start + 1 : items[0].start] or " ")
+    new = between.join(lines)
+    if first < last and lines:
+        return Replacement(items[first].start, items[last - 1].end, new)
+    if last < len(items):
+        end = items[last].start
+        return Replacement(items[first].start, end, new + between if lines else "")
+    return Replacement(items[first - 1].end, items[-1].end, between + new if lines else "")

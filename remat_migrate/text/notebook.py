@@ -18,7 +18,6 @@ from .escapes import (
     BrokenEscape,
     cell_start,
     escaped,
-    first_line_of,
     free_mark,
     is_cell_start,
     lines_of,
@@ -27,11 +26,13 @@ from .escapes import (
     original_column,
 )
 from .json_strings import Strings, changes, offset_in, read_json, strings_in
-from .magics import cells_as_python
-from .markdown_cells import is_python_kernel
+from .magics import cell_as_python
 
 # JSON strings may contain null characters and lone surrogates; Python source may not.
 _UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
+
+_PYTHON = re.compile(r"(?:i?python[\d.]*|py)?", re.IGNORECASE)
+_OTHER_KERNEL = re.compile(r"(?:ir|julia|bash|javascript|deno|rust|scala|sas|octave|xcpp)\b", re.I)
 
 
 class NoNotebook(ValueError):
@@ -79,7 +80,7 @@ class JupyterNotebook:
         Raises:
             BrokenEscape: see `restore`.
         """
-        if list(escaped(self.mark, view)) != self._escaped:
+        if escaped(self.mark, view) != self._escaped:
             raise BrokenEscape("the edit changes a line of the notebook that is not Python")
         found: list[Replacement] = []
         for cell, old, new in zip(self.cells, self._chunks, self._cut(view), strict=True):
@@ -125,10 +126,6 @@ class JupyterNotebook:
             parts += [cell_start(self.mark, cell.number), "" if chunk == "\n" else chunk]
         return "".join(parts)
 
-    def reread(self, text: str) -> JupyterNotebook:
-        """Return the notebook with another text."""
-        return read_notebook(text)
-
     def cell(self, view: str, offset: int) -> tuple[int, int] | None:
         """Return the number of the cell, counted from 1 over all cells, and the line in it."""
         start = self._announcement(view, offset)
@@ -152,13 +149,13 @@ class JupyterNotebook:
             return strings.start
         line_start = max(view.rfind("\n", 0, offset), view.rfind("\r", 0, offset), end - 1) + 1
         above = sum(len(original(self.mark, line)) for line in lines_of(view[end:line_start]))
-        line = first_line_of(view, line_start)
+        line = next(iter(lines_of(view[line_start:])), "")
         column = original_column(self.mark, line, offset - line_start)
         return offset_in(self.text, strings, above + column)
 
     @cached_property
     def _escaped(self) -> list[str]:
-        return list(escaped(self.mark, self.view))
+        return escaped(self.mark, self.view)
 
     @cached_property
     def _strings(self) -> dict[int, Strings]:
@@ -214,10 +211,10 @@ def read_notebook(text: str) -> JupyterNotebook:
     mark = free_mark("".join(written))
     if mark is None:
         raise ValueError("uses every private-use character")
-    read = cells_as_python(["" if _UNSPEAKABLE.search(one) else one for one in written], mark)
     parts: list[str] = []
-    for cell, one in zip(cells, read, strict=True):
-        parts += [cell_start(mark, cell.number), one and one + "\n"]
+    for cell, text_of_cell in zip(cells, written, strict=True):
+        code = "" if _UNSPEAKABLE.search(text_of_cell) else cell_as_python(text_of_cell, mark)
+        parts += [cell_start(mark, cell.number), code and code + "\n"]
     return JupyterNotebook(text, "".join(parts), mark, tuple(cells))
 
 
@@ -240,7 +237,7 @@ def _code_cells(text: str) -> list[_Cell]:
                         cells += own
         case _:
             raise NoNotebook("its JSON has no cells")
-    if not is_python_kernel(*_language(document.get("metadata"))):
+    if not _is_python(document.get("metadata")):
         return []
     found = ((number, _source(cell)) for number, cell in enumerate(cells, 1))
     return [_Cell(number, strings) for number, strings in found if strings is not None]
@@ -254,12 +251,13 @@ def _source(cell: object) -> Strings | None:
     return None
 
 
-def _language(metadata: object) -> tuple[str, str]:
-    """Return the language and the kernel name in a notebook's metadata."""
-    if not isinstance(metadata, dict):
-        return "", ""
-    spec, info = metadata.get("kernelspec"), metadata.get("language_info")
-    spec = spec if isinstance(spec, dict) else {}
-    info = info if isinstance(info, dict) else {}
-    language = info.get("name") or spec.get("language") or ""
-    return str(language), str(spec.get("name") or "")
+def _is_python(metadata: object) -> bool:
+    """Return whether a notebook is in Python, judged by its language or else its kernel name."""
+    match metadata:
+        case {"language_info": {"name": str(language)}} if language:
+            return bool(_PYTHON.fullmatch(language))
+        case {"kernelspec": {"language": str(language)}} if language:
+            return bool(_PYTHON.fullmatch(language))
+        case {"kernelspec": {"name": str(kernel)}}:
+            return not _OTHER_KERNEL.match(kernel)
+    return True

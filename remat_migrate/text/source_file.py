@@ -15,14 +15,18 @@ import re
 import stat
 import sys
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ..errors import SourceError
-from .edits import Span
+from .edits import Edit, Replacement, Span
 from .escapes import original, original_column
+
+if TYPE_CHECKING:
+    from .notebook import JupyterNotebook
 
 Located = ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias | ast.excepthandler
 
@@ -35,43 +39,6 @@ _BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _KNOWN_NAME = re.compile(r"^(utf-8|latin-1|iso-8859-1|iso-latin-1)-.*$")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
-
-
-class Container(Protocol):
-    """A notebook: a file that contains Python among other things.
-
-    Its *view* is the text of a Python module, in which lines that are not Python are escaped.
-    Methods that take a view accept the container's own, or one with edits in its Python lines.
-    """
-
-    @property
-    def view(self) -> str:
-        """The view of the file as read."""
-
-    @property
-    def mark(self) -> str:
-        """The character that marks escaped lines; see the module `escapes`."""
-
-    def restore(self, view: str) -> str:
-        """Return the text of the file that has this view.
-
-        Raises:
-            BrokenEscape: a line that is not Python was changed.
-        """
-
-    def as_reread(self, view: str) -> str:
-        """Return the view that reading the changed file again gives."""
-
-    def reread(self, text: str) -> Container:
-        """Return the container of the file with another text."""
-
-    def cell(self, view: str, offset: int) -> tuple[int, int] | None:
-        """Return the cell number and the line in the cell; None if lines are numbered over the
-        file.
-        """
-
-    def file_offset(self, view: str, offset: int) -> int:
-        """Return the offset in the file's own text of a character of this container's view."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +58,7 @@ class SourceFile:
     text: str = field(repr=False)
     encoding: str = "utf-8"
     bom: bool = False
-    container: Container | None = None
+    container: JupyterNotebook | None = None
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -126,19 +93,33 @@ class SourceFile:
 
     @cached_property
     def on_disk(self) -> SourceFile:
-        """The file's own text and positions: for a notebook, those of the JSON or Markdown."""
+        """The file's own text and positions: for a notebook, those of the JSON."""
         if self.container is None:
             return self
         text = self.container.restore(self.text)
         return SourceFile(self.path, text, self.encoding, self.bom)
 
     @cached_property
-    def own_container(self) -> Container | None:
+    def own_container(self) -> JupyterNotebook | None:
         """The container whose view is this text."""
         container = self.container
         if container is None or container.view == self.text:
             return container
-        return container.reread(self.on_disk.text)
+        from .notebook import read_notebook
+
+        return read_notebook(self.on_disk.text)
+
+    def file_edits(self, edits: Iterable[Edit]) -> tuple[Replacement, ...]:
+        """Convert edits of this text into replacements in the text of `on_disk`, in order.
+
+        Raises:
+            ApplyError: two edits overlap, or one is outside the text.
+            BrokenEscape: an edit changes a line of a notebook that is not Python.
+        """
+        ordered = sorted(set(edits))
+        if self.own_container is None:
+            return tuple(Replacement(edit.start, edit.end, edit.text) for edit in ordered)
+        return tuple(self.own_container.replacements_of(ordered))
 
     def file_offset(self, offset: int) -> int:
         """Return the offset in the text of `on_disk` of a character."""
@@ -364,28 +345,19 @@ def check_text(path: Path, data: bytes) -> None:
     read_source(path, data)
 
 
-_NOTEBOOKS = (".ipynb", ".md", ".markdown", ".myst")
-
-
 def may_be_notebook(path: Path) -> bool:
     """Return whether a file name has the suffix of a notebook."""
-    name = os.fspath(path).lower()
-    return name.endswith(_NOTEBOOKS) and path.suffix.lower() in _NOTEBOOKS
+    # Quick, because it is asked for each file of a run.
+    return os.fspath(path)[-6:].lower() == ".ipynb" and path.suffix.lower() == ".ipynb"
 
 
 def _read_notebook(path: Path, raw: SourceFile) -> SourceFile:
     import json
 
-    container: Container
+    from .notebook import read_notebook
+
     try:
-        if path.suffix.lower() == ".ipynb":
-            from .notebook import read_notebook
-
-            container = read_notebook(raw.text)
-        else:
-            from .markdown_cells import read_markdown
-
-            container = read_markdown(raw.text)
+        container = read_notebook(raw.text)
     except json.JSONDecodeError as error:
         raise SourceError(
             path, f"is not a notebook: invalid JSON: {error.msg}", error.lineno, error.colno

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import bisect
-import collections
 import io
-import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,7 +29,6 @@ _WITHOUT_TEXT = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
-_ONE_LINE_STRING = re.compile(r"""\w*(["'])(?!\1\1)""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +56,6 @@ class Layout:
     @cached_property
     def _comment_starts(self) -> list[int]:
         return [token.start for token in self.comments]
-
-    @cached_property
-    def quote(self) -> str:
-        """The quote of most one-line strings in the file; `"` if there are none."""
-        quotes = collections.Counter(
-            found.group(1)
-            for token in self.tokens
-            if token.kind == tokenize.STRING and (found := _ONE_LINE_STRING.match(token.text))
-        )
-        return "'" if quotes["'"] > quotes['"'] else '"'
 
     def comments_in(self, start: int, end: int) -> list[Token]:
         """Return the comments that start in a range."""

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, Union
@@ -44,9 +44,6 @@ ABLE = types.ClientCapabilities(
             data_support=True,
             resolve_support=types.ClientCodeActionResolveOptions(["edit"]),
         ),
-    ),
-    notebook_document=types.NotebookDocumentClientCapabilities(
-        types.NotebookDocumentSyncClientCapabilities()
     ),
     window=types.WindowClientCapabilities(
         show_document=types.ShowDocumentClientCapabilities(support=True)
@@ -213,68 +210,6 @@ class Editor:
             for notes in (self.published, self.messages, self.logged, self.pages):
                 notes.clear()
 
-    # -- notebooks
-
-    def open_notebook(self, uri: str, *cells: tuple[str, str]) -> list[str]:
-        """Open cells, each with its language; return their URIs."""
-        items = self._cells(uri, 0, cells)
-        notebook = types.NotebookDocument(uri, "jupyter-notebook", 1, notebook_cells(items))
-        self.versions[uri] = 1
-        params = types.DidOpenNotebookDocumentParams(notebook, items)
-        self.notify(lambda: self.client.notebook_document_did_open(params))
-        return [item.uri for item in items]
-
-    def change_notebook(self, uri: str, cells: types.NotebookDocumentCellChanges) -> None:
-        """Send a change of cells."""
-        self.versions[uri] += 1
-        params = types.DidChangeNotebookDocumentParams(
-            types.VersionedNotebookDocumentIdentifier(self.versions[uri], uri),
-            types.NotebookDocumentChangeEvent(cells=cells),
-        )
-        self.notify(lambda: self.client.notebook_document_did_change(params))
-
-    def insert_cell(self, uri: str, at: int, cell: tuple[str, str]) -> str:
-        """Insert a cell and return its URI."""
-        items = self._cells(uri, 100 + at, (cell,))
-        array = types.NotebookCellArrayChange(at, 0, notebook_cells(items))
-        structure = types.NotebookDocumentCellChangeStructure(array, did_open=items)
-        self.change_notebook(uri, types.NotebookDocumentCellChanges(structure=structure))
-        return items[0].uri
-
-    def edit_cell(self, uri: str, cell: str, *edits: types.TextEdit) -> None:
-        """Edit a cell as an editor does: with ranges."""
-        self.texts[cell] = edited(self.texts[cell], list(edits), self.encoding)
-        self.versions[cell] += 1
-        changes = [
-            types.TextDocumentContentChangePartial(range=one.range, text=one.new_text)
-            for one in reversed(edits)
-        ]
-        content = types.NotebookDocumentCellContentChanges(
-            types.VersionedTextDocumentIdentifier(self.versions[cell], cell), changes
-        )
-        self.change_notebook(uri, types.NotebookDocumentCellChanges(text_content=[content]))
-
-    def close_notebook(self, uri: str) -> None:
-        """Close a notebook with its cells."""
-        cells = [cell for cell in self.texts if cell.startswith(f"{cell_scheme(uri)}#")]
-        for cell in cells:
-            del self.texts[cell], self.versions[cell]
-        params = types.DidCloseNotebookDocumentParams(
-            types.NotebookDocumentIdentifier(uri),
-            [types.TextDocumentIdentifier(cell) for cell in cells],
-        )
-        self.notify(lambda: self.client.notebook_document_did_close(params))
-
-    def _cells(
-        self, uri: str, first: int, cells: Sequence[tuple[str, str]]
-    ) -> list[types.TextDocumentItem]:
-        items = []
-        for number, (language, text) in enumerate(cells, first):
-            cell = f"{cell_scheme(uri)}#{number}"
-            self.texts[cell], self.versions[cell] = text, 1
-            items.append(types.TextDocumentItem(cell, language, 1, text))
-        return items
-
     def files_changed(self, *paths: Path) -> None:
         """Notify the server that files changed on disk."""
         changed = types.FileChangeType.Changed
@@ -380,20 +315,6 @@ def converter() -> Any:
 
     made.register_structure_hook(Union[types.Command, types.CodeAction], hook)  # noqa: UP007
     return made
-
-
-def cell_scheme(uri: str) -> str:
-    """Return the URI of a notebook as VS Code writes it for a cell, without the fragment."""
-    return uri.replace("file:", "vscode-notebook-cell:", 1)
-
-
-def notebook_cells(items: Sequence[types.TextDocumentItem]) -> list[types.NotebookCell]:
-    """Return the cells that have these texts: Markdown cells and code cells."""
-    kinds = {"markdown": types.NotebookCellKind.Markup}
-    return [
-        types.NotebookCell(kinds.get(str(item.language_id), types.NotebookCellKind.Code), item.uri)
-        for item in items
-    ]
 
 
 def path_of(uri: str) -> Path:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chromium import Tab, artefacts, chromium
+from chromium import Tab, chromium
 from report_samples import hostile_report, measurement, whole_report
 from support import analysed
 
 from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.report.content import Report, Weighed
-from remat_migrate.report.pages.html import render, render_measurements
+from remat_migrate.report.pages.html import render
 from remat_migrate.report.site_rows import site_rows
 from remat_migrate.report.terminal.display import Screen
 
@@ -157,7 +157,6 @@ def test_filters(tab: Tab, page: Path) -> None:
         ("#rule=RMT101", 4),
         ("#api=flax.linen.remat", 4),
         ("#with=findings", 4),
-        ("#folder=core/deep", 3),
         ("#risk=high,none&api=jax.checkpoint&q=second", 4),
     ):
         tab.open(page, fragment)
@@ -272,17 +271,6 @@ def test_print_layout(tab: Tab, page: Path) -> None:
     tab.run("dispatchEvent(new Event('afterprint'))")
     assert not tab.run("document.querySelector('tbody.row details').open")
     assert tab.pdf("report.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_measure_page(tab: Tab, tmp_path: Path) -> None:
-    path = tmp_path / "measure.html"
-    path.write_text(render_measurements([measurement()], Screen(100, False, tmp_path)))
-    tab.open(path)
-    assert tab.complaints() == []
-    assert tab.run("document.querySelectorAll('svg.chart').length") == 2
-    assert tab.run(CONTRAST)["ratio"] >= 4.5
-    tab.picture("measure.png", whole=True)
-    assert (artefacts() / "measure.png").exists()
 
 
 def test_check_page_has_no_sites(tab: Tab, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import hashlib
 import re
 import sys
 import tomllib
-import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +19,7 @@ from support import analysed, cli
 from remat_migrate.analysis.sites.find_sites import sites_of
 from remat_migrate.errors import UsageError
 from remat_migrate.report.content import Report, Weighed
-from remat_migrate.report.pages.html import render, render_measurements
+from remat_migrate.report.pages.html import render
 from remat_migrate.report.site_rows import site_rows
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.text import SourceFile
@@ -128,34 +127,6 @@ def test_no_findings() -> None:
     page = Page(render(Report((), 4, FOLDER, sites=()), SCREEN))
     assert "No checkpoint in 4 files." in page.text
     assert not [tag for tag, _ in page.elements if tag == "form"]
-
-
-def test_charts_are_svg_with_title_and_description() -> None:
-    text = render_measurements([measurement()], SCREEN)
-    page = Page(text)
-    pictures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
-    assert len(pictures) == 2
-    for picture in pictures:
-        root = ElementTree.fromstring(picture)
-        label, description = root.attrib["aria-labelledby"].split()
-        assert root.find(f"title[@id='{label}']") is not None
-        told = root.find(f"desc[@id='{description}']")
-        assert told is not None
-        assert told.text
-    # Both lines have the heights of their figures and end where the programs end.
-    course = ElementTree.fromstring(pictures[0])
-    lines = {
-        one.attrib["class"]: [float(n) for n in re.findall(r"-?[\d.]+", one.attrib["d"])]
-        for one in course.iter("path")
-        if one.attrib["class"].startswith("line")
-    }
-    bare, now = lines["line bare"], lines["line now"]
-    assert now[-2] > bare[-2]
-    assert min(bare[1::2]) < min(now[1::2])
-    circles = list(ElementTree.fromstring(pictures[1]).iter("circle"))
-    assert [one.attrib["class"] for one in circles] == ["other", "front", "front"]
-    assert "<b>all</b>" in page.text
-    assert "a:loss<" in page.text
 
 
 def test_measurements_are_shown_with_their_sites() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +12,6 @@ from urllib.parse import unquote
 
 import hostile
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 from support import cli, write_files
 
@@ -23,7 +20,6 @@ from remat_migrate.engine.baseline import Comparison, Entry
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.report.content import Report
 from remat_migrate.report.machine_readable import sarif
-from remat_migrate.report.machine_readable.line_hash import line_hashes
 from remat_migrate.report.machine_readable.shared import encodable, worst_first
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
@@ -75,7 +71,7 @@ def test_result_has_all_properties() -> None:
     region = {"startLine": 2, "startColumn": 13, "endLine": 3, "endColumn": 5}
     here = {"uri": "src/a%20b%25.py", "uriBaseId": "%SRCROOT%"}
     (result,) = run["results"]
-    assert result.pop("partialFingerprints")["primaryLocationLineHash"].endswith(":1")
+    assert list(result.pop("partialFingerprints")) == ["remat-migrate/v1"]
     assert result == {
         "ruleId": "RMT101",
         "ruleIndex": 0,
@@ -265,41 +261,6 @@ def edit_of(replacement: dict[str, Any], file: SourceFile) -> Edit:
     return Edit(file.path, *span_of(replacement["deletedRegion"], file), text)
 
 
-@pytest.mark.parametrize(
-    ("text", "hashes"),
-    [
-        ("", ["c129715d7a2bc9a3:1"]),
-        (
-            " a\nb\n  \t\tc\n d",
-            ["271789c17abda88f:1", "54703d4cd895b18:1", "180aee12dab6264:1", "a23a3dc5e078b07b:1"],
-        ),
-        ("x = 2\r\nx = 1\r\n" * 2, None),
-    ],
-)
-def test_line_hashes_match_githubs(text: str, hashes: list[str] | None) -> None:
-    assert line_hashes(text) == line_hashes(text.replace("\r\n", "\n"))
-    if hashes is not None:
-        assert line_hashes(text) == hashes
-
-
-@settings(max_examples=50)
-@given(hostile.texts, st.integers(0, 120))
-def test_line_hash_covers_a_hundred_characters(text: str, filling: int) -> None:
-    text = f"{text}\n{'a' * filling}\n{text}"
-    flat = text.replace("\r\n", "\n").replace("\r", "\n")
-    seen: Counter[int] = Counter()
-    expected = []
-    for line in range(flat.count("\n") + 1):
-        rest = "".join(flat.split("\n", line)[line].split(" ")).replace("\t", "")
-        data = rest.encode("utf-16-le", "surrogatepass")
-        units = [int.from_bytes(data[at : at + 2], "little") for at in range(0, len(data), 2)]
-        units = [*units, 0xFFFF, *[0] * 100][:100]
-        value = sum(unit * 37 ** (99 - at) for at, unit in enumerate(units)) % 2**64
-        seen[value] += 1
-        expected.append(f"{value:x}:{seen[value]}")
-    assert line_hashes(text) == expected
-
-
 def test_every_command_writes_sarif(written: Mapping[tuple[str, str], str]) -> None:
     checked, reported, left = (read(written[c, "sarif"]) for c in ("check", "report", "fix"))
     assert {fix["properties"]["safety"] for r in checked["results"] for fix in r.get("fixes", [])}
@@ -357,4 +318,3 @@ def test_notebook_positions_are_those_of_its_json(tmp_path: Path) -> None:
     mended = apply_edits(text, [edit_of(one, file) for one in replacements])
     cli(tmp_path, "--fix", ".")
     assert mended == (tmp_path / "n.ipynb").read_text()
-    assert result["partialFingerprints"]["primaryLocationLineHash"] in line_hashes(text)

@@ -30,7 +30,6 @@ async function connect(t) {
     workspaceFolders: [{ uri: pathToFileURL(folder).href, name: "p" }],
     capabilities: {
       workspace: { workspaceEdit: { documentChanges: true } },
-      notebookDocument: { synchronization: {} },
     },
   });
   await connection.sendNotification(protocol.InitializedNotification.type, {});
@@ -66,23 +65,4 @@ test("a file has a finding, a fix, and an explanation", async (t) => {
     explain.command,
   );
   assert.match(page, /^# RMT101 concrete-option/);
-});
-
-test("a notebook cell has its own findings", async (t) => {
-  const { connection, capabilities, folder, published } = await connect(t);
-  assert.equal(capabilities.notebookDocumentSync.notebookSelector[0].notebook, "jupyter-notebook");
-  const uri = pathToFileURL(join(folder, "n.ipynb")).href;
-  const cell = `${uri.replace("file:", "vscode-notebook-cell:")}#W0`;
-  const found = published(cell);
-  await connection.sendNotification(protocol.DidOpenNotebookDocumentNotification.type, {
-    notebookDocument: {
-      uri,
-      notebookType: "jupyter-notebook",
-      version: 1,
-      cells: [{ kind: protocol.NotebookCellKind.Code, document: cell }],
-    },
-    cellTextDocuments: [{ uri: cell, languageId: "python", version: 1, text: CODE }],
-  });
-  const [finding] = await found;
-  assert.deepEqual([finding.code, finding.range.start.line], ["RMT101", 2]);
 });

@@ -8,10 +8,9 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 import jax
 import numpy as np
 
-from .instruments.liveness import Shares, donated_arguments, live_bytes, peak, size
+from .instruments.liveness import Shares, donated_arguments, peak, size
 from .instruments.partition import argument_shardings, shares, spec_of
 from .internals import internals
-from .records import Course
 from .training.differentiation import taken
 
 VALUE_AND_GRAD, GRAD, NONE = "value_and_grad", "grad", "none"
@@ -298,10 +297,6 @@ class Entry:
     def peak(self, jaxpr: Any) -> int:
         """Return the peak of a traced program on each device."""
         return peak(jaxpr, self.counted, self._shares(jaxpr))
-
-    def live_bytes(self, jaxpr: Any) -> Course:
-        """Return the live bytes on each device over the course of a traced program."""
-        return live_bytes(jaxpr, self.counted, self._shares(jaxpr))
 
     def _shares(self, jaxpr: Any) -> Shares:
         if self._mesh is None:

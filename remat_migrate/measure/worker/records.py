@@ -9,9 +9,6 @@ from enum import Enum
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-# Live bytes over the course of a program: (operations done before, live bytes until the next).
-Course = Tuple[Tuple[int, int], ...]
-
 
 class SiteVerdict(str, Enum):
     """The effect of a checkpoint on the gradient computation."""

@@ -168,7 +168,6 @@ def _measured() -> Reply:
         "cost": measured.cost,
         "bare": measured.bare,
         "sites": measured.measurements,
-        "courses": measured.courses,
     }
 
 

@@ -21,7 +21,7 @@ from .instruments.flops import flops
 from .instruments.residuals import gradient_and_residual_bytes
 from .instruments.roofline import work
 from .interception import COUNT, KEEP, LEAVE_OUT, Decision, Location, Site
-from .records import CallLine, Cost, Course, SiteMeasurement, SiteVerdict, Work
+from .records import CallLine, Cost, SiteMeasurement, SiteVerdict, Work
 
 # Smaller shares of the peak without a checkpoint count as no difference.
 PEAK_TOLERANCE = 0.02
@@ -40,7 +40,6 @@ class Measured(NamedTuple):
         bare: cost without any checkpoint.
         sites: sites that are applied when the function runs.
         measurements: the measurement of each of them.
-        courses: live bytes over time, as it is and without checkpoints.
         work: the work of the gradient computation as it is.
     """
 
@@ -49,7 +48,6 @@ class Measured(NamedTuple):
     bare: Cost
     sites: List[Site]
     measurements: List[SiteMeasurement]
-    courses: Tuple[Course, Course]
     work: Work
 
 
@@ -79,17 +77,16 @@ def measure(entry: Entry) -> Measured:
         applied, forward = applications(jaxpr), flops(jaxpr)
         lines = calling_lines(jaxpr)
     cost, calls, program = trace(entry, {})
-    course, done = entry.live_bytes(program), work(program)
+    done = work(program)
     if not calls:
         forward = cost.flops if entry.how.by == NONE else forward
-        return Measured(forward, cost, cost, [], [], (course, course), done)
+        return Measured(forward, cost, cost, [], [], done)
     sites = list(calls)
-    bare, _, program = trace(entry, {}, LEAVE_OUT)
+    bare = trace(entry, {}, LEAVE_OUT).cost
     if len(sites) == 1:
         without = {sites[0]: bare}
     else:
         without = {site: trace(entry, {site: LEAVE_OUT}).cost for site in sites}
-    courses = course, entry.live_bytes(program)
     if entry.how.by == NONE:
         forward = bare.flops
     if not all(site in applied for site in sites):
@@ -110,7 +107,7 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
-    return Measured(forward, cost, bare, sites, measurements, courses, done)
+    return Measured(forward, cost, bare, sites, measurements, done)
 
 
 def _call_lines(calls: Dict[Location, int]) -> Tuple[CallLine, ...]:

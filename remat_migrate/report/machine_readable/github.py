@@ -1,4 +1,4 @@
-"""The `github` format: annotations on a pull request, and a table of findings in the job summary.
+"""The `github` format: annotations on a pull request; the job summary is the `markdown` report.
 
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
 """
@@ -9,19 +9,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from urllib.parse import quote
 
 from ...discovery.named_outputs import write_named
 from ...rule import Finding, Severity
 from ..content import Report
 from ..outputs import SUMMARY_VARIABLE
-from ..pages.code import prose
-from ..pages.markdown_text import escape, format_prose
+from ..pages import markdown
 from ..terminal.display import Screen, pluralize, printable, shorten
-from ..terminal.full import fix_tag
-from ..terminal.summary import summary
 from .shared import (
-    file_uri,
     fix_lines,
     on_disk,
     portable_path,
@@ -35,8 +30,6 @@ from .shared import (
 _MAX_PER_LEVEL = 10
 _MAX_MESSAGE = 4_000
 _MAX_SUMMARY = 1 << 20
-# Bytes reserved for the line that counts the findings that do not fit.
-_RESERVE = 100
 _COMMANDS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
 
 
@@ -62,7 +55,7 @@ def _within_limits(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def write_step_summary(report: Report) -> None:
-    """Append the table of all findings to the job summary, if the run has one.
+    """Append the `markdown` report to the job summary, if the run has one and there is room.
 
     Raises:
         OSError: the file cannot be written.
@@ -72,26 +65,9 @@ def write_step_summary(report: Report) -> None:
         return
     file = Path(name)
     used = file.stat().st_size if file.exists() else 0
-    write_named(file, step_summary(report, _MAX_SUMMARY - used).encode(), append=True)
-
-
-def step_summary(report: Report, limit: int) -> str:
-    """Return all findings as a Markdown table of at most `limit` bytes, the worst first."""
-    folder = repository(report.root)
-    total = " ".join(summary(report, Screen(folder=folder)))
-    lines = ["## remat-migrate", "", escape(total), ""]
-    rows = [_row(finding, folder) for finding in worst_first(report.findings)]
-    if rows:
-        lines += ["| | where | rule | what | fix |", "|---|---|---|---|---|"]
-    room = limit - sum(len(line.encode()) + 1 for line in lines) - _RESERVE
-    for number, row in enumerate(rows):
-        room -= len(row.encode()) + 1
-        if room < 0:
-            lines += ["", f"{pluralize(len(rows) - number, 'more finding')}: the summary is full."]
-            break
-        lines.append(row)
-    text = "\n".join(lines) + "\n"
-    return text if len(text.encode()) <= limit else ""
+    text = markdown.render(report, Screen(folder=repository(report.root))).encode()
+    if used + len(text) <= _MAX_SUMMARY:
+        write_named(file, text, append=True)
 
 
 def _annotation(finding: Finding, folder: Path) -> str:
@@ -119,24 +95,3 @@ def _data(text: str) -> str:
 def _property(text: str) -> str:
     """Escape the value of a property of a workflow command."""
     return _data(printable(text)).replace(":", "%3A").replace(",", "%2C")
-
-
-def _row(finding: Finding, folder: Path) -> str:
-    at = region(*on_disk(finding.source, finding.span))
-    where = escape(f"{portable_path(finding.path, folder)}:{at.line}")
-    if link := _link(finding.path, folder):
-        where = f"[{where}]({link}#L{at.line})"
-    rule = escape(finding.code)
-    if finding.url:
-        rule = f"[{rule}]({quote(finding.url, safe=':/#?=&%')})"
-    message = format_prose(prose(finding.message))
-    return f"| {' | '.join((finding.severity, where, rule, message, fix_tag(finding)))} |"
-
-
-def _link(path: Path, folder: Path) -> str:
-    """Return the URL of a file in the commit; empty outside GitHub and the repository."""
-    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
-    server, name, commit = (os.environ.get(variable, "") for variable in names)
-    if not (server and name and commit and path.is_relative_to(folder)):
-        return ""
-    return f"{server}/{name}/blob/{commit}/{file_uri(path.relative_to(folder))}"

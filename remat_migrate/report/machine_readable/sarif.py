@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from ...text import Edit, SourceFile, Span
 from ..content import Report
 from ..terminal.display import Screen, printable
 from ..terminal.verdicts import verdict_counts
-from .line_hash import line_hashes
 from .sarif_rules import rule_descriptors
 from .shared import (
     edits_on_disk,
@@ -75,7 +74,6 @@ class _Run:
 
     report: Report
     folder: Path
-    _hashes: dict[SourceFile, list[str]] = field(default_factory=dict)
 
     @cached_property
     def all(self) -> tuple[tuple[Finding, Hidden | None], ...]:
@@ -185,7 +183,7 @@ class _Run:
             "message": {"text": "\n".join(map(_text, (finding.message, *fix_lines(finding))))},
             "locations": [self._location(finding.source, finding.span, with_code=True)],
             **({"relatedLocations": related} if related else {}),
-            "partialFingerprints": self._fingerprints(finding),
+            "partialFingerprints": {"remat-migrate/v1": self.identities[finding].fingerprint},
             **({"fixes": [self._fix(fix)]} if fix and fix.changes and edited else {}),
             **self._baseline_state(hidden),
             **_suppressions(hidden),
@@ -217,21 +215,6 @@ class _Run:
             if unit.path == finding.path and inside:
                 return {"verdict": str(verdict.outcome), "unit": encodable(unit.name)}
         return {}
-
-    def _fingerprints(self, finding: Finding) -> _Object:
-        file, where = on_disk(finding.source, finding.span)
-        at = region(file, where)
-        if file not in self._hashes:
-            self._hashes[file] = line_hashes(file.text)
-        line = file.line_text(at.line)
-        return {
-            "primaryLocationLineHash": self._hashes[file][at.line - 1],
-            # GitHub counts from the first character that is not whitespace.
-            "primaryLocationStartColumnFingerprint": str(
-                max(0, at.column - 1 - (len(line) - len(line.lstrip())))
-            ),
-            "remat-migrate/v1": self.identities[finding].fingerprint,
-        }
 
     def _fix(self, fix: Fix) -> _Object:
         by_path: dict[Path, list[Edit]] = {}

@@ -43,9 +43,7 @@ def edits_on_disk(
     source: SourceFile, edits: Iterable[Edit]
 ) -> tuple[SourceFile, tuple[Replacement, ...]]:
     """Return the file that other programs open, and the edits as replacements in it, in order."""
-    from ...text.file_edits import file_edits  # imports the notebook parser
-
-    return source.on_disk, file_edits(source, edits)
+    return source.on_disk, source.file_edits(edits)
 
 
 def region(file: SourceFile, span: Span) -> Region:

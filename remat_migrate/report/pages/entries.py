@@ -21,7 +21,6 @@ from .evidence import TONES, Evidence, VerdictEntry, WeightEntry, verdict_entrie
 RISKS: Sequence[Risk] = ("high", "medium", "low", "none")
 # Beyond this many related places only their positions and messages are shown.
 _MAX_RELATED_CODE = 12
-_MAX_FOLDERS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,6 @@ class SiteEntry:
         id: unique in a page.
         row: its row in the table of sites.
         place: where it is.
-        folder: the group of folders that it is counted in.
         lines: its code.
         findings: the findings that are shown with it.
         elsewhere: its findings that are shown with an earlier site.
@@ -119,7 +117,6 @@ class SiteEntry:
     id: str
     row: SiteRow
     place: Place
-    folder: str
     lines: tuple[CodeLine, ...]
     findings: tuple[FindingEntry, ...]
     elsewhere: tuple[FindingEntry, ...]
@@ -207,15 +204,6 @@ class Page:
         """Return whether any checkpoint was measured."""
         return any(site.weights for site in self.sites or ())
 
-    @property
-    def folders(self) -> list[tuple[str, list[tuple[Risk, int]]]]:
-        """Return the groups of folders with their sites by risk, the worst first."""
-        counts: dict[str, Counter[Risk]] = {}
-        for site in self.sites or ():
-            counts.setdefault(site.folder, Counter())[site.risk] += 1
-        found = [(name, [(risk, own[risk]) for risk in RISKS]) for name, own in counts.items()]
-        return sorted(found, key=lambda folder: ([-count for _, count in folder[1]], folder[0]))
-
 
 def page_of(report: Report, screen: Screen) -> Page:
     """Return the page of a report with paths relative to the screen's folder."""
@@ -238,9 +226,7 @@ class _Entries:
 
     def sites(self, rows: Sequence[SiteRow]) -> tuple[SiteEntry, ...]:
         """Return the checkpoints, the worst first."""
-        groups = group_folders([self._folder(row) for row in rows])
-        ordered = sorted(rows, key=lambda row: RISKS.index(row.risk))
-        return tuple(self._site(row, groups[self._folder(row)]) for row in ordered)
+        return tuple(map(self._site, sorted(rows, key=lambda row: RISKS.index(row.risk))))
 
     def loose(self) -> Iterator[FindingEntry]:
         """Yield the findings that no checkpoint shows."""
@@ -248,10 +234,7 @@ class _Entries:
             if finding not in self._made:
                 yield self._finding(finding)
 
-    def _folder(self, row: SiteRow) -> str:
-        return self._screen.path(row.site.module.source.path).rpartition("/")[0]
-
-    def _site(self, row: SiteRow, folder: str) -> SiteEntry:
+    def _site(self, row: SiteRow) -> SiteEntry:
         source, offset = row.site.module.source, row.site.span.start
         place = self._place(source, offset)
         here = [finding for finding in row.findings if finding not in self._made]
@@ -262,7 +245,6 @@ class _Entries:
             self._unique(slug),
             row,
             place,
-            folder,
             code_lines(source, [Mark(row.site.span, primary=True)]),
             tuple(map(self._finding, here)),
             tuple(elsewhere),
@@ -310,14 +292,3 @@ class _Entries:
         self._ids[name] += 1
         count = self._ids[name]
         return name if count == 1 else self._unique(f"{name}~{count}")
-
-
-def group_folders(folders: Sequence[str]) -> Mapping[str, str]:
-    """Map each folder to an ancestor, as deep as leaves about a dozen groups."""
-    groups: dict[str, str] = {}
-    for depth in range(1, max((folder.count("/") for folder in folders), default=0) + 2):
-        deeper = {folder: "/".join(folder.split("/")[:depth]) or "." for folder in folders}
-        if len(set(groups.values())) > 1 and len(set(deeper.values())) > _MAX_FOLDERS:
-            break
-        groups = deeper
-    return groups

@@ -1,4 +1,4 @@
-"""The `html` format: one self-contained file for reviewers, and the page of `measure`."""
+"""The `html` format: one self-contained file for reviewers, and the page of `sweep`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from ...errors import UsageError
 from ..content import Report
 from ..terminal.display import Screen, printable
 from ..terminal.summary import shares
-from ..terminal.weights import compiled_kind, how, measurement_lines, operations, size
-from . import charts
+from ..terminal.weights import compiled_kind, how, operations, size
 from .entries import RISKS, Page, page_of
 from .evidence import tone_of, weight_entry
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from ...measure.measurement import Measurement
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -47,17 +45,6 @@ def render(report: Report, screen: Screen) -> str:
         targets=report.weighed.found if report.weighed else (),
         failed=report.weighed.failed if report.weighed else {},
     )
-
-
-def render_measurements(found: Sequence[Measurement], screen: Screen) -> str:
-    """Return the page of measurements.
-
-    Raises:
-        UsageError: jinja2 is not installed.
-    """
-    plain = Screen(screen.width, False, screen.folder)
-    texts = ["\n".join(measurement_lines(one, plain)) for one in found]
-    return _render(_environment(plain), "measure.html", targets=found, texts=texts)
 
 
 def render_sweep(totals: object, rules: Sequence[object], most: int) -> str:
@@ -120,8 +107,6 @@ def _environment(screen: Screen) -> Environment:
         "compiled_kind": compiled_kind,
         "path": screen.path,
         "weight_entry": weight_entry,
-        "pareto": charts.pareto,
-        "course": charts.course,
     }
     return environment
 
@@ -149,7 +134,6 @@ def _choices(page: Page) -> list[tuple[str, str, list[str]]]:
     lists = [
         ("rule", "Rule", sorted(code for code, _, _ in page.codes)),
         ("api", "API", sorted({site.row.site.api for site in sites})),
-        ("folder", "Folder", sorted({site.folder for site in sites})),
     ]
     # Even a single rule separates the checkpoints that it reports from the others.
     return [one for one in lists if len(one[2]) > (0 if one[0] == "rule" else 1)]

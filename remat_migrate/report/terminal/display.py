@@ -21,14 +21,12 @@ class Screen:
         colour: whether to write ANSI colors.
         folder: the folder that paths are shown relative to.
         is_terminal: whether it is a terminal, where no line should be wider.
-        diffs: whether to show fixes as diffs.
     """
 
     width: int = 100
     colour: bool = False
     folder: Path = Path("/")
     is_terminal: bool = False
-    diffs: bool = False
 
     def paint(self, text: str, *styles: str) -> str:
         """Return `text` in the given styles if the screen has colors."""

@@ -12,10 +12,6 @@ from .display import Screen
 
 def explain(rule: Rule, screen: Screen) -> Iterator[str]:
     """Yield the lines of a rule's documentation page."""
-    if screen.is_terminal or screen.colour:
-        from .rendered import rendered
-
-        return rendered(rule_page(rule), screen)
     return unmarked(rule_page(rule), screen)
 
 

@@ -63,10 +63,6 @@ def render_finding(finding: Finding, screen: Screen, report: Report = _NOTHING) 
         yield f"{gutter} {arrow} and {len(far) - _MAX_RELATED} more"
     if finding.fix is not None:
         yield from _note("help", finding.fix.title, gutter, screen)
-        if screen.diffs and finding.fix.is_automatic:
-            from .fix_diff import fix_diff
-
-            yield from fix_diff(finding.fix, finding.path, report.sources, len(gutter), screen)
         if screen.is_terminal and finding.fix.safety is Safety.UNSAFE and not report.unsafe:
             yield from _note("note", _UNSAFE, gutter, screen)
     if finding.reason and not (finding.fix and finding.fix.title == finding.reason):

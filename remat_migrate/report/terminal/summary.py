@@ -13,9 +13,6 @@ from .verdicts import proved_summary, verdict_lines
 def summary(report: Report, screen: Screen) -> Iterator[str]:
     """Yield the verdicts, then what was found and fixed in a line or two."""
     yield from verdict_lines(report, screen)
-    if report.fix_only:
-        yield _fixed(report, screen)
-        return
     has_fixed = report.fixed is not None and sum(report.fixed.values()) > 0
     if has_fixed or (report.fixed is not None and (report.findings or report.proved)):
         yield _fixed(report, screen)

@@ -11,8 +11,7 @@ jax = pytest.importorskip("jax")
 from jax import lax  # noqa: E402
 from jax import numpy as jnp  # noqa: E402
 
-from remat_migrate.measure.worker.instruments.flops import flops  # noqa: E402
-from remat_migrate.measure.worker.instruments.liveness import live_bytes, peak, size  # noqa: E402
+from remat_migrate.measure.worker.instruments.liveness import peak, size  # noqa: E402
 from remat_migrate.measure.worker.internals import internals  # noqa: E402
 
 ONE = 1024
@@ -115,27 +114,3 @@ def test_size(dtype: str, expected: int) -> None:
 def test_size_of_other_values() -> None:
     assert size(None) == 0
     assert size(jax.eval_shape(lambda: jax.random.key(0))) > 0
-
-
-def test_live_bytes_per_operation() -> None:
-    def chained(x: Any) -> Any:
-        return jnp.tanh(jnp.cos(jnp.sin(x)))
-
-    # One operation per element, with the bytes that are live while it runs.
-    expected = (0, ONE), (256, 2 * ONE), (512, 2 * ONE), (768, ONE)
-    assert live_bytes(jax.make_jaxpr(chained)(VECTOR)) == expected
-
-
-@pytest.mark.parametrize("length", [3, 500], ids=["by iteration", "as a whole"])
-def test_live_bytes_of_a_gradient_with_checkpoints_in_a_loop(length: int) -> None:
-    def loss(x: Any) -> Any:
-        body = jax.checkpoint(lambda carry, _: (jnp.sin(jnp.cos(carry)), None))
-        return jnp.sum(lax.scan(body, x, None, length=length)[0])
-
-    jaxpr = internals().dead_code_removed(jax.make_jaxpr(jax.grad(loss))(VECTOR))
-    points = live_bytes(jaxpr)
-    assert max(live for _, live in points) == peak(jaxpr)
-    done = [at for at, _ in points]
-    assert done == sorted(done)
-    assert points[-1] == (flops(jaxpr), ONE)
-    assert len(points) <= 302

@@ -27,8 +27,6 @@ from typing import (
 import numpy as np
 
 from ..internals import internals
-from ..records import Course
-from .flops import flops, flops_of_equation
 
 VIEWS = frozenset(
     [
@@ -62,11 +60,6 @@ _NOT_ELEMENTWISE = frozenset(
         "triangular_solve",
     )
 )
-
-# Number of points of the graph of live bytes.
-_POINTS = 300
-# Longest loop whose iterations are points of their own.
-_ITERATIONS = 64
 
 
 Shares = Mapping[Any, int]
@@ -139,34 +132,6 @@ def _peak(jaxpr: Any, known: _Known) -> int:
     if id(opened) not in known:
         known[id(opened)] = _Liveness(opened, known).peak()
     return known[id(opened)]
-
-
-def live_bytes(
-    jaxpr: Any, arguments: Optional[int] = None, shares: Optional[Shares] = None
-) -> Course:
-    """Return the live bytes over the course of a jaxpr.
-
-    Args:
-        jaxpr: open or closed jaxpr, without dead code.
-        arguments: as for `peak`.
-        shares: as for `peak`.
-
-    Returns:
-        (operations done before, live bytes) for at most `_POINTS` equal shares of the operations,
-        each with its peak, and for the end.
-    """
-    opened = internals().opened(jaxpr)
-    known = _Known(shares)
-    run, kept = _Liveness(opened, known), 0
-    if arguments is not None:
-        run, kept = _step(opened, arguments, known)
-    total = flops(opened)
-    peaks: Dict[int, Tuple[int, int]] = {}
-    for done, live in run.points({}):
-        share = done * _POINTS // total if total else 0
-        first, most = peaks.get(share, (done, 0))
-        peaks[share] = first, max(most, live + kept)
-    return (*(peaks[share] for share in sorted(peaks)), (total, run.live_at_end() + kept))
 
 
 def host_bytes(jaxpr: Any) -> int:
@@ -374,32 +339,6 @@ class _Liveness:
             made = sum(self.size_of(name) for name, _ in step.made if name in self._last)
             live += made - sum(map(self.size_of, freed.get(number, ())))
             yield step, before, made, live
-
-    def points(self, counted: Dict[int, int]) -> Iterator[Tuple[int, int]]:
-        """Yield the operations done before each step and the bytes live during it.
-
-        Includes the steps in the bodies of calls and short loops; `counted` is the cache of
-        `flops`.
-        """
-        done = 0
-        for step, before, made, _ in self._run():
-            how, bodies, times = internals().inner(step.equation)
-            held = before + (made if how == "loop" else 0)
-            yield done, before + made
-            if how in ("loop", "call") and len(bodies) == 1 and times <= _ITERATIONS:
-                [body] = map(internals().opened, bodies)
-                run, iteration = _Liveness(body, self._known), flops(body, counted)
-                points = list(run.points(counted))
-                for number in range(times):
-                    for at, count in points:
-                        yield done + number * iteration + at, held + count
-            elif bodies:
-                most = max(_peak(body, self._known) for body in bodies)
-                # A horizontal line from start to end.
-                work = flops_of_equation(step.equation, counted)
-                for part in range(_POINTS):
-                    yield done + work * part // _POINTS, held + most
-            done += flops_of_equation(step.equation, counted)
 
     def named(self) -> Dict[str, Tuple[int, Any]]:
         """Return for each `checkpoint_name` its step and the value that it names."""

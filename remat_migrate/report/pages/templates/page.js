@@ -27,7 +27,7 @@
   const text = new Map();
   const order = new Map(rows.map((row, number) => [row, number]));
   const boxes = all("input[name=risk]", controls);
-  const fields = ["q", "rule", "api", "folder"].map(one).filter(Boolean);
+  const fields = ["q", "rule", "api"].map(one).filter(Boolean);
   const withFindings = one("with");
   const sorting = { table: null, key: "", down: false };
 
@@ -50,13 +50,12 @@
     if (chosen.risk.length && !chosen.risk.includes(risks[data.risk])) return false;
     if (chosen.rule && !data.codes.split(" ").includes(chosen.rule)) return false;
     if (chosen.api && data.api !== chosen.api) return false;
-    if (chosen.folder && data.folder !== chosen.folder) return false;
     if (chosen.with && !data.codes) return false;
     return words.every((word) => textOf(row).includes(word));
   }
 
   function chosenNow() {
-    const chosen = { q: "", rule: "", api: "", folder: "", with: "" };
+    const chosen = { q: "", rule: "", api: "", with: "" };
     for (const field of fields) chosen[field.id] = field.value.trim();
     chosen.risk = boxes.filter((box) => box.checked).map((box) => box.value);
     if (withFindings && withFindings.checked) chosen.with = "findings";
