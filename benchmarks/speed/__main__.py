@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import __doc__ as what_it_is
-from .cases import CASES, SIZES, Bench
+from .cases import CASES, Bench
 from .figures import Row, rows_table
 from .installations import ROOT, Installations
 from .machine import machine
@@ -50,21 +50,13 @@ def main() -> None:
         default=ROOT / "build" / "benchmarks",
         help="folder for installations and generated files (default: build/benchmarks)",
     )
-    parser.add_argument(
-        "--sizes",
-        type=int,
-        nargs="+",
-        default=SIZES,
-        metavar="FILES",
-        help="files in the generated trees (default: 100 1000 10000)",
-    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every run to a file")
     given = parser.parse_args()
     if given.runs < 1:
         parser.error("--runs must be at least 1")
     installations = Installations(given.folder.resolve())
     installations.folder.mkdir(parents=True, exist_ok=True)
-    bench = Bench(installations, given.runs, tuple(given.sizes), frozenset(given.skip))
+    bench = Bench(installations, given.runs, frozenset(given.skip))
     try:
         content = _measure(bench, given.only)
     except BenchmarkError as error:

@@ -13,12 +13,13 @@ from . import generated
 from .editor import editor
 from .figures import Row, Target
 from .generated import Kind, Written
-from .installations import Installations, count_lines, make_repository
+from .installations import Installations, make_repository
 from .processes import BenchmarkError, Command, in_turn
 
 # The words of the prefilter.
 WORDS = "remat|checkpoint|NEW_CHECKPOINT|REMAT_BARRIER|RMT"
-SIZES = (100, 1_000, 10_000)
+# Files of the projects in which a hook checks one.
+SIZES = (100, 1_000)
 _APPLIED = re.compile(rb"\b(?:jax|nn)\.(?:remat|checkpoint)\(")
 _WITHOUT_WORDS = re.compile(rb"\A(?!.*(?:%s))" % WORDS.encode(), re.DOTALL)
 # Smallest file to edit, in bytes.
@@ -48,13 +49,11 @@ class Bench:
     Attributes:
         installations: tools and the tree from PyPI.
         runs: runs of each command.
-        sizes: sizes of the generated trees.
         skipped: tools to skip.
     """
 
     installations: Installations
     runs: int
-    sizes: tuple[int, ...] = SIZES
     skipped: frozenset[str] = frozenset()
 
     def tool(self, *arguments: str | Path, folder: Path, cache: Path | None = None) -> Command:
@@ -183,7 +182,7 @@ def show_help(bench: Bench) -> list[Row]:
 def hook(bench: Bench) -> list[Row]:
     """Check one file as a commit hook does, in a small and a larger project, without a cache."""
     rows: list[Row] = []
-    for size in bench.sizes[:2]:
+    for size in SIZES:
         folder, files = bench.generated(f"hook-{size}", generated.tree(size))
         for what, kind in _HOOKED.items():
             path = next(file.path for file in files if file.kind == kind)
@@ -235,17 +234,6 @@ def fix(bench: Bench) -> list[Row]:
     return rows
 
 
-def growth(bench: Bench) -> list[Row]:
-    """Check trees of several sizes without a cache."""
-    rows: list[Row] = []
-    for size in sorted(set(bench.sizes)):
-        folder, _ = bench.generated(f"growth-{size}", generated.tree(size))
-        commands = [bench.tool(folder, folder=folder), *bench.ruff(folder)]
-        what = f"{size:,} generated files ({count_lines(folder):,} lines), cold"
-        rows += compared("growth", what, commands, bench.runs)
-    return rows
-
-
 CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "cold": cold,
     "warm": warm,
@@ -254,5 +242,4 @@ CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "hook": hook,
     "server": server,
     "fix": fix,
-    "growth": growth,
 }

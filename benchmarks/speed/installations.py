@@ -135,11 +135,6 @@ def _commit() -> str:
     return run_quietly("git", "-C", ROOT, "describe", "--always", "--dirty").strip()
 
 
-def count_lines(folder: Path) -> int:
-    """Count the lines of the Python files below a folder."""
-    return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.py"))
-
-
 def _pip(python: Path, *arguments: str | Path) -> None:
     run_quietly(python, "-m", "pip", "install", "--quiet", *arguments)
 
