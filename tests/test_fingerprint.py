@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import random
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -292,20 +290,6 @@ def test_a_formatter_may_run() -> None:
     """`ast.unparse` is the most thorough of all: of comments and layout nothing is left."""
     text = "".join(PIECES).replace("# concrete here", "").replace("# concrete", "")
     assert everywhere(ast.unparse(ast.parse(text))) == everywhere(text)
-
-
-@pytest.mark.parametrize("width", [20, 60, 120])
-def test_ruff_may_run(width: int) -> None:
-    text = "".join(PIECES)
-    formatted = subprocess.run(
-        [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={width}", "-"],
-        input=text,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert formatted != text
-    assert everywhere(formatted) == everywhere(text)
 
 
 def test_real_findings_have_their_own() -> None:

@@ -41,7 +41,6 @@ SHAPES = {
     "files with an old call": 20,
     "cells of a notebook": 20,
     "changes of the flag": 40,
-    "tables of TOML": 100,
 }
 
 

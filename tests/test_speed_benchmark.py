@@ -25,7 +25,7 @@ def part(name: str) -> ModuleType:
     return importlib.import_module(f"benchmarks.speed.{name}")
 
 
-figures, generated, processes, profile = map(part, ("figures", "generated", "processes", "profile"))
+figures, generated, processes = map(part, ("figures", "generated", "processes"))
 
 
 def spent(*cpu: float) -> tuple[object, ...]:
@@ -126,17 +126,6 @@ def test_no_target_is_neither_reached_nor_missed():
     assert row.cells()[2:] == ["", "", "", "", ""]
 
 
-def test_figures():
-    figure = figures.Figure("fix", "per site", (3.0, 1.0, 2.0, 9.0), "ms", 1)
-    assert figure.cells() == ["per site", "2.5 ms", "1.0–9.0", "", "", ""]
-    aimed = figures.Figure("memory", "T", (310.0,), "MB", 0, "", figures.Target("MB", 300))
-    assert (aimed.reached, aimed.cells()[-2:]) == (False, ["≤ 300 MB", "**missed**"])
-
-
-def test_table_is_markdown():
-    assert figures.markdown(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
-
-
 def test_pairs_take_turns(tmp_path):
     order = tmp_path / "order"
 
@@ -165,43 +154,3 @@ def test_children_count_and_failures_are_told(tmp_path):
     )
     with pytest.raises(processes.BenchmarkError, match="ended with 1:\nno"):
         processes.spend(failing)
-
-
-@pytest.mark.skipif(
-    not Path("/proc/self/smaps_rollup").exists(), reason="only Linux says what is shared"
-)
-def test_memory_of_all_processes_counts_what_they_share_once(tmp_path):
-    program = (
-        "import os, time; shared = b'x' * 40_000_000; child = os.fork()\n"
-        "own = b'y' * (40_000_000 if child else 20_000_000); time.sleep(0.2)\n"
-        "child and os.wait()"
-    )
-    command = processes.Command("two", (sys.executable, "-I", "-S", "-c", program), tmp_path)
-    assert 100e6 < processes.peak_of_all(command) < 135e6
-
-
-@pytest.mark.parametrize(
-    ("stack", "named"),
-    [
-        (["remat_migrate/cli/commands.py", "remat_migrate/discovery/globs.py", "posixpath.py"],
-         "discovery"),
-        (["remat_migrate/analysis/project.py", "pathlib.py"], "analysis"),
-        (["remat_migrate/cli/commands.py", "<frozen importlib._bootstrap>", "ast.py"], "imports"),
-        (["remat_migrate/engine/analyse.py", "remat_migrate_rules/concrete.py", "re.py"],
-         "rule concrete"),
-        (["remat_migrate_rules/static_lists.py", "remat_migrate_rules/shared.py"],
-         "rule static-lists"),
-        (["remat_migrate_rules/concrete.py", "remat_migrate/analysis/sites/site.py"],
-         "analysis/sites"),
-        (["remat_migrate/settings.py"], "settings"),
-        (["sampler.py"], "the rest"),
-    ],
-)  # fmt: skip
-def test_phases(stack, named):
-    frames = [(f"/env/site-packages/{f}" if f[0] != "<" else f, "run") for f in stack]
-    assert profile.phase(frames) == named
-
-
-def test_phases_of_parsing():
-    frames = [("/env/remat_migrate_rules/a.py", "check"), ("/lib/python3.11/ast.py", "parse")]
-    assert profile.phase(frames) == "parsing"

@@ -19,16 +19,7 @@ def main() -> None:
     probing.add_argument("--only", default="", help="prefix of qualified names to probe")
     merging = commands.add_parser("merge")
     merging.add_argument("results", type=Path, nargs="+", help="oldest version first")
-    writing = commands.add_parser("programs", help="write programs for tests/programs.py")
-    writing.add_argument("folder", type=Path)
-    writing.add_argument("--number", type=int, default=150)
-    writing.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    if options.command == "programs":
-        from .programs import write_programs
-
-        write_programs(options.folder, options.number, options.seed)
-        return
     if options.command == "merge":
         from .table import merge
 

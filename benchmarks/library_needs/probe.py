@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 
 from . import samples
-from .examples import call_text
 from .modules import parameters_of
 
 # "traced": accepts tracers. "concrete": does not. "function": takes a function. "depends": accepts
@@ -43,7 +42,6 @@ class Probed:
         unless: for a concrete parameter, the option that allows it to be traced.
         static: whether the result is concrete even if the arguments are traced.
         errors: why an argument must be concrete, for review.
-        examples: for a parameter, the source of a value and of a call with `v` in its place.
     """
 
     positional: list[str] = field(default_factory=list)
@@ -52,7 +50,6 @@ class Probed:
     unless: dict[str, str] = field(default_factory=dict)
     static: bool = False
     errors: dict[str, str] = field(default_factory=dict)
-    examples: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as JSON."""
@@ -189,10 +186,6 @@ class _Probe:
                 continue
             outcome = self._attempt({**base, name: value}, [name])
             error = self.error
-            if not self.eager and _is_numbers(self.concrete_result({**base, name: value})):
-                text = call_text(self.name, self.parameters, {**base, name: value}, name)
-                if text is not None:
-                    found.examples.setdefault(name, text)
             if not outcome:
                 found.errors[name] = f"{type(error).__name__}: {error}"[:160]
             outcomes.add(outcome)
@@ -209,10 +202,6 @@ class _Probe:
         return None
 
     # -- calls
-
-    def concrete_result(self, values: dict[str, Any]) -> Any:
-        """Return the result with no argument traced."""
-        return self.result if self._attempt(values) else None
 
     def _attempt(self, values: dict[str, Any], traced: list[str] | tuple[str, ...] = ()) -> bool:
         """Return whether the function runs at trace time, with some of the arguments traced."""
@@ -342,11 +331,6 @@ def _is_static(result: Any) -> bool:
         isinstance(leaf, jax.Array | jax.core.Tracer) or hasattr(leaf, "__enter__")
         for leaf in leaves
     )
-
-
-def _is_numbers(result: Any) -> bool:
-    leaves = jax.tree_util.tree_leaves(result)
-    return bool(leaves) and all(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
 
 
 @contextlib.contextmanager

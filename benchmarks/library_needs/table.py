@@ -9,8 +9,6 @@ from typing import Any
 
 from remat_migrate.libraries import library_needs
 
-from .programs import CALLS
-
 TABLE = Path(library_needs.__file__).with_name("library_needs.txt")
 _MARKS = {"traced": "", "concrete": "!", "function": "()", "depends": "~", "unknown": "?"}
 _HEADING = """\
@@ -30,13 +28,6 @@ def merge(results: Sequence[Path]) -> None:
     lines = [merged_line(name, versions) for name, versions in sorted(found.items())]
     heading = _HEADING.format(versions=", ".join(d["jax"] for d in documents))
     TABLE.write_text(heading + "\n".join(lines) + "\n", encoding="utf-8")
-    calls = [line for name, versions in sorted(found.items()) for line in _calls(name, versions)]
-    CALLS.write_text(
-        "# What a parameter takes, function, parameter, a value for `v`, a call.\n"
-        + "\n".join(calls)
-        + "\n",
-        encoding="utf-8",
-    )
     _print_differences(found)
 
 
@@ -80,16 +71,6 @@ def merged_status(statuses: Sequence[str]) -> str:
     if not known:
         return "unknown"
     return known.pop() if len(known) == 1 else "depends"
-
-
-def _calls(name: str, versions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return calls that run in the newest version, for parameters with the same status in all."""
-    found = []
-    for parameter, (value, expression) in versions[-1]["examples"].items():
-        statuses = {v["status"].get(parameter, "unknown") for v in versions}
-        if len(statuses) == 1 and statuses <= {"concrete", "traced"}:
-            found.append("\t".join((*statuses, name, parameter, value, expression)))
-    return found
 
 
 def _print_differences(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from ..peak_correlation import Row, correlation, correlation_within_kinds
+from scipy.stats import spearmanr
 
 # Differences that do not make a placement dominated.
 _LESS, _EQUAL = 0.99, 1.001
@@ -88,26 +89,35 @@ def dominates(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def agreement(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return Spearman's rank correlation of predicted and compiled peaks, and the worst ratios."""
-    found = []
+    by_model: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         distinct = {
             (one["predicted"], one["flops"], one["compiled"]): one
             for one in (row["bare"], *row["placements"], *row["plans"].values())
         }
-        found += [
-            (one["predicted"] / one["compiled"], row["model"], one) for one in distinct.values()
-        ]
-    points = [Row(name, "", "", one["compiled"], one["predicted"], 0) for _, name, one in found]
+        by_model[row["model"]] = [*distinct.values()]
+    found = [
+        (one["predicted"] / one["compiled"], model, one)
+        for model, placements in by_model.items()
+        for one in placements
+    ]
     low, high = min(found, key=lambda item: item[0]), max(found, key=lambda item: item[0])
+    overall = _correlation([one for _, _, one in found])
+    within = statistics.mean(map(_correlation, by_model.values()))
     return [
-        f"Rank correlation of {len(points)} placements: {correlation(points, 'peak'):.3f} over all"
-        f" models, {correlation_within_kinds(points, 'peak'):.3f} within models (mean).",
+        f"Rank correlation of {len(found)} placements: {overall:.3f} over all models,"
+        f" {within:.3f} within models (mean).",
         "Predicted to compiled, from "
         + " to ".join(
             f"{ratio:.2f} ({name}, {one['name'] or 'a plan'})" for ratio, name, one in (low, high)
         )
         + ".",
     ]
+
+
+def _correlation(placements: Sequence[dict[str, Any]]) -> float:
+    predicted, compiled = ([one[key] for one in placements] for key in ("predicted", "compiled"))
+    return float(spearmanr(predicted, compiled).statistic)
 
 
 def _peaks(one: dict[str, Any] | None) -> str:

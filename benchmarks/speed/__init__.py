@@ -1,7 +1,6 @@
-"""Compare the speed of remat-migrate with ruff, torchfix, Fixit and grep.
+"""Compare the speed of remat-migrate with ruff and grep.
 
-    python -m benchmarks.speed [--runs 5] [--only cold warm] [--skip torchfix] [--json FILE]
-    python -m benchmarks.speed --profile
+    python -m benchmarks.speed [--runs 5] [--only cold warm] [--skip grep] [--json FILE]
 
 Run it in the root of the checkout. It creates everything it needs in `build/benchmarks`, or in
 `--folder`: a tree of packages from PyPI, generated trees, and a virtual environment per tool. Needs

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from . import __doc__ as what_it_is
-from .cases import CASES, SIZES, Bench
-from .figures import Figure, Row, figures_table, rows_table
+from .cases import CASES, Bench
+from .figures import Row, rows_table
 from .installations import ROOT, Installations
 from .machine import machine
 from .processes import BenchmarkError
@@ -50,28 +50,15 @@ def main() -> None:
         default=ROOT / "build" / "benchmarks",
         help="folder for installations and generated files (default: build/benchmarks)",
     )
-    parser.add_argument(
-        "--sizes",
-        type=int,
-        nargs="+",
-        default=SIZES,
-        metavar="FILES",
-        help="files in the generated trees (default: 100 1000 10000)",
-    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write every run to a file")
-    parser.add_argument(
-        "--profile",
-        action="store_true",
-        help="only show where the time of a cold run goes",
-    )
     given = parser.parse_args()
     if given.runs < 1:
         parser.error("--runs must be at least 1")
     installations = Installations(given.folder.resolve())
     installations.folder.mkdir(parents=True, exist_ok=True)
-    bench = Bench(installations, given.runs, tuple(given.sizes), frozenset(given.skip))
+    bench = Bench(installations, given.runs, frozenset(given.skip))
     try:
-        content = _profile(bench) if given.profile else _measure(bench, given.only)
+        content = _measure(bench, given.only)
     except BenchmarkError as error:
         sys.exit(f"error: {error}")
     if given.json:
@@ -80,43 +67,21 @@ def main() -> None:
 
 def _measure(bench: Bench, only: list[str]) -> dict[str, Any]:
     """Run the cases, print their tables, and return the content for JSON."""
-    about, found = _about(bench), list[Row | Figure]()
+    about, found = _about(bench), list[Row]()
     for name in only:
         if name not in bench.skipped:
             print(f"{name}:", file=sys.stderr, flush=True)
             found += CASES[name](bench)
-    rows = [one for one in found if isinstance(one, Row)]
-    figures = [one for one in found if isinstance(one, Figure)]
     about["versions"] = bench.installations.versions()
     print(_heading(about, bench.runs))
-    if rows:
-        print("\n" + rows_table(rows))
-    if figures:
-        print("\n" + figures_table(figures))
+    print("\n" + rows_table(found))
     missed = [one.what for one in found if one.reached is False]
     judged = [one for one in found if one.reached is not None]
     if judged:
         print(f"\n{len(judged) - len(missed)} of {len(judged)} targets reached.")
     for what in missed:
         print(f"- missed: {what}")
-    return {
-        **about,
-        "rows": [row.content() for row in rows],
-        "figures": [figure.content() for figure in figures],
-    }
-
-
-def _profile(bench: Bench) -> dict[str, Any]:
-    """Print where the time of a cold run goes, and return the content for JSON."""
-    from .profile import functions_table, phases_table, profiled
-
-    about = _about(bench)
-    profile = profiled(bench)
-    about["versions"] = bench.installations.versions()
-    print(_heading(about, bench.runs))
-    print("\n" + phases_table(profile))
-    print("\n" + functions_table(profile))
-    return {**about, **profile.content()}
+    return {**about, "rows": [row.content() for row in found]}
 
 
 def _about(bench: Bench) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from .processes import Spent
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The largest accepted median: a ratio, CPU seconds, or megabytes."""
+    """The largest accepted median: a ratio, or CPU seconds."""
 
-    of: Literal["ratio", "s", "MB"]
+    of: Literal["ratio", "s"]
     most: float
 
     def __str__(self) -> str:
@@ -93,45 +93,6 @@ class Row:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number derived from several runs, such as the time per site.
-
-    Attributes:
-        case: name of the case.
-        what: description of the figure.
-        values: a value for each round of runs.
-        unit: unit of the values.
-        digits: decimal places to show.
-        note: how it was measured.
-        target: target, or None.
-    """
-
-    case: str
-    what: str
-    values: tuple[float, ...]
-    unit: str
-    digits: int = 2
-    note: str = ""
-    target: Target | None = None
-
-    def cells(self) -> list[str]:
-        """Return the cells of the table."""
-        median = f"{statistics.median(self.values):,.{self.digits}f} {self.unit}"
-        least, most = (f"{pick(self.values):,.{self.digits}f}" for pick in (min, max))
-        spread = f"{least}–{most}" if len(self.values) > 1 else ""
-        return [self.what, median, spread, self.note, *told(self.target, self.reached)]
-
-    @property
-    def reached(self) -> bool | None:
-        """Whether the target is reached; None without a target."""
-        return None if self.target is None else statistics.median(self.values) <= self.target.most
-
-    def content(self) -> dict[str, Any]:
-        """Return the content for JSON."""
-        return {**asdict(self), "values": list(self.values), "reached": self.reached}
-
-
 def used(runs: Sequence[Spent]) -> str:
     """Format the medians of runs."""
     cpu = statistics.median(spent.cpu for spent in runs)
@@ -168,14 +129,6 @@ def rows_table(rows: Iterable[Row]) -> str:
         "reached",
     ]
     return markdown(head, [row.cells() for row in rows])
-
-
-def figures_table(figures: Iterable[Figure]) -> str:
-    """Return the figures as a Markdown table."""
-    return markdown(
-        ["figure", "median", "least–most", "from", "target", "reached"],
-        [figure.cells() for figure in figures],
-    )
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

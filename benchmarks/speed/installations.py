@@ -19,8 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Sources of the package.
 _SOURCES = ("remat_migrate", "rules", "pyproject.toml", "README.md", "LICENSE")
 PACKAGES = ("jax", "flax", "libcst", "transformers")
-# torchfix supports LibCST up to 1.5.
-PEERS = {"ruff": ("ruff",), "torchfix": ("torchfix", "libcst<1.6"), "fixit": ("fixit",)}
+PEERS = {"ruff": ("ruff",)}
 
 
 @dataclass(frozen=True)
@@ -129,24 +128,11 @@ def make_repository(folder: Path) -> None:
     run_quietly(*git, "commit", "--quiet", "--message", "Benchmark")
 
 
-def copy_as_repository(source: Path, folder: Path) -> Path:
-    """Copy a part of a tree into a repository of its own."""
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".git", "__pycache__"))
-    make_repository(folder)
-    return folder
-
-
 def _commit() -> str:
     """Return the commit of the checkout, and whether it has uncommitted changes."""
     if not (ROOT / ".git").exists():
         return "not a git repository"
     return run_quietly("git", "-C", ROOT, "describe", "--always", "--dirty").strip()
-
-
-def count_lines(folder: Path) -> int:
-    """Count the lines of the Python files below a folder."""
-    return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.py"))
 
 
 def _pip(python: Path, *arguments: str | Path) -> None:

@@ -6,14 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 LAUNCH = Path(__file__).with_name("launch.py")
-# Seconds between samples of the memory of all processes.
-_EVERY = 0.005
 
 
 class BenchmarkError(Exception):
@@ -102,36 +99,6 @@ def in_turn(commands: Sequence[Command], runs: int) -> list[tuple[Spent, ...]]:
     return [tuple(column) for column in zip(*rounds, strict=True)]
 
 
-def peak_of_all(command: Command) -> int:
-    """Return the peak memory of all processes of a run together; shared memory counts once.
-
-    Only Linux reports shared memory; elsewhere, returns the peak of the largest process.
-    """
-    if not Path("/proc/self/smaps_rollup").exists():
-        return spend(command).peak
-    if command.before is not None:
-        command.before()
-    with tempfile.TemporaryFile() as output:
-        running = subprocess.Popen(
-            command.arguments,
-            cwd=command.folder,
-            env=command.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-        most = 0
-        while running.poll() is None:
-            most = max(most, sum(map(_proportional, _of_session(running.pid))))
-            time.sleep(_EVERY)
-        if running.returncode not in command.exits:
-            output.seek(0)
-            said = output.read().decode(errors="replace")[-4000:]
-            raise BenchmarkError(f"{command.arguments} ended with {running.returncode}:\n{said}")
-    return most
-
-
 def run_quietly(*arguments: str | Path, folder: Path | None = None) -> str:
     """Run a command that prepares a measurement, and return its output.
 
@@ -150,28 +117,3 @@ def run_quietly(*arguments: str | Path, folder: Path | None = None) -> str:
         said = (done.stdout + done.stderr)[-4000:]
         raise BenchmarkError(f"{done.args} ended with {done.returncode}:\n{said}")
     return done.stdout
-
-
-def _of_session(leader: int) -> list[int]:
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                stat = Path(f"/proc/{entry}/stat").read_text(errors="replace")
-            except OSError:
-                continue  # the process has ended
-            # The fields after the name, which may contain spaces: state, parent, group, session.
-            if int(stat.rpartition(")")[2].split()[3]) == leader:
-                found.append(int(entry))
-    return found
-
-
-def _proportional(process: int) -> int:
-    """Return the bytes of a process, with its share of shared memory."""
-    try:
-        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass  # the process has ended
-    return 0

@@ -15,7 +15,6 @@ from ..errors import UsageError
 from .exit_codes import CLEAN, ERROR, FINDINGS, SIGNALLED, VERIFICATION_FAILED
 from .options import (
     check_output,
-    cluster_options,
     entry_options,
     measure_options,
     output_options,
@@ -27,7 +26,6 @@ from .progress_bar import is_interactive, progress_bar
 
 if TYPE_CHECKING:
     from ..measure.options import MeasureOptions
-    from ..measure.workers import Workers
     from ..plan.budget import Budget
     from ..report.content import Weighed
     from ..settings import Settings
@@ -105,7 +103,6 @@ def verify_command(
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
 @measure_options
-@cluster_options("measure variants, with --policies")
 @running_options
 @output_options(["full", "json"], "measurement")
 @output_control
@@ -113,8 +110,6 @@ def measure_command(
     targets: tuple[str, ...],
     output_format: str,
     output_file: Path | None,
-    scheduler: str | None,
-    workers: int | None,
     **how: Any,
 ) -> int:
     """Measure what each checkpoint saves and costs.
@@ -124,18 +119,14 @@ def measure_command(
     """
     from ..measure.options import options_of_targets
     from ..report.output import say, write_measurements
-    from ..sweep.cluster import variant_workers
 
     check_output(output_file)
     if how["batch"] == "auto":
         raise UsageError("--batch auto: only `plan` finds the largest batch")
     names, options, base = _measurement(targets, how)
-    if (scheduler or workers) and not options.policies:
-        raise UsageError("--scheduler and --workers require --policies")
     if not names:
         raise UsageError("missing TARGET: module:function or path/to/file.py:function")
-    with variant_workers(scheduler, workers) as cluster:
-        weighed = _weighed(names, options, base, cluster)
+    weighed = _weighed(names, options, base)
     if weighed.found:
         to = output_file or sys.stdout
         write_measurements(weighed.found, output_format, to, weighed.failed)
@@ -168,7 +159,6 @@ def measure_command(
 )
 @click.option("--apply", "is_applied", is_flag=True, help="Write the plan into the source.")
 @entry_options
-@cluster_options("trace and compile placements, where that is faster")
 @running_options
 @output_options(["full", "json"], "plan")
 @output_control
@@ -180,8 +170,6 @@ def plan_command(
     is_applied: bool,
     output_format: str,
     output_file: Path | None,
-    scheduler: str | None,
-    workers: int | None,
     **how: Any,
 ) -> int:
     """Plan checkpoints within a memory budget.
@@ -199,7 +187,6 @@ def plan_command(
     from ..plan.budget import parse_budget
     from ..plan.planning import plan
     from ..report.output import write_plan
-    from ..sweep.cluster import variant_workers
     from .plan_writing import Writing
 
     check_output(output_file)
@@ -212,7 +199,7 @@ def plan_command(
         raise UsageError("missing TARGET: one module:function or path/to/file.py:function")
     [options] = options_of_targets(options, names)
     function = parse_target(names[0], base)
-    with progress_bar("Planning") as progress, variant_workers(scheduler, workers) as cluster:
+    with progress_bar("Planning") as progress:
         progress(names[0], 0, 1)
         is_text = output_format == "full" and output_file is None
         patches = sys.stdout if is_text else sys.stderr
@@ -226,7 +213,6 @@ def plan_command(
             pareto=pareto,
             offload=offload,
             open_source=writing.open_source if is_applied else None,
-            workers=cluster,
         )
     write_plan(found, output_format, output_file or sys.stdout)
     if not is_applied:
@@ -315,9 +301,7 @@ def measure_configured(settings: Settings, *, policies: bool = False) -> Weighed
     return weighed
 
 
-def _weighed(
-    targets: Sequence[str], options: MeasureOptions, base: Path, workers: Workers | None = None
-) -> Weighed:
+def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Weighed:
     """Measure each target, whether or not others fail."""
     from ..errors import VerificationError
     from ..measure.options import options_of_targets
@@ -332,7 +316,7 @@ def _weighed(
         ):
             progress(target, number, len(targets))
             try:
-                found.append(measure(parse_target(target, base), how, base, workers))
+                found.append(measure(parse_target(target, base), how, base))
             except VerificationError as error:
                 failed[target] = f"{error}{_migration_hint(target, base)}"
             except UsageError as error:

@@ -100,23 +100,6 @@ def _batch(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     return int(value)
 
 
-def cluster_options(work: str, default: str = "") -> _Decorator:
-    """Return the options that name a Dask cluster, given what its workers do."""
-    return _options(
-        click.option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help=f"Address of a Dask scheduler whose workers {work}.",
-        ),
-        click.option(
-            "--workers",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help=f"Number of processes on this machine that {work}.{default}",
-        ),
-    )
-
-
 def _codes_option(name: str, help: str) -> _Decorator:
     return click.option(
         name,

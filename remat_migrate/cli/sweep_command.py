@@ -12,7 +12,7 @@ import click
 from ..console import is_quiet
 from ..errors import UsageError
 from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
-from .options import cluster_options, selection_options
+from .options import selection_options
 from .output_control import output_control
 from .progress_bar import ProgressBar, is_interactive, progress_bar
 
@@ -42,7 +42,17 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     help="Where the results go: a folder, or an address that fsspec knows. A sweep into the same"
     " folder checks only what has changed.",
 )
-@cluster_options("check the repositories", "  [default: one per core]")
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Address of a Dask scheduler whose workers check the repositories.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of repositories to check at a time on this machine.  [default: one per core]",
+)
 @click.option("--unsafe-fixes", is_flag=True, help="Include unsafe fixes in the patches.")
 @click.option(
     "--verify",

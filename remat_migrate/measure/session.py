@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,10 +28,8 @@ from .worker.records import (
     Work,
     pareto_marked,
 )
-from .workers import Workers
 
 # The name of a request, and its fields.
-Request = tuple[str, Mapping[str, Any]]
 
 START = Path(__file__).parent / "worker" / "start.py"
 
@@ -48,7 +45,6 @@ class Session:
         options: how it is measured.
         folder: the folder that relative names in the options refer to.
         seconds: how long it took to start the process and to measure the target.
-        prepared: the requests that bring another process into the same state.
     """
 
     measurement: Measurement
@@ -57,7 +53,6 @@ class Session:
     options: MeasureOptions
     folder: Path
     seconds: float
-    prepared: tuple[Request, ...] = ()
 
     def ask(self, request: str, **fields: object) -> Mapping[str, Any]:
         """Return the reply to a request.
@@ -77,44 +72,16 @@ class Session:
         """
         reply = self.ask(request, **fields)
         found = _measurement(self.worker, self.target, self.options, reply)
-        return replace(self, measurement=found, prepared=((request, fields),))
-
-    def ask_on(self, workers: Workers, requests: Sequence[Request]) -> list[Mapping[str, Any]]:
-        """Return the replies to requests; each worker answers a share, in a session of its own.
-
-        Raises:
-            VerificationError: a request failed, or a process has ended.
-        """
-        count = min(workers.count, len(requests))
-        shares = [tuple(requests[number::count]) for number in range(count)]
-        same = self.target, self.options, self.folder, self.prepared
-        found = workers.call(_answers, [(*same, share) for share in shares])
-        return [found[number % count][number // count] for number in range(len(requests))]
+        return replace(self, measurement=found)
 
 
-def _answers(
-    target: Target,
-    options: MeasureOptions,
-    folder: Path,
-    prepared: Sequence[Request],
-    requests: Sequence[Request],
-) -> list[Mapping[str, Any]]:
-    """Return the replies to requests about a target in a state."""
-    with measuring(target, options, folder) as session:
-        replies = [session.ask(name, **fields) for name, fields in (*prepared, *requests)]
-    return replies[len(prepared) :]
-
-
-def measure(
-    target: Target, options: MeasureOptions, folder: Path, workers: Workers | None = None
-) -> Measurement:
+def measure(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
     """Measure a function.
 
     Args:
         target: function to measure.
         options: how to measure it.
         folder: folder that relative names in the options refer to.
-        workers: measure the alternatives; None for the process that measures the function.
 
     Raises:
         VerificationError: the function cannot be measured; the message says why.
@@ -122,7 +89,7 @@ def measure(
     with measuring(target, options, folder) as session:
         found = _add_passes(session, options, session.measurement)
         if options.policies or not found.sites:
-            found = _add_alternatives(session, options, found, workers)
+            found = _add_alternatives(session, options, found)
         elif reply := session.ask("cheaper")["cheaper"]:
             found = replace(found, cheaper=_alternative(reply))
         return _add_compiled(session, with_shardings(options, found), found)
@@ -225,25 +192,13 @@ def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -
     return found
 
 
-def _add_alternatives(
-    session: Session, options: MeasureOptions, found: Measurement, workers: Workers | None
-) -> Measurement:
-    name = "alternatives"
+def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
     which = {"compile": bool(options.compile), "only_stages": not options.policies}
     try:
-        if workers is None:
-            replies = [session.ask(name, **which)]
-        else:
-            total = session.ask(name, **which, counting=True)["count"]
-            count = min(workers.count, total)
-            shares = [(name, {**which, "share": (number, count)}) for number in range(count)]
-            replies = session.ask_on(workers, shares)
+        rows = session.ask("alternatives", **which)["alternatives"]
     except VerificationError as error:
         return replace(found, notes=(*found.notes, f"no alternatives: {error}"))
-    # The first of each share, then the second of each.
-    rows = itertools.zip_longest(*(reply["alternatives"] for reply in replies))
-    alternatives = [_alternative(one) for row in rows for one in row if one is not None]
-    return replace(found, alternatives=tuple(pareto_marked(alternatives)))
+    return replace(found, alternatives=tuple(pareto_marked(list(map(_alternative, rows)))))
 
 
 def _add_compiled(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:

@@ -10,7 +10,6 @@ from ..errors import UsageError, VerificationError
 from ..measure.options import MeasureOptions
 from ..measure.session import Session, measuring
 from ..measure.target import Target
-from ..measure.workers import Workers
 from .budget import Budget
 from .plan import BatchPlan, Plan
 from .planning import OpenSource, planned
@@ -31,7 +30,6 @@ def plan_largest_batch(
     pareto: bool = False,
     offload: bool = False,
     open_source: OpenSource | None = None,
-    workers: Workers | None = None,
 ) -> Plan:
     """Return the plan for the largest batch that fits, with the front of batch and recomputation.
 
@@ -46,7 +44,6 @@ def plan_largest_batch(
         pareto: as for `plan`, like the other arguments.
         offload: whether policies may offload values to host memory.
         open_source: opens the source.
-        workers: trace and compile placements at the same time, where that is faster.
 
     Raises:
         UsageError: the budget is a share.
@@ -77,7 +74,6 @@ def plan_largest_batch(
                     pareto=pareto,
                     offload=offload,
                     open_source=open_source,
-                    workers=workers,
                 )
             return found[batch]
 

@@ -41,7 +41,6 @@ def compiled_candidates(
 
     obvious = _not_dominated_first(list(_front_first(_named(tried), aim, len(tried))))
     first = (*_front_first(tried, aim, _SOLVED), *obvious[:_OBVIOUS])
-    gradient.compile_ahead(one.runs for one in first)
     for one in first:
         if gradient.can_compile(1):
             add(one)

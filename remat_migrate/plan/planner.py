@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..measure.worker.records import Chain, Need
@@ -32,25 +31,6 @@ _POINTS = 16
 _Ask = Callable[..., Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Helpers:
-    """Further processes that trace and compile placements.
-
-    Attributes:
-        ask: returns the replies to a request for each of several placements.
-        count: how many they are.
-        seconds: how long they take to start.
-    """
-
-    ask: Callable[[str, Sequence[tuple[Run, ...]]], Sequence[Mapping[str, Any]]]
-    count: int
-    seconds: float
-
-    def pay(self, variants: int, each: float) -> bool:
-        """Return whether they are faster than one process, if a variant takes some seconds."""
-        return self.seconds + math.ceil(variants / self.count) * each < variants * each
-
-
 class Gradient:
     """The gradient computation of the target, traced and compiled once for each placement.
 
@@ -58,22 +38,14 @@ class Gradient:
         bare: its cost without checkpoints.
     """
 
-    def __init__(
-        self,
-        bare: Need,
-        asked: _Ask,
-        seconds: float = math.inf,
-        helpers: Helpers | None = None,
-    ) -> None:
+    def __init__(self, bare: Need, asked: _Ask, seconds: float = math.inf) -> None:
         """Remember how to ask the measuring process, and the time that compiling may take."""
         self.bare = bare
         self._asked = asked
-        self._helpers = helpers
         self._traced: dict[tuple[Run, ...], Need] = {(): bare}
         self._compiled: dict[tuple[Run, ...], int] = {}
         self._seconds = seconds
         self._longest = 0.0
-        self._longest_trace = 0.0
 
     def can_compile(self, count: int) -> bool:
         """Return whether there is time to compile some more placements."""
@@ -87,15 +59,8 @@ class Gradient:
     def traced(self, runs: tuple[Run, ...]) -> Need:
         """Return the cost with checkpoints on runs of equations."""
         if runs not in self._traced:
-            start = time.monotonic()
             self._traced[runs] = Need(*self._asked("trace", runs=runs)["need"])
-            self._longest_trace = max(self._longest_trace, time.monotonic() - start)
         return self._traced[runs]
-
-    def trace_ahead(self, placements: Iterable[tuple[Run, ...]]) -> None:
-        """Let helpers trace placements that are needed later, if there are any and they pay."""
-        replies = self._asked_ahead("trace", placements, self._traced, self._longest_trace)
-        self._traced.update((runs, Need(*reply["need"])) for runs, reply in replies)
 
     def compiled(self, runs: tuple[Run, ...]) -> int:
         """Return the bytes of the compiled program besides its inputs."""
@@ -106,25 +71,6 @@ class Gradient:
             self._longest = max(self._longest, took)
             self._seconds -= took
         return self._compiled[runs]
-
-    def compile_ahead(self, placements: Iterable[tuple[Run, ...]]) -> None:
-        """Let helpers compile placements that are needed later, if there are any and they pay."""
-        start = time.monotonic()
-        replies = self._asked_ahead("compile_runs", placements, self._compiled, self._longest)
-        self._compiled.update((runs, reply["bytes"]) for runs, reply in replies)
-        self._seconds -= time.monotonic() - start
-
-    def _asked_ahead(
-        self,
-        request: str,
-        placements: Iterable[tuple[Run, ...]],
-        known: Collection[tuple[Run, ...]],
-        longest: float,
-    ) -> Sequence[tuple[tuple[Run, ...], Mapping[str, Any]]]:
-        unknown = [runs for runs in dict.fromkeys(placements) if runs not in known]
-        if self._helpers is None or not self._helpers.pay(len(unknown), longest):
-            return ()
-        return list(zip(unknown, self._helpers.ask(request, unknown), strict=True))
 
 
 class Planner:

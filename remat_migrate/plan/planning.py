@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import VerificationError
 from ..measure.devices import Device
@@ -18,12 +17,11 @@ from ..measure.options import MeasureOptions
 from ..measure.session import Session, measuring, with_shardings
 from ..measure.target import Target
 from ..measure.worker.records import NamedValue, Need, Work
-from ..measure.workers import Workers
 from .budget import Budget
-from .chain import Arc, Place, Run, chain_from
+from .chain import Arc, Place, chain_from
 from .compiling import compiled_candidates
 from .plan import Obstacle, Placement, Plan
-from .planner import EQUAL, Gradient, Helpers, Planner
+from .planner import EQUAL, Gradient, Planner
 
 if TYPE_CHECKING:
     from .applying import Source
@@ -51,7 +49,6 @@ def plan(
     pareto: bool = False,
     offload: bool = False,
     open_source: OpenSource | None = None,
-    workers: Workers | None = None,
 ) -> Plan:
     """Return the cheapest placement of checkpoints within a budget.
 
@@ -65,7 +62,6 @@ def plan(
         offload: whether policies may offload values to host memory.
         open_source: opens the source, given the files and lines of its current checkpoints, and
             the files of all stages. The placement is then one that can be written into it.
-        workers: trace and compile placements at the same time, where that is faster.
 
     Raises:
         VerificationError: the target cannot be measured, or has no stages to checkpoint.
@@ -78,7 +74,6 @@ def plan(
             pareto=pareto,
             offload=offload,
             open_source=open_source,
-            workers=workers,
         )
 
 
@@ -90,7 +85,6 @@ def planned(
     pareto: bool = False,
     offload: bool = False,
     open_source: OpenSource | None = None,
-    workers: Workers | None = None,
 ) -> Plan:
     """Return the cheapest placement for a measured target, see `plan`."""
     found = session.measurement
@@ -108,7 +102,6 @@ def planned(
         bare,
         session.ask,
         math.inf if options.compile else _SECONDS,
-        _helpers(session, workers) if workers else None,
     )
     compiles = options.compile
     if compiles is None:
@@ -278,18 +271,7 @@ def _traced(
     gradient: Gradient, paths: Sequence[tuple[Planner, str, tuple[Arc, ...]]]
 ) -> list[Placement]:
     """Return the traced placements of named paths."""
-    gradient.trace_ahead(planner.runs(path) for planner, _, path in paths)
     return [planner.placement(path, name) for planner, name, path in paths]
-
-
-def _helpers(session: Session, workers: Workers) -> Helpers:
-    """Return workers as helpers of a session."""
-    staged = replace(session, prepared=(*session.prepared, ("stages", {})))
-
-    def ask(request: str, placements: Sequence[tuple[Run, ...]]) -> Sequence[Mapping[str, Any]]:
-        return staged.ask_on(workers, [(request, {"runs": runs}) for runs in placements])
-
-    return Helpers(ask, workers.count, session.seconds)
 
 
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:

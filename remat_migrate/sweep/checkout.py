@@ -41,8 +41,6 @@ _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
     "LC_ALL": "C",
 }
-# Local repositories refuse to send commits without a name unless they are asked like this.
-_SENDER = "git -c uploadpack.allowAnySHA1InWant=true upload-pack"
 _NOT_THERE = re.compile(
     r"not found|does not exist|not appear to be a git|unable to access|could not read"
     r"|couldn't find remote ref|not our ref|unknown revision|resolve host|Connection|denied",
@@ -144,8 +142,7 @@ def find_commit(source: Source, git: Git) -> str:
         fetched = {commit for commit in refs.values() if commit.startswith(revision)}
         if len(fetched) == 1:
             return fetched.pop()
-        return _commit_by_prefix(source, revision, git)
-    lacks = f"branch or tag {revision}" if refs else "commits"
+    lacks = f"branch, tag, or whole hash {revision}" if refs else "commits"
     raise SourceFailed(Status.MISSING, f"the repository has no {lacks}")
 
 
@@ -154,18 +151,6 @@ def _refs(listing: str) -> Iterator[tuple[str, str]]:
         commit, _, name = line.partition("\t")
         if name:
             yield name, commit
-
-
-def _commit_by_prefix(source: Source, prefix: str, git: Git) -> str:
-    """Return the commit whose hash starts with some digits, which takes the whole history."""
-    folder = git.scratch / "history"
-    git.output(git.scratch, "init", "--quiet", "--bare", "--template=", str(folder))
-    history = ("fetch", "--quiet", "--filter=blob:none", "--", source.address)
-    git.output(folder, *history, "+refs/*:refs/*", growing=folder)
-    found = git.run(folder, "rev-parse", "--verify", "--quiet", f"{prefix}^{{commit}}")
-    if found.code:
-        raise SourceFailed(Status.MISSING, f"the repository has no commit {prefix}")
-    return found.output.decode().strip()
 
 
 def check_out(source: Source, commit: str, folder: Path, git: Git) -> Sequence[str]:
@@ -192,7 +177,7 @@ def check_out(source: Source, commit: str, folder: Path, git: Git) -> Sequence[s
         alternates.parent.mkdir(exist_ok=True)
         alternates.write_text(f"{objects}\n")
     else:
-        _fetch(source, commit, folder, git)
+        _fetch(commit, folder, git)
     size = tree_size(git.output(folder, "ls-tree", "-r", "-l", "-z", commit))
     if size > git.limits.size:
         reason = f"{size >> 20:,} MiB of files, more than {git.limits.size >> 20:,}"
@@ -208,13 +193,11 @@ def check_out(source: Source, commit: str, folder: Path, git: Git) -> Sequence[s
     return [f"the repository lacks the contents of {pluralize(absent, 'file')}"] if absent else []
 
 
-def _fetch(source: Source, commit: str, folder: Path, git: Git) -> None:
-    sender = ("--upload-pack", _SENDER) if source.is_folder else ()
-    shallow = ("fetch", "--quiet", "--depth=1", "--no-tags", *sender, "origin")
-    done = git.run(folder, *shallow, commit, growing=folder)
-    if done.code:
+def _fetch(commit: str, folder: Path, git: Git) -> None:
+    shallow = ("fetch", "--quiet", "--depth=1", "--no-tags", "origin", commit)
+    if git.run(folder, *shallow, growing=folder).code:
         # Some servers send only commits that have a name.
-        git.output(folder, "fetch", "--quiet", *sender, "origin", growing=folder)
+        git.output(folder, "fetch", "--quiet", "origin", growing=folder)
 
 
 def tree_size(listing: str) -> int:

@@ -9,7 +9,7 @@ import itertools
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,8 +19,7 @@ from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..errors import RematMigrateError, UsageError, VerificationError
-from ..measure.workers import Workers
+from ..errors import RematMigrateError, UsageError
 from .limited import SourceFailed, Status
 
 if TYPE_CHECKING:
@@ -160,47 +159,6 @@ def _call(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
         reason = f"this worker has remat-migrate {__version__}, not {version}"
         raise SourceFailed(Status.FAILED, reason)
     return function(*arguments)
-
-
-def call_all(
-    cluster: Cluster, function: Callable[..., Any], calls: Iterable[Call]
-) -> dict[Any, Any]:
-    """Call a function on the workers; return the results by the names of the calls.
-
-    Raises:
-        RematMigrateError: a call failed.
-    """
-    found = {}
-    for name, result, error in cluster.results(function, calls):
-        if isinstance(error, RematMigrateError):
-            raise error
-        if error is not None:
-            reason = f"{type(error).__name__}: {error}"
-            raise SourceFailed(Status.FAILED, reason) from error
-        found[name] = result
-    return found
-
-
-@contextmanager
-def variant_workers(scheduler: str | None, workers: int | None) -> Iterator[Workers | None]:
-    """Yield workers for variants of a target; None if no cluster is asked for.
-
-    Raises:
-        UsageError: as `connected`.
-    """
-    if scheduler is None and workers is None:
-        yield None
-        return
-    with connected(scheduler, workers) as cluster:
-
-        def call(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-            try:
-                found = call_all(cluster, function, enumerate(arguments))
-            except SourceFailed as error:
-                raise VerificationError(str(error)) from error
-            return [found[number] for number in range(len(arguments))]
-
-        yield Workers(call, cluster.count())
 
 
 class _Ahead:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import posixpath
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from ..discovery.named_outputs import write_named
 from ..errors import RematMigrateError, UsageError
 
 _BATCH = 500
@@ -87,23 +87,11 @@ class Store:
         """
         with self._reported(name):
             if self.is_local:
-                self._replace(self.path(name), data)
+                path = Path(self.path(name))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_named(path, data)
             else:  # object stores replace objects atomically
                 self._opened[0].pipe_file(self.path(name), data)
-
-    def _replace(self, path: str, data: bytes) -> None:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        temporary = f"{path}.{uuid.uuid4().hex}.part"
-        try:
-            with open(temporary, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
 
     def write_json(self, name: str, value: object) -> None:
         """Write a value as JSON."""

@@ -66,7 +66,7 @@ def test_values_and_gradients_are_unchanged(
     assert not failures, "\n\n".join(map(str, failures))
     assert counts.with_site == counts.generated == len(numbers)
     assert counts.equal == counts.executed
-    assert min(counts.executed, counts.fixed) > len(numbers) / 2, counts
+    assert min(counts.executed, counts.fixed) >= len(numbers) / 2, counts
 
 
 def test_training_programs_parse_and_are_reproducible() -> None:

@@ -168,7 +168,7 @@ def test_what_cannot_be_checked(first, sources):
     _, briefs, totals = first
     *_, absent, unknown, nowhere = sources
     assert {briefs[one].status for one in (absent, unknown, nowhere)} == {"missing"}
-    assert "no branch or tag v9" in briefs[unknown].reason
+    assert "no branch, tag, or whole hash v9" in briefs[unknown].reason
     assert [row["source"] for row in totals.failed] == sorted(
         one.address for one in (absent, unknown, nowhere)
     )
@@ -180,7 +180,7 @@ def test_page_and_links(first):
     links = re.findall(r'href="([^"#][^"]*)"', page)
     assert len([link for link in links if link.endswith(".patch")]) == totals.patches == 4
     assert all((out / link).is_file() for link in links)
-    assert "no branch or tag v9" in page
+    assert "no branch, tag, or whole hash v9" in page
 
 
 def test_queries_of_the_documentation(first, monkeypatch):

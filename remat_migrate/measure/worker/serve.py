@@ -10,7 +10,6 @@ import contextlib
 import functools
 import gc
 import importlib
-import itertools
 import json
 import os
 import sys
@@ -191,15 +190,12 @@ def _compile(request: Reply) -> Reply:
 
 
 def _alternatives(request: Reply) -> Reply:
-    """Measure alternatives: every one, or a share; or only count them."""
+    """Measure the alternatives."""
     from .alternatives import measured, variants
 
-    entry, (first, step) = _Session.entry, request.get("share", (0, 1))
+    entry = _Session.entry
     found = variants(entry, bool(_Session.measured.sites), request["only_stages"])
-    if request.get("counting"):
-        return {"count": sum(1 for _ in found)}
-    own = itertools.islice(found, first, None, step)
-    return {"alternatives": [measured(one, entry, request["compile"]) for one in own]}
+    return {"alternatives": [measured(one, entry, request["compile"]) for one in found]}
 
 
 def _cheaper(request: Reply) -> Reply:

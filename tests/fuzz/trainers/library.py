@@ -1,15 +1,10 @@
 """Calls of library functions with a Python value `{n}` as one of their arguments.
 
 Each is an expression of the vector `y` of three entries, with possible values of `{n}`. Functions
-that also accept a traced value are included: these values need not be concrete. `CALLS` are
-commonly used functions, `probed` those that `benchmarks.library_needs` has found.
+that also accept a traced value are included: these values need not be concrete.
 """
 
 from __future__ import annotations
-
-import re
-from functools import cache
-from pathlib import Path
 
 _FLAGS = ("True", "False")
 _SMALL = ("1", "2")
@@ -142,18 +137,3 @@ CALLS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("jnp.full_like(y, {n})", ("0.5", "2.0")),
     ("jnp.maximum(y, {n})", ("0.1", "0.5")),
 )  # fmt: skip
-
-
-@cache
-def probed() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return calls of the probed functions of JAX and Flax whose value is not an array."""
-    found = []
-    text = Path(__file__).parents[1].joinpath("library_calls.txt").read_text(encoding="utf-8")
-    for line in text.splitlines()[1:]:
-        _, function, _, value, call = line.split("\t")
-        simple = not re.search(r"array|Key|lambda|jax|dtype", value) and len(call) < 110
-        if simple and function.startswith(("jax.", "flax.")):
-            call = call.replace("jax.numpy.", "jnp.").replace("jax.lax.", "lax.")
-            call = re.sub(r"(?<!')\bv\b(?![='])", "{n}", call)
-            found.append((re.sub(r"(?<!')\bx\b(?![='])", "y", call), (value,)))
-    return tuple(found)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..bodies import STEPS, TEMPLATES, Scope, filled
 from ..drawing import Draw
-from .library import CALLS, probed
+from .library import CALLS
 from .project import OPS, Lines, Project, indented
 
 NAMES = {
@@ -74,14 +74,8 @@ def some_arguments(draw: Draw, least: int = 1) -> list[Argument]:
         name = draw.pick([name for name in NAMES[kind] if name not in taken])
         template, values = "", VALUES.get(kind, ())
         if kind == "library":
-            if draw.flip(15):
-                call, values = draw.pick(probed())
-                template = f"y = y + 0.1 * jnp.real(total({call}))"
-            else:
-                call, values = draw.pick(CALLS)
-                template = draw.pick(
-                    (f"y = y + 0.1 * jnp.sum({call})", f"y = y * jnp.mean({call})")
-                )
+            call, values = draw.pick(CALLS)
+            template = draw.pick((f"y = y + 0.1 * jnp.sum({call})", f"y = y * jnp.mean({call})"))
         elif kind == "index":
             template = draw.pick(_INDEX)
         default = draw.pick(values) if draw.flip(40) or (made and made[-1].default) else ""

@@ -1,1 +1,0 @@
-"""Models with many placements of checkpoints, to be traced on shapes."""
