@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tokenize
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .codemod.changes import SetComment
@@ -106,30 +106,59 @@ def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...
 
 
 def suppression(source: SourceFile, line: int, code: str) -> SetComment | None:
-    """Return a Change that suppresses the findings of `code` on `line` of a Python file, if any.
+    """Return a Change that suppresses the findings of `code` on `line` of a Python file, if any."""
+    changes, _ = suppress_all(source, [(line, code)])
+    return next(iter(changes), None)
+
+
+def suppress_all(
+    source: SourceFile, places: Iterable[tuple[int, str]]
+) -> tuple[list[SetComment], list[tuple[int, str]]]:
+    """Return Changes that suppress findings in a Python file.
 
     Extends an existing `# noqa` with codes on the logical line; otherwise adds a comment at the end
     of the line, or of the next line that can have one if a string or a backslash continues.
+
+    Args:
+        source: the file.
+        places: the line and the code of each finding.
+
+    Returns:
+        The Changes; the places where there can be no comment.
     """
     try:
         directives = [one for one in read_directives(source, python=True) if one.codes]
-        rows = next((rows for rows in _logical_lines(source) if line in rows), range(0))
+        logical = {row: rows for rows in _logical_lines(source) for row in rows}
         ends = {one.start[0] for one in _tokens(source) if one.type in _ENDS}
     except (SyntaxError, tokenize.TokenError):
-        return None
-    for one in directives:
-        if line in one.lines:
-            start, end = one.comment
-            middle = one.span.end
-            text = f"{source.text[start:middle]}, {code}{source.text[middle:end]}"
-            return SetComment.of(source, one.comment, text)
-    at = next((row for row in rows if row >= line and row in ends), None)
-    if at is None:
-        return None
+        return [], list(places)
+    extended = {row: one for one in directives for row in one.lines}
+    # Per logical line: the directive to extend, or the line to add a comment to, and the codes.
+    wanted: dict[range, tuple[Directive | int, list[str]]] = {}
+    left: list[tuple[int, str]] = []
+    for line, code in places:
+        rows = logical.get(line, range(0))
+        at = extended.get(line) or next((row for row in rows if row >= line and row in ends), None)
+        if at is None:
+            left.append((line, code))
+            continue
+        codes = wanted.setdefault(rows, (at, []))[1]
+        if code not in codes:
+            codes.append(code)
+    return [_comment_of(source, at, codes) for at, codes in wanted.values()], left
+
+
+def _comment_of(source: SourceFile, at: Directive | int, codes: Sequence[str]) -> SetComment:
+    """Return the Change that adds codes to a directive, or at the end of a line."""
+    if isinstance(at, Directive):
+        start, end = at.comment
+        middle = at.span.end
+        text = f"{source.text[start:middle]}, {', '.join(codes)}{source.text[middle:end]}"
+        return SetComment.of(source, at.comment, text)
     text, start = source.line_text(at), source.line_starts[at - 1]
     # Replace trailing whitespace.
     place = Span(start + len(text.rstrip()), start + len(text))
-    return SetComment.of(source, place, f"  # noqa: {code}")
+    return SetComment.of(source, place, f"  # noqa: {', '.join(codes)}")
 
 
 # Where such a token is, a line ends outside of strings and without a backslash.

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support import cli, write_files
+from support import cli, read_files, write_files
 
 CODE = """\
 import jax
@@ -20,7 +20,50 @@ h = 1; s = (jax.checkpoint(abs, concrete=False),
     jax.checkpoint(abs, concrete=False), '''
 a''' + str(jax.checkpoint(abs, concrete=False)), 2)
 """
+SUPPRESSED = """\
+import jax
+from jax.ad_checkpoint import checkpoint  # type: ignore  # noqa: RMT103
+
+f = jax.checkpoint(  # noqa: E501, RMT101
+    abs, concrete=False
+)
+g = jax.checkpoint(abs, concrete=False)  # noqa: RMT101
+h = 1; s = (jax.checkpoint(abs, concrete=False),  # noqa: RMT101
+    jax.checkpoint(abs, concrete=False), '''
+a''' + str(jax.checkpoint(abs, concrete=False)), 2)
+"""
 ADVICE = "import jax\n\ng = jax.grad(jax.checkpoint(lambda x: x.sum()))\n"
+
+
+def notebook(*cells: str) -> str:
+    shared = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    sources = [{**shared, "id": f"c{n}", "source": [cell]} for n, cell in enumerate(cells)]
+    return json.dumps({"cells": sources, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_add_noqa_suppresses_everything_once(tmp_path: Path) -> None:
+    cells = ("import jax\n%matplotlib inline\nf = jax.checkpoint(abs, concrete=False)", "f  # keep")
+    files = {"pyproject.toml": "", "m.py": CODE, "n.ipynb": notebook(*cells)}
+    write_files(tmp_path, files)
+    ran = cli(tmp_path, "--add-noqa")
+    assert (ran.code, ran.out, ran.err) == (0, "", "Added 5 noqa comments.\n")
+    assert (tmp_path / "m.py").read_text() == SUPPRESSED
+    written = json.loads((tmp_path / "n.ipynb").read_text())
+    assert "".join(written["cells"][0]["source"]) == cells[0] + "  # noqa: RMT101"
+    assert written["cells"][1]["source"] == [cells[1]]
+    before = read_files(tmp_path)
+    assert cli(tmp_path, "--add-noqa").err == "Added 0 noqa comments.\n"
+    assert read_files(tmp_path) == before
+    assert cli(tmp_path).code == 0
+    assert cli(tmp_path, "undo").code == 0
+    assert (tmp_path / "m.py").read_text() == CODE
+
+
+def test_add_noqa_says_what_it_cannot_suppress(tmp_path: Path) -> None:
+    write_files(tmp_path, {"pyproject.toml": "", "run.sh": "export JAX_NEW_CHECKPOINT=0\n"})
+    ran = cli(tmp_path, "--add-noqa")
+    assert "warning: run.sh:1:8: RMT102 cannot be suppressed by a comment; use per-file" in ran.err
+    assert "cannot be combined" in cli(tmp_path, "--add-noqa", "--fix").err
 
 
 def test_unsafe_fixes_alone_changes_nothing_and_says_so(tmp_path: Path) -> None:
@@ -100,9 +143,13 @@ def test_rules_as_json(tmp_path: Path) -> None:
     [
         (["ex"], {"explain"}),
         (["--unsafe"], {"--unsafe-fixes"}),
+        (["check", "--output-format", "s"], {"sarif"}),
+        (["src", "--output-format", "git"], {"github", "gitlab"}),
+        (["--select", "RMT103,RMT10"], {f"RMT103,RMT10{n}" for n in range(1, 5)}),
+        (["explain", "RMT207"], {"RMT207"}),
     ],
 )
-def test_shells_complete_commands_and_options(
+def test_shells_complete_commands_formats_and_codes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], expected: set[str]
 ) -> None:
     monkeypatch.setenv("_REMAT_MIGRATE_COMPLETE", "bash_complete")

@@ -148,6 +148,37 @@ def test_extended_files_must_exist_and_end(repository: Path) -> None:
     )
 
 
+def test_inherited_patterns_keep_their_folder(tmp_path: Path) -> None:
+    write_files(
+        tmp_path,
+        {
+            "shared/base.toml": 'exclude = ["/old"]\nsearch-path = ["stubs"]\n'
+            '[per-file-ignores]\n"*_test.py" = ["RMT1"]\n'
+            '[verify]\ncases = "cases.py"\ntimeout = 5\n',
+            "app/pyproject.toml": TABLE
+            + 'extend = "../shared/base.toml"\nextend-exclude = ["/old"]\nverify = {timeout = 7}\n',
+            "app/old/m.py": CODE,
+            "app/m.py": CODE,
+        },
+    )
+    ran = cli(tmp_path, "--show-settings", "app")
+    shared, app = tmp_path / "shared", tmp_path / "app"
+    assert ran.out.startswith(
+        f'Resolved settings for: "{app}/m.py"\nSettings path: "{app}/pyproject.toml"\n'
+    )
+    assert f'"/old",  # relative to {shared}\n    "/old",  # relative to {app}\n' in ran.out
+    assert f'search-path = ["{shared}/stubs"]' in ran.out
+    assert f'"*_test.py" = ["RMT1"]  # relative to {shared}' in ran.out
+    assert f'cases = "{shared}/cases.py"\ntimeout = 7\n' in ran.out
+
+
+def test_show_files_lists_what_a_run_checks(repository: Path) -> None:
+    ran = cli(repository, "--show-files", ".")
+    files = [Path(line).relative_to(repository).as_posix() for line in ran.out.splitlines()]
+    assert [file for file in files if file.endswith(".py")] == ["a/m.py", "b/m.py", "c/m.py"]
+    assert ran.code == 0
+
+
 def test_the_cache_notices_settings_of_any_folder(
     repository: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,11 @@ def cli() -> None:
     help="Apply exclusions even to paths on the command line, for commit hooks.",
 )
 @click.option(
+    "--add-noqa", is_flag=True, help="Add a `# noqa` comment to each line with a finding."
+)
+@click.option("--show-settings", is_flag=True, help="Show the settings of the first file.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
+@click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -101,8 +106,11 @@ def check(
     exit_zero: bool,
     fix: bool,
     unsafe_fixes: bool,
+    add_noqa: bool,
     diff: bool,
     statistics: bool,
+    show_settings: bool,
+    show_files: bool,
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
@@ -116,7 +124,15 @@ def check(
     from ..cache.run_cache import RunCache, run_cache
     from ..prefilter.single_files import cannot_matter
 
+    if show_settings or show_files:
+        from .inspection import inspect_run
+
+        return inspect_run(paths, stdin_filename, options, files_only=show_files)
     verify = verify or verify_strict
+    if add_noqa and (fix or diff or baseline.write or Path("-") in paths):
+        raise UsageError(
+            "--add-noqa cannot be combined with --fix, --diff, --write-baseline, or `-` (stdin)"
+        )
     if unsafe_fixes and not (fix or diff):
         from ..report.output import say
 
@@ -131,7 +147,7 @@ def check(
         raise UsageError("--diff cannot be combined with --write-baseline")
     if fix and not diff and Path("-") not in paths:
         clean_up_before(paths)
-    needs_analysis = options.chooses_rules or stdin_filename or needs_rules(outputs)
+    needs_analysis = add_noqa or options.chooses_rules or stdin_filename or needs_rules(outputs)
     if not needs_analysis and cannot_matter(paths, lambda found: baseline.concerns(paths, found)):
         debug("no file mentions a checkpoint, a flag, or a suppression")
         _report_nothing(paths, () if diff else outputs, fixing=fix, count_only=statistics)
@@ -140,7 +156,7 @@ def check(
         return CLEAN
 
     cache = RunCache()
-    if not (no_cache or fix or diff or stdin_filename):
+    if not (no_cache or fix or diff or stdin_filename or add_noqa):
         given = click.get_current_context().params
         cache = run_cache("check", given, paths, options, baseline, outputs)
     if cache.outcome is not None:
@@ -159,6 +175,10 @@ def check(
     with with_progress(run, "Fixing" if fix or diff else "Checking") as run:
         if diff:
             return show_diff(run, how_to_fix, exit_zero=exit_zero)
+        if add_noqa:
+            from .suppressing import suppress_findings
+
+            return suppress_findings(run)
         result = apply_fixes(run, how_to_fix) if fix else Result(check_run(run))
     if baseline.write:
         run, result = record_baseline(run, result, baseline.write)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import UsageError
+from .completion import rule_codes
 from .exit_codes import CLEAN
 from .output_control import output_control
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=rule_codes)
 @click.option("--all", "every", is_flag=True, help="Explain all rules.")
 @click.option(
     "--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format."

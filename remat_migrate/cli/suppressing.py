@@ -1,0 +1,44 @@
+"""`--add-noqa`: suppressing all findings with comments."""
+
+from __future__ import annotations
+
+import sys
+
+from ..engine.check import check_run
+from ..engine.run import Run
+from ..engine.suppress import suppress
+from ..report.output import say, screen_of
+from .exit_codes import CLEAN, ERROR
+
+
+def suppress_findings(run: Run) -> int:
+    """Add a suppression for each finding, and return the exit code.
+
+    Raises:
+        ApplyError: the journal cannot be written, or another run wrote meanwhile.
+    """
+    from ..engine.journal import WriteError, write_changes
+    from ..engine.journal_entries import entry_files
+    from ..report.terminal.display import pluralize
+    from ..report.terminal.fixing import unwritten_files
+
+    root = run.settings.root
+    before = entry_files(root)
+    screen = screen_of(sys.stderr)
+    done = suppress(check_run(run))
+    lines: list[str] = []
+    if done.changes:
+        try:
+            write_changes(done.changes, root, before)
+        except WriteError as error:
+            lines = list(unwritten_files(error, screen))
+    for finding in done.left:
+        place = f"{screen.path(finding.path)}:{finding.source.place(finding.span.start)}"
+        say(f"warning: {place}: {finding.code} cannot be suppressed by a comment; {_INSTEAD}")
+    for line in lines:
+        say(line)
+    say(f"Added {pluralize(done.added, 'noqa comment')}.")
+    return ERROR if lines else CLEAN
+
+
+_INSTEAD = "use per-file-ignores in the settings"
