@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..discovery.survey import survey
 from ..errors import UsageError
 from ..report.output import write_lines
-from ..settings import Options
+from ..settings import Options, Settings
+from ..settings.shown import settings_lines
 from .exit_codes import CLEAN
 
 
@@ -34,3 +35,11 @@ def inspect_run(
     first = Path(min(about.targets.python, default=files[0]))
     write_lines(_resolved(first, about.nearest.of(first)), sys.stdout)
     return CLEAN
+
+
+def _resolved(file: Path, settings: Settings) -> Iterator[str]:
+    yield f'Resolved settings for: "{file}"'
+    if settings.config:
+        yield f'Settings path: "{settings.config}"'
+    yield ""
+    yield from settings_lines(settings)
