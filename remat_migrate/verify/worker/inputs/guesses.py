@@ -66,9 +66,10 @@ def _number(node: Node, use: Use) -> Any:
         named = len(node.name) > 1 and candidates.looks_like_array(node.name)
         arrays = candidates.shapes(node.name, node.inside)
         return Plan(arrays + near) if named else Plan(near + arrays, near)
-    if not use.is_tested or candidates.looks_like_array(node.name):
+    is_setting = candidates.is_setting(node)
+    if not use.is_tested or (candidates.looks_like_array(node.name) and not is_setting):
         return None
-    if candidates.is_number(node.name) and (candidates.is_setting(node) or not node.inside):
+    if candidates.is_number(node.name) and (is_setting or not node.inside):
         some = candidates.numbers(node.name)
         return Plan(some + both, [some[0], value(0)])
     return Plan(both + candidates.numbers(node.name), both)

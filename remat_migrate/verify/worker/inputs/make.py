@@ -2,10 +2,9 @@
 
     make_cases(unit, "package.module:function", {"class": None, "classes": [Config]})
 
-Annotations, defaults, and names say what an argument is. Where they do not, the unit is run
-abstractly with probes, which record how they are used (see `search`). Each value of a flag, each
-string that an argument is compared with, and each side of a number that an argument is compared
-with gives a case.
+Annotations, defaults, names, and how the code uses them say what an argument is; errors of
+abstract runs correct it (see `search_loop`). Each value of a flag, each string that an argument is
+compared with, and each side of a number that an argument is compared with gives a case.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from . import blame, candidates, repairs, shapes
 from .blame import Blame
-from .node import ARRAY, CONSTANT, KEY, LIKE, LIST, Choice, Node
+from .node import ARRAY, CONSTANT, DICT, INSTANCE, KEY, LIKE, LIST, OBJECT, Choice, Node
 from .search import Budget, Call, Search
 
 Move = List[Tuple[Node, Choice]]
@@ -306,7 +306,15 @@ def _interleave(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Ite
     for rank in range(max([len(choices) for choices in lists] or [0])):
         for node, choices in zip(nodes, lists):
             if rank < len(choices):
-                yield [(node, choices[rank])]
+                yield [(one, choices[rank]) for one in _alike(node, choices[rank])]
+
+
+def _alike(node: Node, choice: Choice) -> List[Node]:
+    """Return a node and, for an element of a list that gets entries, the others like it."""
+    parent = node.parent
+    if parent is None or parent.choice.kind != LIST or choice.kind not in (DICT, OBJECT, INSTANCE):
+        return [node]
+    return [one for one in parent.children.values() if one.choice.kind == node.choice.kind]
 
 
 def _same_structure(nodes: Sequence[Node]) -> Move:

@@ -121,9 +121,9 @@ class _Reader(ast.NodeVisitor):
         """Return the use of the last name in an expression that reads a local variable."""
         if isinstance(expression, ast.BoolOp):  # `name or {}`
             return self._use(expression.values[0])
-        root = expression
-        while isinstance(root, (ast.Attribute, ast.Subscript)):
-            root = root.value
+        root: Any = expression
+        while isinstance(root, (ast.Attribute, ast.Subscript)) or _key_asked(root):
+            root = root.func.value if isinstance(root, ast.Call) else root.value
         name = _name(expression) if self._is_local(root) else ""
         return self.uses.setdefault(name, Use()) if name else Use()
 
@@ -152,7 +152,7 @@ class _Reader(ast.NodeVisitor):
                 use = self._use(argument)
                 use.called = use.called or (0, ())
             elif callee in _LOOKED_UP and isinstance(node.func, ast.Attribute):
-                if type(key := _constant(argument)) is str:
+                if key := _key_asked(node):
                     self._use(node.func.value).asked.append(key)
                 self._use(argument).compared += self._entries(node.func.value)
         if callee == "dict":
@@ -185,6 +185,11 @@ class _Reader(ast.NodeVisitor):
         patterns = [part for case in node.cases for part in ast.walk(case.pattern)]
         values = [_constant(part.value) for part in patterns if isinstance(part, ast.MatchValue)]
         self._use(node.subject).compared += [v for v in values if isinstance(v, Constant)]
+        self.generic_visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if isinstance(node.targets[0], (ast.Tuple, ast.List)):
+            self._use(node.value).is_iterated = True
         self.generic_visit(node)
 
     def visit_For(self, node: ast.For) -> None:
@@ -249,7 +254,15 @@ def _name(expression: Any) -> str:
     if isinstance(expression, ast.Subscript):
         key = _constant(expression.slice)
         return key if type(key) is str else ""
-    return ""
+    return _key_asked(expression)
+
+
+def _key_asked(expression: Any) -> str:
+    """Return the key in `name.get("key")`; empty for other expressions."""
+    if not isinstance(expression, ast.Call) or not isinstance(expression.func, ast.Attribute):
+        return ""
+    key = _constant(expression.args[0]) if expression.args else None
+    return key if expression.func.attr in _LOOKED_UP and type(key) is str else ""
 
 
 def _constant(expression: Any) -> Any:
