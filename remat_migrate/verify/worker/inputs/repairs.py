@@ -40,6 +40,11 @@ def needs_value(error: BaseException) -> bool:
     return isinstance(error, _VALUE_ERRORS) or bool(_VALUE_TEXTS.search(str(error)))
 
 
+def wants_entries(message: str) -> bool:
+    """Return whether an error says that an array is read like a dictionary."""
+    return "string index" in message or "only integers, slices" in message
+
+
 def missing_attribute(error: BaseException) -> str:
     """Return the attribute that an error says a value lacks; empty for other errors."""
     found = re.search(r"has no attribute '?(\w+)", str(error))
@@ -72,7 +77,7 @@ def by_error(node: Node, blamed: Blame) -> List[Choice]:
     if keys := _keys(blamed):
         node.offer(keys)
         return keys + candidates.strings(node.name)
-    if "string index" in text or "only integers, slices" in text:
+    if wants_entries(text):
         return [Choice(DICT), Choice(OBJECT)]
     if "callable" in text:
         return guesses.functions(node)

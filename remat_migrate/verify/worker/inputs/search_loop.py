@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from . import blame, candidates, repairs, shapes
 from .blame import Blame
-from .node import ARRAY, CONSTANT, DICT, INSTANCE, KEY, LIKE, LIST, OBJECT, Choice, Node
+from .node import ARRAY, CONSTANT, KEY, LIKE, LIST, Choice, Node
 from .search import Budget, Call, Search
 
 Move = List[Tuple[Node, Choice]]
@@ -216,7 +216,9 @@ class _Improvement:
             further = _got_further(outcome, self.start)
             if further is False or outcome.mark in self.visited:
                 return False
-            same = str(outcome.blamed.error) == str(self.start.blamed.error)
+            message = str(outcome.blamed.error)
+            # The next element of a list may need entries like the one before.
+            same = message == str(self.start.blamed.error) and not repairs.wants_entries(message)
             alike = same or set(outcome.blamed.nodes) == set(self.start.blamed.nodes)
             apart = any(outcome.mismatch) and any(self.start.mismatch)
             closer = apart and outcome.mismatch < self.start.mismatch
@@ -306,15 +308,7 @@ def _interleave(nodes: Sequence[Node], lists: Sequence[Sequence[Choice]]) -> Ite
     for rank in range(max([len(choices) for choices in lists] or [0])):
         for node, choices in zip(nodes, lists):
             if rank < len(choices):
-                yield [(one, choices[rank]) for one in _alike(node, choices[rank])]
-
-
-def _alike(node: Node, choice: Choice) -> List[Node]:
-    """Return a node and, for an element of a list that gets entries, the others like it."""
-    parent = node.parent
-    if parent is None or parent.choice.kind != LIST or choice.kind not in (DICT, OBJECT, INSTANCE):
-        return [node]
-    return [one for one in parent.children.values() if one.choice.kind == node.choice.kind]
+                yield [(node, choices[rank])]
 
 
 def _same_structure(nodes: Sequence[Node]) -> Move:

@@ -123,7 +123,7 @@ class _Reader(ast.NodeVisitor):
             return self._use(expression.values[0])
         root: Any = expression
         while isinstance(root, (ast.Attribute, ast.Subscript)) or _key_asked(root):
-            root = root.func.value if isinstance(root, ast.Call) else root.value
+            root = getattr(root, "func", root).value
         name = _name(expression) if self._is_local(root) else ""
         return self.uses.setdefault(name, Use()) if name else Use()
 
