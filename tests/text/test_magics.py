@@ -57,6 +57,11 @@ def test_python_is_unchanged(cell):
         ("for i in y:\n  %time g(i)", f"for i in y:\n  get_ipython(g)  #{M}+%time g(i)"),
         ('x = """\n%d\n"""\n%ls', f'x = """\n#{M}=%d\n"""\n#{M}=%ls'),
         ("x = ('%s'\n% (w))\n%ls", f"x = ('%s'\n% (w))\n#{M}=%ls"),
+        # Escaped calls still use their function.
+        ("%lprun -f f f(x)", f"get_ipython(f)  #{M}+%lprun -f f f(x)"),
+        ("print 'a', f(x)", f"get_ipython(f)  #{M}+print 'a', f(x)"),
+        ("!f(x)", f"#{M}=!f(x)"),
+        ("y = %px f(x)", f"y = get_ipython(f)  #{M}+%px f(x)"),
     ],
 )
 def test_magics(cell, view):
@@ -78,19 +83,6 @@ def test_magics(cell, view):
 )
 def test_invalid_python_is_escaped_as_a_whole(cell):
     assert all(line.startswith(f"#{M}=") for line in lines_of(view_of(cell)))
-
-
-@pytest.mark.parametrize(
-    ("cell", "view"),
-    [
-        ("%lprun -f f f(x)", f"get_ipython(f)  #{M}+%lprun -f f f(x)"),
-        ("print 'a', f(x)", f"get_ipython(f)  #{M}+print 'a', f(x)"),
-        ("!f(x)", f"#{M}=!f(x)"),
-        ("y = %px f(x)", f"y = get_ipython(f)  #{M}+%px f(x)"),
-    ],
-)
-def test_escaped_calls_still_use_their_function(cell, view):
-    assert view_of(cell) == view
 
 
 @pytest.mark.parametrize(

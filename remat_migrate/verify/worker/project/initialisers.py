@@ -84,6 +84,7 @@ def returning(function: Any, cls: Any) -> List[Initialiser]:
     return found
 
 
+@functools.lru_cache(maxsize=None)
 def sizes_near(function: Any) -> Dict[str, int]:
     """Return the default sizes of a function and of those near it that make something."""
     found: Dict[str, int] = {}
