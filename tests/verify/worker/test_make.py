@@ -653,6 +653,23 @@ def test_fields_that_make_layers():
     cases_of(Residual.__call__, Residual)
 
 
+@dataclasses.dataclass(frozen=True)
+class Wide:
+    width: int = 48
+    scaled: bool = True
+
+
+def projected(w, x, cfg):
+    x = x * cfg.width if cfg.scaled else x
+    return jnp.tanh(x.reshape(-1, 4, cfg.width)) @ w
+
+
+def test_settings_known_by_their_fields_give_arrays_their_width():
+    for case in cases_of(projected, classes=[Wide]).values():
+        assert isinstance(case["args"][2], Wide)
+        assert case["args"][1].shape[-1] == 48
+
+
 def strict(x, cfg):
     if cfg.pool not in ("mean", "max"):
         raise ValueError(cfg.pool)

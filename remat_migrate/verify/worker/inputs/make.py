@@ -177,10 +177,28 @@ class _Maker:
         # Bound arguments are not passed again.
         parameters = [(name, p) for name, p in made.parameters.items() if name not in bound]
         annotations = {name: known.get(name, p.annotation) for name, p in parameters}
-        for cls in [self.cls, *annotations.values()]:
+        self._learn_sizes([self.cls, *annotations.values()])
+        self._add_roots(parameters, annotations, siblings)
+        # Classes may also be known by the fields that are read: guess arrays again.
+        if self._learn_sizes(self._instances()):
+            self.search.roots = []
+            self._add_roots(parameters, annotations, siblings)
+
+    def _learn_sizes(self, classes: List[Any]) -> bool:
+        """Note the sizes of these classes; return whether they are new."""
+        before = dict(candidates.sizes)
+        for cls in classes:
             if isinstance(cls, type):
-                sizes = settings.main_sizes(constructors.sizes_of(cls), self.search.names_read)
-                candidates.sizes.update(sizes)
+                sizes = constructors.sizes_of(cls)
+                candidates.sizes.update(settings.main_sizes(sizes, self.search.names_read))
+        return candidates.sizes != before
+
+    def _add_roots(
+        self,
+        parameters: List[Tuple[str, inspect.Parameter]],
+        annotations: Dict[str, Any],
+        siblings: Tuple[str, ...],
+    ) -> None:
         for at, (name, parameter) in enumerate(parameters):
             annotation = annotations[name]
             keys: List[str] = []
