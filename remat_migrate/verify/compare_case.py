@@ -25,6 +25,10 @@ OTHER_FORMS = ("position", "name")
 _STAND_IN = ".inputs.stand_in."
 
 
+# The file of a case, or those of calls in turn.
+_Case = str | tuple[str, ...]
+
+
 class _Refused(Exception):
     """The code does what it may not do in calls that verification makes up; the message says it."""
 
@@ -58,6 +62,14 @@ def compared(
     try:
         verdict = _compared(sides, unit, case, derivatives, values)
         return _fails_before(sides, unit, case, verdict) or verdict
+    except _Refused as refusal:
+        return Verdict(unit, Outcome.NOT_EXERCISED, detail=sides.translate(str(refusal)))
+
+
+def compared_in_turn(sides: Sides, unit: Unit, cases: tuple[str, ...]) -> Verdict:
+    """Compare the results of calls one after the other, of a unit that keeps data between them."""
+    try:
+        return _run_both(sides, unit, cases, _How(), [])
     except _Refused as refusal:
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=sides.translate(str(refusal)))
 
@@ -105,12 +117,12 @@ def is_undecided(verdict: Verdict) -> bool:
 def _run_both(
     sides: Sides,
     unit: Unit,
-    case: str,
+    case: _Case,
     how: _How,
     ran: list[BothExecuted],
     new_side: Worker | None = None,
 ) -> Verdict:
-    """Run one case on both sides and compare; add what it executed to `ran`."""
+    """Run a case, or several in turn, on both sides and compare; add what it executed to `ran`."""
     worker = new_side or sides.after
     old, new = sides.folder("before"), sides.folder("after")
     after_run = sides.pool.submit(_evaluated, sides, worker, unit, case, new, how)
@@ -156,7 +168,8 @@ def _run_both(
         return Verdict(unit, Outcome.DIFFERS, calls=1, detail=differs, shapes=shapes)
     verdict = _decided(sides, unit, case, how, old, new)
     refused = bool(after.failure) and not after.said("fits")
-    verdict = replace(verdict, shapes=shapes, takes_others=refused)
+    keeps_data = bool(before.said("keeps_data") or after.said("keeps_data"))
+    verdict = replace(verdict, shapes=shapes, takes_others=refused, keeps_data=keeps_data)
     ran.append((before.executed, after.executed))
     if verdict.outcome is not Outcome.EQUAL:
         return verdict
@@ -167,7 +180,7 @@ def _run_both(
     return replace(verdict, executed=all_of(ran))
 
 
-def _decided(sides: Sides, unit: Unit, case: str, how: _How, old: str, new: str) -> Verdict:
+def _decided(sides: Sides, unit: Unit, case: _Case, how: _How, old: str, new: str) -> Verdict:
     """Compare, and say nothing about the new code if the old code differs from itself."""
     verdict = _comparison(sides, unit, old, new)
     if verdict.outcome is not Outcome.DIFFERS:
@@ -231,7 +244,7 @@ def _evaluated(
     sides: Sides,
     worker: Worker,
     unit: Unit,
-    case: str,
+    case: _Case,
     folder: str,
     how: _How,
     form: str = "",
@@ -241,7 +254,7 @@ def _evaluated(
             worker,
             unit,
             "evaluate",
-            case=case,
+            cases=[case] if isinstance(case, str) else case,
             folder=folder,
             **how._asdict(),
             form=form,

@@ -167,6 +167,7 @@ class Verdict:
         difference: the first value that differs, where both sides are not the same program.
         returns_nothing: whether the unit returns no values, so that what it calls is not compared.
         takes_others: whether the new code refuses the arguments: its parameters are others.
+        keeps_data: whether a call leaves something for the next in the data of the module.
         dropped: how what its edited checkpoints return differs, where both sides are the same
             program in all else.
     """
@@ -188,6 +189,7 @@ class Verdict:
     difference: str = ""
     returns_nothing: bool = field(default=False, compare=False, repr=False)
     takes_others: bool = field(default=False, compare=False, repr=False)
+    keeps_data: bool = field(default=False, compare=False, repr=False)
     dropped: str = field(default="", compare=False, repr=False)
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from ..engine.progress import Progress, silent
 from .command import RecordedCalls
-from .compare_case import compared, is_undecided
+from .compare_case import compared, compared_in_turn, is_undecided
 from .copies.sides import Sides, Task
 from .evidence import Evidence, Inputs, Outcome, Proof, Unit, UnitKey, Verdict
 from .executed import alone, graded, is_unproved, reaches, settled, together, weakest_evidence
@@ -217,6 +217,11 @@ def _replayed(sides: Sides, unit: Unit, cases: Cases) -> Verdict:
         verdicts.append(verdict)
         if reaches(unit, verdict.executed):
             said.append(about)
+    if len(cases.files) > 1 and any(verdict.keeps_data for verdict in verdicts):
+        verdict = compared_in_turn(sides, unit, tuple(cases.files))
+        if verdict.outcome.is_wrong:
+            detail = f"called with all cases in turn: {verdict.detail}"
+            return replace(verdict, inputs=cases.inputs, detail=detail)
     if undecided:
         return undecided[0]
     equal = [verdict for verdict in verdicts if verdict.outcome is Outcome.EQUAL]

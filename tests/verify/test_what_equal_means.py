@@ -322,6 +322,34 @@ def use(x: jax.Array):
     return encode(x)
 """,
     ),
+    "partial_key": Change(
+        "block",
+        "differs",
+        "key = (x.ndim, reverse)",
+        "key = x.ndim",
+        """
+_LAYERS = {}
+def block(x: jax.Array, reverse: bool = False):
+    key = (x.ndim, reverse)
+    if key not in _LAYERS:
+        _LAYERS[key] = jax.checkpoint(lambda x: jax.lax.cumsum(x, reverse=reverse))
+    return _LAYERS[key](x)
+""",
+    ),
+    "shared_result": Change(
+        "start",
+        "close",
+        "jnp.array",
+        "jnp.asarray",
+        """
+@functools.partial(jax.jit, donate_argnums=0)
+def update(state):
+    return jax.tree_util.tree_map(jax.checkpoint(jnp.sin), state)
+def start(x: jax.Array):
+    w = jnp.sin(x)
+    return {"w": w, "average": jnp.array(w)}
+""",
+    ),
     "gone_import": Change(
         "block",
         "differs",

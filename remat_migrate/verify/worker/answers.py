@@ -11,6 +11,7 @@ from .comparison import changes, described, results
 from .comparison.compare import DIFFERS, FAILS_AFTER
 from .comparison.compare import compare as compare_results
 from .comparison.evaluate import evaluate as evaluate_unit
+from .comparison.evaluate import in_turn
 from .environment import configuration, effects
 from .inputs import declared
 from .load import Unit, load_unit
@@ -20,6 +21,18 @@ from .project import constructors
 from .transfer import pickling
 
 Reply = Dict[str, Any]
+
+
+# What `evaluate` replies of calls in turn, which are compared by their results alone.
+_IN_TURN: Reply = {
+    "failure": {},
+    "needs_constants": False,
+    "fits": True,
+    "shapes": [],
+    "settings": {},
+    "configures": False,
+    "keeps_data": False,
+}
 
 
 @effects.refused()
@@ -87,11 +100,19 @@ def flip(request: Reply) -> Reply:
 
 
 def evaluate(request: Reply) -> Reply:
-    """Run a unit on a case, and save its programs and results."""
+    """Run a unit on a case, and save its programs and results; on several, see `in_turn`."""
     unit = load_unit(request["module"], request["path"], request["qualname"])
-    case = pickling.load(request["case"])
-    case = unit_cases.with_own_defaults(unit.function, case)
-    case = unit_cases.FORMS[request["form"]](unit.function, case)
+    call = unit_cases.FORMS[request["form"]]
+    cases = [
+        call(unit.function, unit_cases.with_own_defaults(unit.function, pickling.load(file)))
+        for file in request["cases"]
+    ]
+    if len(cases) > 1:
+        with effects.refused():
+            in_turn(unit.function, cases, request["folder"], request["seed"])
+        return _IN_TURN
+    (case,) = cases
+    module_state.is_changed = False
     shapes = described.arrays_of(unit.function, case)
     changes.shared_names = frozenset(request["names"])
     with effects.refused(unless=case.get("asked_for")):
@@ -113,6 +134,7 @@ def evaluate(request: Reply) -> Reply:
         "shapes": shapes,
         "settings": configuration.changed(),
         "configures": configuration.is_set_by(request["qualname"]),
+        "keeps_data": module_state.is_changed,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import operator
 from typing import Any, Dict, Iterator, List, Tuple
 
 import jax
@@ -12,6 +13,9 @@ import numpy as np
 from .environment import projects
 from .frameworks import nnx_modules
 from .lookup import attribute, unwrapped
+
+# Whether a run has changed data of its module, which the next would have found without `restored`.
+is_changed = False
 
 _PLAIN = (bool, int, float, str, dict, list, set, np.ndarray, jax.Array)
 
@@ -34,7 +38,7 @@ def restored(function: Any) -> Iterator[None]:
     """Put back, in the end, the data of the module of a function, and what it holds now.
 
     What a run leaves there, such as traced values in a cache or in an NNX module, would be found by
-    the next.
+    the next. That there is something is noted in `is_changed`.
     """
     data = data_of(function)
     held: List[Tuple[Any, Any]] = []
@@ -53,12 +57,23 @@ def restored(function: Any) -> Iterator[None]:
     try:
         yield
     finally:
+        global is_changed
+        scope = attribute(unwrapped(function), "__globals__", {})
+        is_changed |= any(scope.get(name) is not value for name, value in data.items())
         for container, content in held:
+            is_changed |= not _is_same(container, content)
             container.clear()
             (container.extend if type(container) is list else container.update)(content)
         for owner, name, value in slots:
             object.__setattr__(owner, name, value)  # NNX refuses to change a variable in a trace
-        attribute(unwrapped(function), "__globals__", {}).update(data)
+        scope.update(data)
+
+
+def _is_same(container: Any, content: Any) -> bool:
+    """Return whether a container holds the same objects as this copy of it."""
+    if type(container) is dict:
+        return _is_same([*container, *container.values()], [*content, *content.values()])
+    return len(container) == len(content) and all(map(operator.is_, container, content))
 
 
 def _slots_of(value: Any) -> Iterator[str]:

@@ -11,7 +11,7 @@ import os
 import random
 import re
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -112,6 +112,26 @@ def evaluate(
         next((e for e in errors if e), {}) if all(errors) else {},
         any(program["concrete"] for program in programs.values()),
     )
+
+
+def in_turn(unit: Any, cases: Sequence[Dict[str, Any]], folder: str, seed: int) -> None:
+    """Run a unit on one case after the other, and write the results below `folder`.
+
+    What a call leaves in the data of the module, such as a cache, is there for the next.
+    """
+    writer = _Writer(folder, seed)
+    modes: Dict[str, Any] = {}
+    with warnings.catch_warnings(), module_state.restored(unit):
+        warnings.simplefilter("ignore")
+        for number, case in enumerate(cases, 1):
+
+            def run(case: Dict[str, Any] = case) -> Any:
+                one = _prepared(unit, case)[-1]
+                program = _Program(one.function, one.args, one.kwargs)
+                return program.result(program.arrays())
+
+            modes["call %d eager" % number] = _outcome(run, writer)
+    writer.close({"modes": modes, "defaults": {}, "precision": "", "abstract": False})
 
 
 def _compiled(program: _Program, writer: _Writer) -> Dict[str, Any]:
@@ -274,9 +294,13 @@ class _Program:
 
     def call(self, arrays: List[Any]) -> Any:
         """Return the result for these arrays; containers are copied."""
-        args, kwargs = self._arguments(arrays)
         with module_state.restored(self._function):
-            return results.unfolded(self._function(*args, **kwargs))
+            return self.result(arrays)
+
+    def result(self, arrays: List[Any]) -> Any:
+        """As `call`, but the module's data stay as the call leaves them."""
+        args, kwargs = self._arguments(arrays)
+        return results.unfolded(self._function(*args, **kwargs))
 
     def outcome(self, arrays: List[Any]) -> Any:
         """As `call`; for a function that returns nothing, the object that it may have changed."""

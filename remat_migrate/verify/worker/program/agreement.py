@@ -110,6 +110,10 @@ def _forward(old: Traced, new: Traced, where: str) -> Agreement:
         return Agreement(FAILS, headline(failure) + " under jax.jit" + where, failure=failure)
     if set(after.get("donated", ())) - set(before.get("donated", ())):
         return Agreement(DIFFERS, "an argument is donated%s, which deletes the caller's" % where)
+    separate = before.get("shared", ())
+    if any(now < then for then, now in zip(separate, after.get("shared", ()))):
+        # Donating one deletes the other.
+        return Agreement(UNKNOWN, "results share an array that were separate" + where)
     return _returned(before, after, where)
 
 

@@ -42,7 +42,8 @@ def programs(
 
     Each is {"outputs": numbers, "types": of the outputs, "values": what is known about each number,
     "given": inputs and constants, "returned": what edited checkpoints return, with their names,
-    "donated": inputs that a call may overwrite}, or {"error": how tracing failed, "is_concrete":
+    "donated": inputs that a call may overwrite, "shared": for each output the first that is the
+    same}, or {"error": how tracing failed, "is_concrete":
     whether it needs the value of an array} or {"opaque": what cannot be compared}. `forward` has
     "fails", too, where only the code as it is written, with its checkpoints, cannot be traced.
 
@@ -148,8 +149,10 @@ def _program(
         return {"opaque": str(error)}
     if marked - {name for name, _ in numbering.returned}:
         return {"opaque": "what its checkpoints return is computed where it is traced"}
+    variables = list(map(id, closed.jaxpr.outvars))
     return {
         "outputs": [*outputs, numbering.effects],
+        "shared": list(map(variables.index, variables)),
         "types": [_type(variable.aval) for variable in closed.jaxpr.outvars],
         "values": numbering.values,
         "returned": numbering.returned,
