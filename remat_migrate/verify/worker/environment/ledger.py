@@ -28,7 +28,7 @@ class _State:
     importing: how many modules of the project are being imported.
     reasons: of what the imports of the unit asked for.
     is_loaded: whether these have run.
-    touched: the reasons whose stand-ins were computed with since `begin`.
+    touched: the reasons whose stand-ins units have computed with since `begin`.
     refused: what the code may not do outside of its process, and tried since `begin`.
     """
 
@@ -59,8 +59,9 @@ def note(reason: Reason) -> None:
 
 
 def touch(reason: Reason) -> None:
-    """Record that the value of a stand-in is needed."""
-    state.touched[reason.name] = reason
+    """Record that the value of a stand-in is needed; on import, that statement alone fails."""
+    if not state.importing:
+        state.touched[reason.name] = reason
 
 
 def begin() -> None:

@@ -6,7 +6,19 @@ is about are tried first, in order of likelihood, then pairs of changes.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from . import blame, candidates, repairs, shapes
 from .blame import Blame
@@ -238,6 +250,10 @@ def _moves(search: Search, outcome: Outcome, most: int) -> Iterator[Move]:
             count += 1
             yield matching
     fixed = _pinned(search)
+    for factor, size in shapes.multiples(str(blamed.error)):
+        if move := _multiplied(set(search.in_use()) - fixed, factor, size):
+            count += 1
+            yield move
     nodes = [node for node in blamed.nodes if node not in fixed and not _is_given(node)]
     if repairs.needs_value(blamed.error):
         # A number is likelier than an activation.
@@ -318,6 +334,17 @@ def _same_structure(nodes: Sequence[Node]) -> Move:
     # A part of a tree cannot be like the whole.
     apart = [n for n in trees[1:] if _is_likely(n) and n.path[0] != trees[0].path[0]]
     return [(node, Choice(LIKE, trees[0].number)) for node in apart]
+
+
+def _multiplied(nodes: Iterable[Node], factor: int, size: int) -> Move:
+    """Make all axes of a size longer by a factor: the lengths of arrays that belong together."""
+    return [
+        (node, node.choice._replace(value=(shapes.replaced(shape, size, size * factor), dtype)))
+        for node in nodes
+        if node.choice.kind in (ARRAY, CONSTANT) and not _is_given(node)
+        for shape, dtype in [node.choice.value]
+        if size in shape
+    ]
 
 
 def _is_likely(node: Node) -> bool:

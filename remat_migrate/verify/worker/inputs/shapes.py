@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from .candidates import BATCH, LENGTH, WIDTH, sizes
 from .node import CONSTANT, Choice, Shape
+
+
+# Entries of an array of which the message says that it is too short.
+_MOST_MULTIPLIED = 1 << 23
 
 
 def broadcastable(left: Shape, right: Shape) -> bool:
@@ -77,6 +82,21 @@ def repairs(choice: Choice, message: str, constants: Sequence[Any]) -> List[Choi
     found = [*_with_leading_axes(shape, others), *found]
     small = [one for one in found if _entries(one) <= 4096]
     return _different(Choice(choice.kind, (one, dtype)) for one in small)[:16]
+
+
+def multiples(message: str) -> Iterator[Tuple[int, int]]:
+    """Yield what makes the usual lengths divide as a message wants: a factor and a length."""
+    found = re.search(r"size (\d+)\) into shape .*axis sizes \((\d+)\) does not", message)
+    if found:
+        entries, product = map(int, found.groups())
+        factor = product // math.gcd(entries, product)
+        if factor * entries <= _MOST_MULTIPLIED:
+            yield from ((factor, size) for size in (LENGTH, BATCH))
+
+
+def replaced(shape: Shape, size: int, new: int) -> Shape:
+    """Return a shape with another size in place of one."""
+    return tuple(new if one == size else one for one in shape)
 
 
 def _with_leading_axes(shape: Shape, others: Sequence[Shape]) -> Iterator[Shape]:
