@@ -10,7 +10,6 @@ from typing import (
     Any,
     Callable,
     Dict,
-    Iterable,
     Iterator,
     List,
     NamedTuple,
@@ -336,7 +335,7 @@ def _same_structure(nodes: Sequence[Node]) -> Move:
     return [(node, Choice(LIKE, trees[0].number)) for node in apart]
 
 
-def _multiplied(nodes: Iterable[Node], factor: int, size: int) -> Move:
+def _multiplied(nodes: Set[Node], factor: int, size: int) -> Move:
     """Make all axes of a size longer by a factor: the lengths of arrays that belong together."""
     return [
         (node, node.choice._replace(value=(shapes.replaced(shape, size, size * factor), dtype)))

@@ -9,7 +9,6 @@ from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 from .candidates import BATCH, LENGTH, WIDTH, sizes
 from .node import CONSTANT, Choice, Shape
 
-
 # Entries of an array of which the message says that it is too short.
 _MOST_MULTIPLIED = 1 << 23
 
