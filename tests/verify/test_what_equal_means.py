@@ -350,6 +350,25 @@ def start(x: jax.Array):
     return {"w": w, "average": jnp.array(w)}
 """,
     ),
+    "rule_of_integers": Change(
+        "use",
+        "close",
+        "active * (dx - dn)",
+        "active * dx",
+        """
+@jax.custom_jvp
+def shrink(x, n):
+    return jnp.maximum(x - n, 0.0)
+@shrink.defjvp
+def rule(primals, tangents):
+    dx, dn = tangents
+    active = (primals[0] > primals[1]).astype(jnp.float32)
+    return shrink(*primals), active * (dx - dn)
+def use(x: jax.Array, n: jax.Array):
+    f = jax.checkpoint(shrink)
+    return f(x, n.astype(jnp.int32))
+""",
+    ),
     "gone_import": Change(
         "block",
         "differs",

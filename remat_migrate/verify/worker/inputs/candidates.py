@@ -60,7 +60,7 @@ _SIZE = re.compile(
 )
 _COUNT = re.compile(
     r"(num|n|number|max|min|total)_\w+|n|num|count|\w+_(count|steps|idx|index|step|num|id|depth)"
-    r"|steps?|depth|levels?|order|bits|window|rows|cols|columns|stride|rank|degree|repeats?|times"
+    r"|steps?|depth|levels|order|bits|window|rows|cols|columns|stride|rank|degree|repeats?|times"
     r"|epochs?|iterations|iters|octaves?|classes|length|index|idx|i|j|groups|power|stop|end|tail"
 )
 _START = re.compile(r"start|offset_index|seed|begin|layer_(idx|index|id|num|number)")
@@ -252,8 +252,13 @@ def flag(name: str, default: bool) -> Plan:
 
     Then other flags vary with them, which is what they are edited for.
     """
-    first = default or bool(_CHECKPOINTS.search(name.lower()))
+    first = default or switches_checkpoints(name)
     return Plan([value(first)], both(first))
+
+
+def switches_checkpoints(name: str) -> bool:
+    """Return whether a name suggests a setting that puts checkpoints in place."""
+    return bool(_CHECKPOINTS.search(name.lower()))
 
 
 def shapes(name: str, inside: bool) -> List[Choice]:

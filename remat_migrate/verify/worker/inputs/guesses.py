@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..frameworks import flax_modules
 from . import candidates, stand_in
-from .node import DICT, LIST, OBJECT, Choice, Node, Plan, value
+from .node import DICT, LIST, OBJECT, Choice, Node, Plan, array, value
 from .uses import Use
 
 _ARRAY_ATTRIBUTES = {name for name in dir(jax.Array) if not name.startswith("_")}
@@ -30,6 +30,9 @@ def plan(node: Node, use: Use, objects: Callable[[Node], List[Choice]]) -> Plan:
         return Plan(functions(node, *use.called))
     if structured := _structured(node, use, objects):
         return Plan(structured)
+    if use.is_condition and not use.compared:
+        arrays = candidates.shapes(node.name, node.inside)
+        return Plan([array(choice.value[0], "bool") for choice in arrays])
     if use.attributes & _ARRAY_ATTRIBUTES:
         return Plan(candidates.shapes(node.name, node.inside) + candidates.by_name(node))
     if use.is_iterated:
@@ -105,6 +108,12 @@ def sequences(node: Node) -> List[Choice]:
     if named and not node.inside:
         return arrays + lists
     return [*lists, Choice(DICT), *arrays]
+
+
+def other_texts(node: Node) -> List[Choice]:
+    """Return the strings that code knows in place of this one."""
+    known = [choice for choice in node.alternatives if type(choice.value) is str]
+    return [choice for choice in known if choice.value not in (node.choice.value, candidates.OTHER)]
 
 
 def others_of(node: Node, use: Use) -> List[Choice]:

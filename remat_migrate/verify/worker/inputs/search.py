@@ -137,6 +137,11 @@ class Search:
         node.is_guess = plan is None
         node.follow(plan or guess, guess.choices)
         node.offer(guesses.others_of(node, use))
+        texts = guesses.other_texts(node)
+        if texts and candidates.switches_checkpoints(node.name):
+            # Other settings vary with those checkpoints that are not the default.
+            node.offer([node.choice])
+            node.choose([*texts, *node.plan.choices])
         return node
 
     def _use(self, node: Node) -> uses.Use:

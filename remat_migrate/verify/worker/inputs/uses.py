@@ -18,6 +18,7 @@ from ..lookup import attribute, unwrapped
 _ARGUMENT_ITERATED = {"zip", "enumerate", "reversed", "len", "list", "sorted", "sum"}
 _ARGUMENT_CALLED = {"checkpoint", "remat", "filter_checkpoint", "jit", "grad", "value_and_grad"}
 _ARGUMENT_CALLED |= {"vmap", "pmap", "vjp", "jvp", "linearize", "scan", "partial", "custom_vjp"}
+_CONDITION_FIRST = {"where", "select"}
 _LOOKED_UP = {"get", "pop"}
 _NOT_FIELDS = {"get", "to_dict", "replace", "items", "keys", "values", "copy", "update"}
 _NOT_FIELDS |= {"_replace", "_asdict"}
@@ -37,6 +38,7 @@ class Use:
         compared: constants that it is compared with, or looked up among.
         is_tested: its truth matters.
         is_iterated: its elements are read.
+        is_condition: it says which elements `jnp.where` takes.
         merged: entries of the dictionaries that it is merged with: `dict(DEFAULTS, **name)`.
     """
 
@@ -47,6 +49,7 @@ class Use:
     compared: List[Any] = field(default_factory=list)
     is_tested: bool = False
     is_iterated: bool = False
+    is_condition: bool = False
     merged: Dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -58,7 +61,7 @@ class Use:
     def says_much(self) -> bool:
         """Whether it tells more than that the name is passed on."""
         structured = self.keys or self.asked or self.attributes or self.called or self.is_iterated
-        return bool(structured or self.compared or self.is_tested)
+        return bool(structured or self.compared or self.is_tested or self.is_condition)
 
     def add(self, other: "Use") -> None:
         """Include another use of the same name."""
@@ -69,6 +72,7 @@ class Use:
         self.compared += other.compared
         self.is_tested |= other.is_tested
         self.is_iterated |= other.is_iterated
+        self.is_condition |= other.is_condition
         self.merged.update(other.merged)
 
 
@@ -155,6 +159,8 @@ class _Reader(ast.NodeVisitor):
                 if key := _key_asked(node):
                     self._use(node.func.value).asked.append(key)
                 self._use(argument).compared += self._entries(node.func.value)
+            elif callee in _CONDITION_FIRST:
+                self._use(argument).is_condition = True
         if callee == "dict":
             for argument in node.args:
                 self._use(argument).attributes.add("items")

@@ -69,6 +69,11 @@ def _call(old: Traced, new: Traced, where: str) -> Agreement:
     found = _forward(old, new, where)
     if found.state != SAME and not found.is_dropped:
         return found
+    derivatives = [program for kind, program in old["programs"].items() if kind != "forward"]
+    if derivatives and old["programs"]["forward"].get("custom"):
+        if all("error" in program for program in derivatives):
+            detail = headline(derivatives[0]["error"])
+            return Agreement(UNKNOWN, "its rules for derivatives cannot be traced: " + detail)
     for kind, before in old["programs"].items():
         after = new["programs"].get(kind)
         if after is None:
@@ -105,8 +110,9 @@ def _forward(old: Traced, new: Traced, where: str) -> Agreement:
         return Agreement(DIFFERS, "the result%s has another structure or type" % where)
     if "array" not in old["result"] and not (before.get("returned") and after.get("returned")):
         return Agreement(UNKNOWN, "it returns no arrays")
-    if "fails" in after and "fails" not in before:
-        failure = after["fails"]
+    if failure := after.get("fails"):
+        if "fails" in before:
+            return Agreement(UNKNOWN, "both sides fail as they are written: " + headline(failure))
         return Agreement(FAILS, headline(failure) + " under jax.jit" + where, failure=failure)
     if set(after.get("donated", ())) - set(before.get("donated", ())):
         return Agreement(DIFFERS, "an argument is donated%s, which deletes the caller's" % where)
