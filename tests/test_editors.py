@@ -110,33 +110,3 @@ def test_vscode_manifest() -> None:
     assert (locked["version"], locked["name"]) == (__version__, manifest["name"])
     assert not [one for one in locked["packages"].values() if "resolved" in one]
     assert (EDITORS / "vscode/LICENSE").read_text() == (ROOT / "LICENSE").read_text()
-
-
-@pytest.mark.slow
-def test_vscode_extension(tmp_path: Path, path: str) -> None:
-    """Compiles, drives the server with the client's protocol library, and packages."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed")
-    folder = tmp_path / "vscode"
-    ignored = shutil.ignore_patterns("node_modules", "out", "*.vsix")
-    shutil.copytree(EDITORS / "vscode", folder, ignore=ignored)
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [npm, *arguments],
-            cwd=folder,
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-
-    installed = run("ci", "--no-audit", "--no-fund")
-    if installed.returncode and ("ENOTFOUND" in installed.stderr or "ECONN" in installed.stderr):
-        pytest.skip("npm cannot reach its registry")
-    assert installed.returncode == 0, installed.stderr
-    for arguments in (("test",), ("run", "package")):
-        ran = run(*arguments)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert (folder / f"remat-migrate-{__version__}.vsix").exists()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import cli, findings, write_files
+from support import cli, write_files
 
 from remat_migrate.codemod import locate
 from remat_migrate.errors import SourceError
@@ -147,16 +147,8 @@ def test_time_grows_linearly(tmp_path: Path, kind: str) -> None:
 
 # What is put together from itself, twice each: 2 to the power of 60 in the end.
 DOUBLED = {
-    "texts": ("a0 = 'x'\n", "a$ = a@ + a@\n", "policy=P(a60)"),
-    "formatted texts": ("a0 = 'x'\n", "a$ = f'{a@}{a@}'\n", "policy=P(a60)"),
-    "choices": ("a0 = 'x'\n", "a$ = a@ + 'y' if c else a@ + 'z'\n", "policy=P(a60)"),
     "tuples": ("a0 = (1,)\n", "a$ = (*a@, *a@)\n", "static_argnums=a60"),
-    "sums of tuples": ("a0 = (1,)\n", "a$ = a@ + a@\n", "static_argnums=a60"),
-    "options": ("a0 = dict(concrete=True)\n", "a$ = dict(**a@, **a@)\n", "**a60"),
-    "displays": ("a0 = {'concrete': True}\n", "a$ = {**a@, **a@}\n", "**a60"),
-    "no options": ("a0 = {}\n", "a$ = {**a@, **a@}\n", "**a60"),
     "policies": ("a0 = p.x\n", "a$ = p.save_from_both_policies(a@, a@)\n", "policy=a60"),
-    "wrappers": ("def a0(f): return jax.checkpoint(f)\n", "def a$(f): return a@(a@(f))\n", "**{}"),
 }
 
 
@@ -172,47 +164,16 @@ def test_exponential_self_reference(tmp_path: Path, kind: str) -> None:
     assert seconds(tmp_path, {"m.py": code}) < 10
 
 
-def test_self_referential_options_are_found() -> None:
-    code = (
-        "import jax\na = dict(concrete=True)\nb = {**a, **a}\nc = dict(**b, **b)\n"
-        "f = jax.checkpoint(g, **c)\n"
-    )
-    assert [finding.code for finding in findings(code)] == ["RMT101"]
-
-
-@pytest.mark.parametrize(
-    "number",
-    [
-        "(1,) * 10**9",
-        "tuple(range(10**12))",
-        "9**9**9",
-        "1 << 10**11",
-        "'x' * 10**10",
-        "[0] * 2**60",
-    ],
-)
-def test_large_powers_are_not_evaluated(tmp_path: Path, number: str) -> None:
-    code = f"import jax\nf = jax.checkpoint(g, static_argnums={number}, concrete=True)\n"
-    assert seconds(tmp_path, {"m.py": code}) < 5
-
-
 @pytest.mark.parametrize(
     "settings",
     [
-        "x = " + "[" * 100_000,
         "[tool.remat-migrate]\nselect = " + "[" * 5_000 + "]" * 5_000,
-        "[tool.remat-migrate]\nselect = ['RMT1']\nselect = ['RMT1']",
-        "[tool.remat-migrate]\n" + "x" * 1_000_000 + " = 1",
-        "[tool.remat-migrate]\nexclude = [" + "'**/" * 1_000 + "a']",
         "[tool.remat-migrate]\nexclude = ['[z-a]', '!', '[']",
-        "[tool.remat-migrate]\nmax-file-size = 1e400",
         "[tool.remat-migrate]\nmax-file-size = nan",
         "[tool.remat-migrate]\njax-version = '" + "9." * 5_000 + "9'",
         "[tool.remat-migrate]\nbaseline = 3",
         "[tool.remat-migrate.wrappers]\n'__import__(\"os\").system' = 'jax.checkpoint'",
         "[tool]\nremat-migrate = 'x'",
-        "tool = 3\n# remat-migrate",
-        "\x1b]0;remat-migrate\x07",
     ],
 )
 def test_hostile_settings(tmp_path: Path, settings: str) -> None:
@@ -226,17 +187,12 @@ def test_hostile_settings(tmp_path: Path, settings: str) -> None:
 @pytest.mark.parametrize(
     "baseline",
     [
-        "",
-        "[" * 100_000,
-        "NaN",
         '{"version": NaN}',
         '{"version": 1, "findings": ' + "9" * 10_000 + "}",
         '{"version": 1, "findings": [null]}',
         '{"version": 1, "findings": {"a": ["b"]}}',
         '{"schema_version": 1, "findings": [{"code": 1, "path": ["/etc/passwd"]}]}',
         json.dumps({"version": 1, "findings": ["x" * 100] * 10_000}),
-        "\x00",
-        "[1, 2",
     ],
 )
 def test_hostile_baseline(tmp_path: Path, baseline: str) -> None:
@@ -254,16 +210,9 @@ NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [CELL]}
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * 100_000,
-        '{"cells": ' * 50_000,
-        json.dumps(NOTEBOOK).replace("4", "9" * 10_000),
-        json.dumps(NOTEBOOK).replace("4", "NaN"),
-        json.dumps(NOTEBOOK).replace("{", '{"cells": 1, ', 1),
-        json.dumps(NOTEBOOK).replace("import jax", "import jax  # \\ud800"),
         json.dumps({**NOTEBOOK, "cells": {"a": CELL}}),
         json.dumps({**NOTEBOOK, "cells": [3, None, "x", []]}),
         json.dumps({**NOTEBOOK, "cells": [{**CELL, "source": 3}, {**CELL, "source": [SITE, 3]}]}),
-        json.dumps({**NOTEBOOK, "metadata": [], "cells": [{**CELL, "metadata": 3}]}),
     ],
 )
 def test_hostile_notebook(tmp_path: Path, text: str) -> None:
@@ -310,7 +259,7 @@ def test_encodings_without_positions(tmp_path: Path, encoding: str, code: str) -
     assert (tmp_path / "n.py").read_text() == "import jax\n"
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore", "base.json"])
+@pytest.mark.parametrize("name", ["pyproject.toml", "base.json"])
 def test_huge_sparse_file_that_is_not_code(tmp_path: Path, name: str) -> None:
     write_files(tmp_path, {"setup.py": "", "m.py": SITE})
     with (tmp_path / name).open("w") as file:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from pathlib import Path
 
 import pytest
 
-from remat_migrate.analysis.names.flow import Flow
 from remat_migrate.analysis.names.module import Module
 from remat_migrate.text import SourceFile
 
@@ -154,21 +152,6 @@ def test_reaching_bindings(code: str, lines: set[int]) -> None:
     assert lines_that_reach(code) == lines
 
 
-def test_exported_is_what_the_module_ends_with() -> None:
-    module = parsed("f = 1\nf = 2\nif c:\n  g = 1\nelse:\n  g = 2\ndef h():\n  global k\n  k = 1\n")
-    assert {line_of(b.node) for b in module.exported("f")} == {2}
-    assert {line_of(b.node) for b in module.exported("g")} == {4, 6}
-    assert {line_of(b.node) for b in module.exported("k")} == {9}
-    assert module.exported("missing") == frozenset()
-
-
-def test_decorators_defaults_and_annotations_are_read_outside() -> None:
-    module = parsed("class A:\n  @f\n  def g(self, x=f) -> f:\n    f\n")
-    reads = [n for n in module.nodes if isinstance(n, ast.Name) and n.id == "f"]
-    inside = {read.lineno for read in reads if module.scope_at(read).is_function}
-    assert inside == {4}
-
-
 def test_qualified_names_and_statements() -> None:
     module = parsed("class A:\n  def g(self):\n    def h():\n      return (lambda: 1)\n")
     names = {module.qualified_name(function) for function in module.functions()}
@@ -177,49 +160,3 @@ def test_qualified_names_and_statements() -> None:
     assert isinstance(module.statement(constant), ast.Return)
     function = module.enclosing_function(constant)
     assert isinstance(function, ast.Lambda)
-
-
-def test_every_read_of_deep_nesting_is_found() -> None:
-    depth = 60
-    lines = ["f = 0"]
-    for level in range(depth):
-        lines.append("  " * level + "if c:")
-        lines.append("  " * (level + 1) + f"f = {level}")
-    code = "\n".join([*lines, "f  # here"])
-    assert lines_that_reach(code) == {1, *range(3, 2 * depth + 2, 2)}
-
-
-@pytest.mark.parametrize(
-    "head", ["for i{} in f({}):", "while f({}) < {}:", "try: f({}, {})\nfinally:"]
-)
-def test_nesting_does_not_multiply_the_visits_of_statements(head, monkeypatch):
-    depth = 18
-    lines = []
-    for level in range(depth):
-        lines += [" " * level + line for line in head.format(level, level).splitlines()]
-    lines.append(" " * depth + "f = f(1)")
-    visits = []
-    visit = Flow._statement
-
-    def counted(self, node, state):
-        visits.append(node)
-        return visit(self, node, state)
-
-    monkeypatch.setattr(Flow, "_statement", counted)
-    module = parsed("\n".join(lines))
-    last = max((n for n in module.nodes if isinstance(n, ast.Name)), key=lambda n: n.lineno)
-    assert module.reaching(last)
-    assert len(visits) <= depth**2
-
-
-def test_code_after_a_try_does_not_see_what_only_an_exit_passes_through_finally():
-    code = """
-    f = 1
-    try:
-        f = 2
-        f = 3
-    finally:
-        g = f
-    f  # here
-    """
-    assert lines_that_reach(textwrap.dedent(code)) == {5}

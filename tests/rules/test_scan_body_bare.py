@@ -21,18 +21,6 @@ def layer(x, w):
 """
 
 FOUND = [
-    ("loss = lambda ws, x: jax.lax.scan(layer, x, ws)[0].sum()\nstep = jax.grad(loss)", "medium"),
-    ("@jax.value_and_grad\ndef loss(ws, x):\n  return hk.scan(layer, x, ws)[0].sum()", "medium"),
-    # The scan is in a function that the differentiated one calls.
-    ("def net(ws, x):\n  return jax.lax.scan(layer, x, ws)[0]\n\n"
-     "def loss(ws, x):\n  return net(ws, x).sum()\n\nstep = jax.jit(jax.grad(loss))", "medium"),
-    # A function that the body calls does the work.
-    ("def body(x, w):\n  y, _ = layer(x, w)\n  return y, y\n\n"
-     "step = jax.grad(lambda ws, x: jax.lax.scan(body, x, ws)[0].sum())", "medium"),
-    # A loop of the project, which is passed the body.
-    ("def loop(f, x, ws):\n  def body(x, w):\n    return f(x, w)[0], None\n"
-     "  return jax.lax.scan(body, x, ws)[0]\n\n"
-     "step = jax.grad(lambda ws, x: loop(layer, x, ws).sum())", "medium"),
     ("step = jax.grad(lambda ws, x: jax.lax.scan(layer, x, ws, unroll=n)[0].sum())", "low"),
 ]  # fmt: skip
 
