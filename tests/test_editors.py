@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
-
-import pytest
-from support import write_files
 
 from remat_migrate import __version__
 
@@ -53,46 +46,6 @@ if not vim.wait(30000, function() return #vim.diagnostic.get(0) == 0 end) then f
 vim.cmd("silent write")
 vim.cmd("qall!")
 """
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    """A PATH on which `remat-migrate` is the package under test."""
-    program = tmp_path / "bin" / "remat-migrate"
-    write_files(
-        tmp_path, {"bin/remat-migrate": f'#!/bin/sh\nexec {sys.executable} -m remat_migrate "$@"\n'}
-    )
-    program.chmod(0o755)
-    return os.pathsep.join([str(program.parent), os.environ["PATH"]])
-
-
-def test_neovim(tmp_path: Path, path: str) -> None:
-    neovim = shutil.which("nvim")
-    if neovim is None:
-        pytest.skip("Neovim is not installed")
-    settings = tmp_path / "config" / "nvim"
-    write_files(tmp_path / "project", FILES)
-    write_files(
-        settings, {"lsp/remat_migrate.lua": (EDITORS / "neovim/remat_migrate.lua").read_text()}
-    )
-    write_files(tmp_path, {"test.lua": SCRIPT})
-    homes = {
-        f"XDG_{kind}_HOME": str(tmp_path / kind.lower()) for kind in ("CONFIG", "DATA", "STATE")
-    }
-    version = subprocess.run([neovim, "--version"], capture_output=True, text=True).stdout
-    if tuple(map(int, version.split()[1].lstrip("v").split(".")[:2])) < (0, 11):
-        pytest.skip("Neovim is older than 0.11")
-    ran = subprocess.run(
-        [neovim, "--headless", "-c", f"luafile {tmp_path / 'test.lua'}"],
-        cwd=tmp_path / "project",
-        env={**os.environ, **homes, "PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[:2] == ["RMT101 3:37", "# RMT101 concrete-option"]
-    assert (tmp_path / "project/model.py").read_text() == WRONG.replace(", concrete=True", "")
 
 
 def test_helix_configuration() -> None:

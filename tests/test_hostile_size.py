@@ -30,7 +30,6 @@ def inputs(size: int) -> dict[str, str]:
         "triple2.py": many('"""a\\') + SITE,
         "quotes.py": SITE + many('"\n'),
         "quote2.py": SITE + many("f'"),
-        "hash.py": SITE + many("#"),
         "noqa.py": SITE + "x = 1  # " + many("noqa: A1, ") + "\n",
         "noqa2.py": SITE + "# " + many("#noqa") + "\n",
         "noqa3.py": SITE + "x = 1  # noqa: " + many("RMT101 ") + "\n",
@@ -38,62 +37,32 @@ def inputs(size: int) -> dict[str, str]:
         "noqa5.py": SITE + "".join("# noqa:" + " " * 1000 + "\n" for _ in range(size // 1000)),
         "spaces.py": SITE + "x = 1" + " " * size + "\n",
         "blank.py": SITE + "\n" * size,
-        "tabs.py": SITE + "\t" * size + "\n",
         "imports.py": SITE + "import " + many("a, ") + "a\n",
         "imports2.py": SITE + "from a import (" + many("a, ") + ")\n",
-        "imports3.py": SITE + many("import ("),
-        "imports4.py": SITE + many("from a "),
         "ident.py": SITE + "x" * size + " = 1\n",
-        "ident2.py": SITE + many("remat as "),
         "assign.py": SITE + many("a = "),
-        "assign2.py": SITE + many("remat = ( "),
         "assign3.py": "import jax\n" + many("a: b") + "= jax.checkpoint\n",
         "dots.py": SITE + "x = a" + many(". \\\n"),
         "concrete.py": SITE + many("concrete="),
-        "concrete2.py": SITE + "concrete" + " " * size,
         "def.py": SITE + many("def remat(*"),
         "spread.py": SITE + many("checkpoint("),
-        "spread2.py": SITE + many("remat(** a "),
         "str.py": SITE + "x = '" + many("RMT101 noqa ") + "'\n",
         "longline.py": SITE + "x = [" + many("1, ") + "]\n",
         "longsite.py": "import jax\nx = [" + many("jax.checkpoint, ")[:200000] + "]\n",
         "getattr.py": SITE + many("getattr(jax, 'checkpoint"),
         "cookie.py": "# " + many("coding") + "\n" + SITE,
-        "cookie2.py": "#" + " " * size + "coding: x\n" + SITE,
         "scan.py": many("jax scan( grad "),
         "backslash.py": SITE + many("\\\n"),
         "cr.py": SITE + many("\r"),
-        "ff.py": SITE + many("\x0c"),
-        "m.sh": "JAX_NEW_CHECKPOINT=1\n" + many("export "),
-        "m2.sh": "JAX_NEW_CHECKPOINT=1\n" + many("$("),
-        "m3.sh": "JAX_NEW_CHECKPOINT=1 \\\n" + many('"'),
         "m4.sh": "JAX_NEW_CHECKPOINT=1\n" + many("<<EOF\n"),
         "m5.sh": "JAX_NEW_CHECKPOINT=1 " + many("A=1 ") + "\n",
-        "m6.sh": "JAX_NEW_CHECKPOINT=1\n" + many("${a:-"),
-        "m7.sh": "JAX_NEW_CHECKPOINT=1\n" + many("`"),
         "m8.sh": many("JAX_NEW_CHECKPOINT=1 ") + "\n",
-        "m.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("- "),
-        "m2.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("["),
-        "m3.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("{a: "),
-        "m4.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("'"),
-        "m5.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("a: "),
-        "m6.yaml": "JAX_NEW_CHECKPOINT: 1\na: |\n" + many("  x\n"),
-        "m7.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("&a *a "),
-        "m8.yaml": "".join(" " * i + "a:\n" for i in range(1000)) + "JAX_NEW_CHECKPOINT: 1\n",
         "m9.yaml": "env: {" + many("JAX_NEW_CHECKPOINT: 1, ") + "}\n",
-        "m.toml": "JAX_NEW_CHECKPOINT = 1\n" + many("a."),
-        "m2.toml": "JAX_NEW_CHECKPOINT = 1\nx = " + many("["),
         "m3.toml": "JAX_NEW_CHECKPOINT = 1\n" + many('"""'),
-        "m4.toml": "JAX_NEW_CHECKPOINT = 1\n" + many('"\\'),
-        "m5.toml": "JAX_NEW_CHECKPOINT = 1\n" + many("[a]\n"),
-        "m6.toml": "JAX_NEW_CHECKPOINT = 1\nx=" + many("{a="),
         "Makefile": "export JAX_NEW_CHECKPOINT=1\n" + many("$("),
-        "Makefile.mk": "export JAX_NEW_CHECKPOINT=1\n" + many("a:=\\\n"),
         "Dockerfile": "ENV JAX_NEW_CHECKPOINT=1\n" + many("RUN \\\n"),
         "Dockerfile.b": "ENV JAX_NEW_CHECKPOINT=1 " + many("A=1 ") + "\n",
-        "Dockerfile.c": "ENV JAX_NEW_CHECKPOINT=1\nRUN <<EOF\n" + many("x\n"),
         ".env": "JAX_NEW_CHECKPOINT=1\n" + many("A="),
-        ".env.b": "JAX_NEW_CHECKPOINT=1\n" + many('"'),
     }
 
 
@@ -266,13 +235,8 @@ def test_huge_sparse_file_that_is_not_code(tmp_path: Path, name: str) -> None:
         file.truncate(2**40)
     ran = cli(tmp_path, *(["--baseline", name] if name == "base.json" else []), ".")
     assert "Traceback" not in ran.err
-    if name == ".gitignore":
-        assert ran.code == 1
-    else:
-        assert (ran.code, f"{name}: cannot be read: it is larger than 64 MB" in ran.err) == (
-            2,
-            True,
-        )
+    assert ran.code == 2
+    assert f"{name}: cannot be read: it is larger than 64 MB" in ran.err
 
 
 def test_an_encoding_without_the_new_text_is_no_bug_of_the_rule(tmp_path: Path) -> None:

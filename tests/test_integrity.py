@@ -35,12 +35,44 @@ def fault(text: str, path: Path = PATH) -> str | None:
 
 
 RIGHT = {
+    "argument dropped": "f = jax.remat(f⟦, concrete=True→⟧, policy=p)\n",
+    "default written out": "y = f(x⟦→, False⟧)\n",
+    "decorator replaced": "@⟦partial(jax.remat, concrete=True)→jax.remat⟧\ndef f(x): return x\n",
+    "decorator added above another": "class A:\n    x = 1\n⟦→    @b\n⟧    @c\n    def f(x): pass\n",
     "name qualified": "f = ⟦→jax.⟧checkpoint(f)(x)\n",
     "name wrapped": "f = ⟦→jax.checkpoint(⟧f⟦→)⟧\n",
+    "partial unwrapped": "f = ⟦partial(→⟧jax.remat⟦, concrete=True)→⟧(g)\n",
+    "last dict entry dropped": "OPTS = {'policy': p⟦, 'concrete': True→⟧}\n",
+    "import deleted": "import os\n⟦import sys\n→⟧x = 1  # c\n",
+    "import added in front of a changed one": (
+        "⟦→import jax\n⟧⟦from jax.ad_checkpoint import→from jax import⟧ checkpoint\n"
+    ),
+    "statement deleted": "def f():\n    a()\n⟦    b()\n→⟧    c()\n",
+    "statement by two": "if a:\n    ⟦b()→b = 1\n    c(b)⟧\nelse:\n    d()\n",
+    "if folded to its else": "⟦if not flag:\n    a()\nelse:\n    →⟧b()\n⟦    →⟧c()\nd()\n",
+    "else dropped": "if a:\n    x()\n⟦else:\n    y()\n→⟧\nz()\n",
+    "last operand dropped": "x = a⟦ and flag→⟧\n",
+    "target dropped": "x = ⟦y = →⟧z\n",
+    "parameter dropped": "def f(x⟦, concrete=False→⟧, *, k=1):\n    return x\n",
+    "body wrapped in with": (
+        "def f(x):\n    a = 1\n⟦→    with q():\n    ⟧    for i in a:\n"
+        "⟦→    ⟧        b(i)  # c\n⟦→    ⟧    d = (1,\n⟦→    ⟧         2)\n    return d\n"
+    ),
+    "body moved line by line": (
+        "def f(x, flag):\n⟦→    def inner(x):\n    ⟧    if flag:\n⟦→    ⟧        x = g(x)\n"
+        "⟦→    ⟧    return x\n⟦→    return inner(x)\n⟧\ndef g(x): return x\n"
+    ),
     "statement appended to a handler": (
         "try:\n    a()\nexcept E:\n    b()\n⟦→    raise\n⟧finally:\n    c()\n"
     ),
+    "two statements inserted between": "a = 1\n⟦→b = 2\nc = 3\n⟧d = 4\n",
+    "comment put at the end": "x = 1⟦→  # remat⟧\ny = 2\n",
+    "lambda body": "f = lambda x: ⟦g(x, flag)→g(x)⟧ + 1\n",
     "with item dropped": "with a() as b⟦, flag()→⟧:\n    c()\n",
+    "keyword given another name": "f(x, ⟦checkpoint_policy→policy⟧=p.q)\n",
+    "adjacent edits": "x = ⟦a→b⟧⟦ + c→⟧ * d\n",
+    "no final newline": "x = 1\n⟦y = 2→y = 3⟧",
+    "global": "def f():\n    global a⟦, b→⟧\n    a = 1\n",
 }
 
 
@@ -50,8 +82,25 @@ def test_right_edits_pass(text: str) -> None:
 
 
 WRONG = {
+    "does not parse": "f(⟦x→x]⟧)\ny = 1\n",
+    "string left open": "a = ⟦'x'→'''x⟧\nb = 2\nc = '''d'''\n",
+    "next statement commented out": "⟦import os\n→# gone⟧b = 2\nc = 3\n",
+    "next statement joined": "x = 1  # c⟦\n→⟧y = 2\nz = 3\n",
+    "comment swallowed": "a = ⟦1→'''1⟧\n# note\nb = 2\nc = ⟦3→'''⟧\n",
+    "import of a used name deleted": "⟦import sys\n→⟧def f():\n    return sys.path\n",
+    "definition of a used name deleted": "⟦def f(x): return x\n→⟧y = f(1)\n",
     "parameter of a used name deleted": "def f(x⟦, y→⟧):\n    return y\n",
+    "name of a class body in a method": (
+        "class A:\n    b = 1\n    ⟦c = b→def c(self):\n        return b⟧\n"
+    ),
+    "name deleted in a closure": (
+        "def f(n):\n    ⟦del n→def g():\n        x = n\n        del n\n    g()⟧\n"
+    ),
+    "name read before it is assigned": "def f():\n    ⟦a = 1\n    b = a→b = a\n    a = 1⟧\n",
+    "name of another function": "def f(x):\n    return x\ndef g():\n    return ⟦1→x⟧\n",
+    "nonlocal of nothing": "def f():\n    ⟦pass→nonlocal a⟧\n",
     "return outside of a function": "⟦a = 1→return 1⟧\n",
+    "docstring swallowed": "⟦x = 1→x = (⟧\n'''doc'''\n⟦y = 2→)⟧\n",
 }
 
 

@@ -96,9 +96,26 @@ def test_what_holds_nothing_else_is_removed(name, ending):
 
 MORE, NEIGHBOR = "part of something else", "before or after it"
 LEFT = [
+    ("run.sh", "unset A V\n", MORE),
+    ("Dockerfile", "ENV V=0 \\\n    A=1\n", MORE),
+    ("launch.json", '{\n  "A": "1",\n  "V": "0"\n}\n', MORE),
+    ("run.sh", "a && V=0 ls\n", MORE),
     ("run.sh", "python t.py --lr 3 &&\n  export V=0\n", MORE),
+    ("run.sh", "case $x in\n  a)\n    export V=0\n    ;;\nesac\n", "block may be empty"),
+    ("run.sh", "a &&\n  export V=0\n", MORE),
+    ("run.sh", "bash <<EOF\nexport V=0\nEOF\n", MORE),
+    ("run.sh", "srun --export=ALL,V=0 t\n", MORE),
+    ("run.sh", 'echo "V=0" >> $F\n', MORE),
+    ("Dockerfile", 'ENV F="--opt=0 --x"\n', MORE),
     ("Makefile", "t:\n\texport V=0\n", MORE),
+    (".env", 'C="t --opt=0"\n', MORE),
+    ("pyproject.toml", "opt = false\n", MORE),
+    ("ci.yml", "job:\n  V: 0\n", "block may be empty"),
+    ("ci.yml", "steps:\n- {name: V, value: '0'}\n", MORE),
+    ("ci.yml", "model:\n  opt: false\n", MORE),
+    ("ci.yml", "about: pass --a --opt=0 to go back\n", MORE),
     ("ci.yml", "inputs:\n  A: 1\n  V: !x\n    default: 0\n", MORE),
+    ("pyproject.toml", 'x = """\nV = 0\n"""\n', MORE),
 ]
 
 

@@ -91,7 +91,13 @@ USED_AS_OBJECTS = [
     'h.upper() == "A" and p @ x',
 ]
 USED_AS_DATA = [
+    "h.sum() + p @ x",
+    "h.at[0].set(1.0) + p @ x",
+    'h["w"] @ p @ x',
+    "sum(v for k, v in h.items()) + p @ x",
     "jax.vjp(jnp.sin, h)[1](p @ x)",
+    "h._replace(x=1) + p @ x",
+    "sum(jax.vmap(lambda q: k(q))(p @ x) for k in (jnp.sin, jnp.cos)) + h",
 ]
 
 
@@ -111,6 +117,8 @@ def test_data_is_traced(body: str) -> None:
     [
         ("h, p, x", "Linear(p, 3)", set()),
         ("h: Linear, p, x", "h", set()),
+        ("h, p, x", "Gated(p, True)", {"h"}),
+        ("h, p, x", "Pair(jnp.sin, jnp.cos)", {"h"}),
         ("h: Policy, p, x", "h", {"h"}),
         ("p, x, h=None", None, set()),
     ],
@@ -119,3 +127,13 @@ def test_calls_show_what_is_passed(parameters: str, passed: str | None, expected
     body = "h.apply(p @ x)" if "Pair" in str(passed) else "h(p @ x)"
     call = "g(p, x)" if passed is None else f"g(h={passed}, p=p, x=x)"
     assert required(body, call, parameters) == expected
+
+
+def test_options_passed_to_unknown_code_are_not_traced() -> None:
+    """The same holds next to other needed arguments; an argument used in arithmetic is data."""
+    assert required("h(p, p @ x, train)", "", "h, p, x, train") == {"h", "train"}
+    assert required("h(p, x, train)", 'g(h, p, batch["x"], t)', "h, p, x, train") == {
+        "h",
+        "p",
+        "train",
+    }

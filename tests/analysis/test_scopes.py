@@ -40,107 +40,50 @@ def lines_that_reach(code: str) -> set[int]:
 
 
 STRAIGHT = [
-    ("f = 1\nf = 2\nf  # here", {2}),
-    ("f = 1\nf = g(f)  # here", {1}),
     ("f = 1\nf.x = f  # here", {1}),
-    ("f = 1\nprint(f'{f}')  # here", {1}),
-    ("f = 1\ndel f\nf  # here", set()),
     ("f: int = 1\nf  # here", {1}),
-    ("f: int\nf  # here", set()),
-    ("f = []\nf += [1]\nf  # here", {1, 2}),
     ("a, (f, *b) = x\nf  # here", {1}),
-    ("a = f = x\nf  # here", {1}),
-    ("import f\nf  # here", {1}),
     ("import f.g\nimport f.h\nf  # here", {1, 2}),
-    ("from x import y as f\nf  # here", {1}),
-    ("with x as f:\n  f  # here", {1}),
     ("def f(): pass\n@f  # here\ndef f(): pass", {1}),
-    ("f = 1\nclass f:\n  x = f  # here", {1}),
 ]
 
 BRANCHES = [
-    ("if c:\n  f = 1\nelse:\n  f = 2\nf  # here", {2, 4}),
-    ("f = 0\nif c:\n  f = 1\nf  # here", {1, 3}),
     ("if c:\n  f = 1\n  f  # here\nelse:\n  f = 2", {2}),
-    ("if c:\n  f = 1\n  raise X\nelse:\n  f = 2\nf  # here", {5}),
-    ("def o():\n  if c:\n    f = 1\n    return\n  else:\n    f = 2\n  f  # here", {6}),
     ("if c:\n  from a import f\nelse:\n  from b import f\nf  # here", {2, 4}),
-    ("match x:\n  case 1:\n    f = 1\n  case 2:\n    f = 2\nf  # here", {3, 5}),
-    ("f = 0\nmatch x:\n  case 1:\n    f = 1\nf  # here", {1, 4}),
     ("f = 0\nmatch x:\n  case 1:\n    f = 1\n  case _:\n    f = 2\nf  # here", {4, 6}),
-    ("match x:\n  case {'a': f}:\n    f  # here", {2}),
-    ("match x:\n  case [*f]:\n    f  # here", {2}),
     ("match x:\n  case {**f}:\n    f  # here", {2}),
-    ("match x:\n  case int() as f:\n    f  # here", {2}),
 ]
 
 LOOPS = [
-    ("f = 0\nfor i in x:\n  f  # here\n  f = 1", {1, 4}),
-    ("f = 0\nwhile f:  # here\n  f = 1", {1, 3}),
     ("f = 0\nfor f in x:\n  pass\nf  # here", {1, 2}),
-    ("f = 0\nfor i in x:\n  f = 1\n  break\nelse:\n  f = 2\nf  # here", {3, 6}),
-    ("f = 0\nfor i in x:\n  if i:\n    f = 1\n    continue\n  f = 2\nf  # here", {1, 4, 6}),
     ("f = 0\nwhile True:\n  f = 1\n  if c:\n    break\nf  # here", {3}),
-    ("for i in x:\n  f = 1\nelse:\n  f  # here", {2}),
-    ("async def o():\n  async for f in x:\n    f  # here", {2}),
     ("async def o():\n  async with x as f:\n    f  # here", {2}),
 ]
 
 TRIES = [
-    ("try:\n  f = 1\nexcept E:\n  f = 2\nf  # here", {2, 4}),
-    ("f = 0\ntry:\n  f = 1\n  g()\nexcept E:\n  f  # here", {1, 3}),
     ("f = 0\ntry:\n  f = g()\nfinally:\n  f  # here", {1, 3}),
-    ("f = 0\ntry:\n  f = g()\nfinally:\n  pass\nf  # here", {3}),
     ("try:\n  f = 1\nexcept E as f:\n  f  # here", {3}),
-    ("f = 0\ntry:\n  pass\nexcept E as f:\n  pass\nf  # here", {1}),
     ("try:\n  f = 1\nexcept E:\n  raise\nelse:\n  f  # here", {2}),
-    ("def o():\n  try:\n    f = 1\n    return f\n  except E:\n    f = 2\n  f  # here", {6}),
-    ("try:\n  import f\nexcept ImportError:\n  f = None\nf  # here", {2, 4}),
     ("f = 0\nwhile c:\n  try:\n    f = 1\n    break\n  finally:\n    g()\nf  # here", {1, 4}),
 ]
 
 EXPRESSIONS = [
-    ("f = 1\n[f for f in x]  # here", {2}),
-    ("f = 1\n[f for f in x]\nf  # here", {1}),
     ("f = 1\n[g for g in f]  # here", {1}),
-    ("f = 1\n[(f := g) for g in x]\nf  # here", {1, 2}),
-    ("if (f := g()):\n  f  # here", {1}),
     ("f = 1\nc and (f := 2)\nf  # here", {1, 2}),
-    ("f = 1\nx = (f := 2) if c else 3\nf  # here", {1, 2}),
-    ("f = 0\nl = lambda f: f  # here", {2}),
     ("def o():\n  return [f(y) for f in x for y in f]  # here", {2}),
 ]
 
 CLOSURES = [
-    # What a function reads of its module is what the module ends with.
-    ("f = 1\ndef g():\n  return f  # here\nf = 2", {4}),
-    ("f = 0\nl = lambda: f  # here\nf = 1", {3}),
     ("f = 1\ndef g():\n  f = 2\n  return f  # here", {3}),
-    # What it reads of a function around it: as it was at the `def`, or as it is set later.
-    ("def o():\n  f = 1\n  def g():\n    return f  # here\n  f = 2\n  return g", {2, 5}),
-    ("def o():\n  f = 0\n  f = 1\n  def g():\n    return f  # here\n  return g", {3}),
     ("def o():\n  while c:\n    def g():\n      return f  # here\n    f = 1", {5}),
-    ("def o():\n  f = 1\n  return [lambda: f for i in x]  # here", {2}),
-    ("f = 0\n[(lambda: f) for f in x]  # here", {2}),
     ("def o(f):\n  return f  # here", {1}),
-    ("f = 1\ndef g(x=f):  # here\n  f = 1", {1}),
-    # Other functions that write the name.
-    ("f = 1\ndef g():\n  global f\n  f = 2\nf  # here", {1, 4}),
     ("def o():\n  f = 1\n  def g():\n    nonlocal f\n    f = 2\n  g()\n  return f  # here", {2, 5}),
-    ("f = 0\ndef o():\n  f = 1\n  def g():\n    global f\n    return f  # here", {1}),
-    ("def g():\n  global f\n  f = 1\ndef h():\n  return f  # here", {3}),
 ]
 
 CLASSES = [
-    ("class A:\n  f = 1\n  g = f  # here", {2}),
-    ("class A:\n  def f(self): pass\n  g = f  # here", {2}),
     # The names of a class body are not seen in its methods.
     ("f = 0\nclass A:\n  f = 1\n  def m(self):\n    return f  # here", {1}),
-    ("def f(): pass\nclass A:\n  def f(self):\n    return f()  # here", {1}),
-    # A class body runs where it stands.
-    ("f = 0\nclass A:\n  g = f  # here\nf = 2", {1}),
     ("def o():\n  f = 1\n  class A:\n    x = f  # here\n  f = 2", {2}),
-    ("def o():\n  f = 1\n  class A:\n    def m(self):\n      return f  # here\n  f = 2", {2, 6}),
 ]
 
 
