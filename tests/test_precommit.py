@@ -1,7 +1,7 @@
 """The hooks, run by pre-commit on temporary repositories.
 
 Most tests replace only `language: python` in the real manifest, so that the installed remat-migrate
-runs without building an environment. One slow test replaces nothing.
+runs without building an environment.
 """
 
 from __future__ import annotations
@@ -282,29 +282,3 @@ def test_prek_runs_the_same_hooks(repository: Repository) -> None:
     assert "files were modified by this hook" in printed
     git(repository.folder, "add", "--all")
     assert repository.run(program="prek")[0] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("program", ["pre-commit", "prek"])
-def test_the_hook_is_installed_and_run(tmp_path: Path, program: str) -> None:
-    """The program clones this package and builds its environment."""
-    if not (SCRIPTS / program).exists():
-        pytest.skip(f"{program} is not installed")
-    clone = tmp_path / "remat-migrate"
-    for name in ("remat_migrate", "rules"):
-        shutil.copytree(
-            ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__", ".*_cache")
-        )
-    for name in ("pyproject.toml", "README.md", "LICENSE", MANIFEST.name):
-        shutil.copy(ROOT / name, clone)
-    git(clone, "init", "--quiet")
-    git(clone, "add", "--all")
-    git(clone, "commit", "--quiet", "--message", "-")
-    repository = Repository(tmp_path / "repository", clone, language="")
-    repository.write(a=WRONG)
-    git(repository.folder, "add", "--all")
-    code, printed = repository.run(program=program)
-    assert (code, repository.text("a.py")) == (1, RIGHT), printed
-    git(repository.folder, "add", "--all")
-    code, printed = repository.run(program=program)
-    assert code == 0, printed

@@ -52,34 +52,6 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
 
 
-def screen(written: str, width: int) -> list[str]:
-    """The lines that a terminal shows after all that was written to it."""
-    lines = [[" "] * width]
-    row = column = 0
-    for piece in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|[^\x1b]", written):
-        if piece == "\r":
-            column = 0
-        elif piece == "\n":
-            row += 1
-        elif piece.startswith("\x1b"):
-            number = int(re.sub(r"\D", "", piece) or "1")
-            if piece.endswith("A"):
-                row -= number
-            elif piece.endswith("K"):
-                assert piece == ERASE_LINE
-                lines[row] = [" "] * width
-            else:
-                assert piece[-1] in "mhl", piece
-        else:
-            if column + display_width(piece) > width:
-                row, column = row + 1, 0
-            lines += [[" "] * width for _ in range(row + 1 - len(lines))]
-            lines[row][column : column + display_width(piece)] = [piece, ""][: display_width(piece)]
-            column += display_width(piece)
-        lines += [[" "] * width for _ in range(row + 1 - len(lines))]
-    return ["".join(line).rstrip() for line in lines]
-
-
 # -- the progress bar
 
 
@@ -88,6 +60,14 @@ def wait_until(is_met: Callable[[], bool]) -> None:
     while not is_met():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def frames_of(written: str) -> list[str]:
+    """What was written on the line between two times that it was erased."""
+    return [
+        re.sub(r"\x1b\[[?\d;]*[A-Za-z]|\r", "", frame).rstrip()
+        for frame in written.split(ERASE_LINE)
+    ]
 
 
 @pytest.mark.parametrize("width", [30, 40, 80, 200])
@@ -100,14 +80,16 @@ def test_the_bar_is_one_line_and_disappears(width: int, monkeypatch: pytest.Monk
         bar(what, done, total)
         # The first frame from here may still show the report before.
         wait_until(lambda drawn=drawn: stream.getvalue().count(ERASE_LINE, drawn) >= 2)
-        first, *rest = screen(stream.getvalue(), width)
-        assert not any(rest), "a bar that wraps cannot be erased"
+        frames = frames_of(stream.getvalue())
+        assert all(display_width(frame) <= width for frame in frames), "a bar that wraps"
+        first = next(frame for frame in reversed(frames) if frame)
         assert first.startswith("Chec")
         if width >= 80:
             assert "0:00:0" in first
             assert (f"{done}/{total}" in first) == (total > 1)
     bar.close()
-    assert not any(screen(stream.getvalue(), width))
+    assert not frames_of(stream.getvalue())[-1]
+    assert stream.getvalue().count("\n") == stream.getvalue().count("\x1b[1A")
     assert "\x1b[31m[red]" not in stream.getvalue(), "a file name must not control the terminal"
     assert stream.getvalue().count("\x1b[?25l") == stream.getvalue().count("\x1b[?25h")
 

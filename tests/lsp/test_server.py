@@ -270,13 +270,6 @@ class TestSuppression:
         assert "@partial(jax.checkpoint, concrete=True)  # noqa: RMT101\n" in editor.texts[uri]
         assert editor.codes(uri) == []
 
-    def test_extends_an_existing_comment(self, editor: Editor, project: Path) -> None:
-        text = ALIAS.replace('b = "🦒"', 'b = "🦒"  # noqa: E702, E501  as ever')
-        uri = editor.open(project / "alias.py", text)
-        editor.apply(editor.action(uri, "Suppress RMT103").edit)
-        assert "# noqa: E702, E501, RMT103  as ever\n" in editor.texts[uri]
-        assert editor.codes(uri) == []
-
     def test_unused_comment_is_unnecessary_code(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "clean.py", CLEAN.replace("(abs)", "(abs)  # noqa: RMT101"))
         [found] = editor.diagnostics(uri)
@@ -354,18 +347,6 @@ class TestSettings:
         (project / "pyproject.toml").write_text(PROJECT)
         editor.files_changed(project / "pyproject.toml")
         assert editor.codes(uri) == ["RMT101"]
-
-    def test_excluded_files_have_no_diagnostics(self, editor: Editor, project: Path) -> None:
-        (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["model.py"]\n')
-        assert editor.codes(editor.open(project / "model.py")) == []
-
-    def test_each_project_has_its_own_settings(self, editor: Editor, tmp_path: Path) -> None:
-        root = tmp_path.resolve()
-        ignoring = '[tool.remat-migrate]\nignore = ["RMT103"]\n'
-        write_files(root / "one", {"pyproject.toml": PROJECT, "alias.py": ALIAS})
-        write_files(root / "two", {"pyproject.toml": ignoring, "alias.py": ALIAS})
-        one, two = editor.open(root / "one/alias.py"), editor.open(root / "two/alias.py")
-        assert (editor.codes(one), editor.codes(two)) == (["RMT103"], [])
 
 
 def test_server_capabilities(server: Editor) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import cli, findings, no_findings, write_files
+from support import cli, findings, fixed, no_findings, write_files
 
 CODE = "RMT303"
 HEAD = """\
@@ -21,6 +21,18 @@ def layer(x, w):
 """
 
 FOUND = [
+    ("loss = lambda ws, x: jax.lax.scan(layer, x, ws)[0].sum()\nstep = jax.grad(loss)", "medium"),
+    ("@jax.value_and_grad\ndef loss(ws, x):\n  return hk.scan(layer, x, ws)[0].sum()", "medium"),
+    # The scan is in a function that the differentiated one calls.
+    ("def net(ws, x):\n  return jax.lax.scan(layer, x, ws)[0]\n\n"
+     "def loss(ws, x):\n  return net(ws, x).sum()\n\nstep = jax.jit(jax.grad(loss))", "medium"),
+    # A function that the body calls does the work.
+    ("def body(x, w):\n  y, _ = layer(x, w)\n  return y, y\n\n"
+     "step = jax.grad(lambda ws, x: jax.lax.scan(body, x, ws)[0].sum())", "medium"),
+    # A loop of the project, which is passed the body.
+    ("def loop(f, x, ws):\n  def body(x, w):\n    return f(x, w)[0], None\n"
+     "  return jax.lax.scan(body, x, ws)[0]\n\n"
+     "step = jax.grad(lambda ws, x: loop(layer, x, ws).sum())", "medium"),
     ("step = jax.grad(lambda ws, x: jax.lax.scan(layer, x, ws, unroll=n)[0].sum())", "low"),
 ]  # fmt: skip
 
@@ -102,3 +114,13 @@ def test_a_whole_scan() -> None:
     assert (finding.code, finding.fix is not None) == ("RMT301", True)
     # Two segments are two stages.
     assert findings(HEAD + WHOLE % "stack(ws, stack(ws, x))", select=CODE) == []
+
+
+@pytest.mark.parametrize("call", ["jax.debug.callback(keep, x)", "jax.debug.print('{}', x)"])
+def test_a_body_that_calls_back_is_not_fixed(call: str) -> None:
+    """A checkpoint would run the callback once more."""
+    code = (
+        f"def body(x, w):\n    {call}\n    return jnp.tanh(x @ w), None\n\n"
+        "step = jax.grad(lambda ws, x: jax.lax.scan(body, x, ws)[0].sum())\n"
+    )
+    assert fixed(HEAD + code, select=CODE, unsafe=True)["example.py"] == HEAD + code

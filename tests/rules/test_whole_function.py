@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from support import findings, no_findings
+from support import findings, no_findings, places
 
 CODE = "RMT301"
 HEAD = """\
@@ -25,15 +25,56 @@ def loss(w, x):
 """
 
 FOUND = [
+    ("g = jax.grad(jax.checkpoint(loss))", "high"),
+    ("g = jax.value_and_grad(jax.remat(loss), has_aux=True)", "high"),
     ("g = jax.jit(jax.grad(jax.jit(jax.checkpoint(loss))))", "high"),
+    ("g = jax.vmap(jax.grad(jax.checkpoint(loss)))", "high"),
     ("g = jax.grad(jax.vmap(jax.checkpoint(loss)))", "high"),
+    ("g = jax.grad(partial(jax.checkpoint(loss), x=1.0))", "high"),
+    ("g = jax.grad(fun=jax.checkpoint(loss))", "high"),
     ("g = partial(jax.grad, jax.checkpoint(loss))", "high"),
     ("grad = partial(jax.grad, argnums=1)\ng = grad(jax.checkpoint(loss))", "high"),
+    ("from jax import grad as D\ng = D(jax.checkpoint(loss))", "high"),
+    ("g = hk.grad(hk.remat(loss))", "high"),
+    ("g = eqx.filter_value_and_grad(eqx.filter_checkpoint(loss))", "high"),
+    ("g = nnx.grad(nnx.remat(loss))", "high"),
+    ("from jaxopt import LBFGS\nsolver = LBFGS(fun=jax.checkpoint(loss))", "high"),
     ("g = jax.grad(jax.checkpoint(loss, policy=None))", "high"),
     ("g = jax.grad(jax.checkpoint(loss, policy=jax.checkpoint_policies.nothing_saveable))",
      "high"),
+    ("def step(w):\n  @jax.value_and_grad\n  @jax.checkpoint\n  def f(w):\n    return w.sum()\n"
+     "  return f(w)", "high"),
+    ("def step(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(f)(w, 1.0)", "high"),
     ("def step(w, x):\n  f = jax.checkpoint(loss)\n  y, back = jax.vjp(f, w, x)\n"
      "  return back(1.0)", "high"),
+    # Each iteration differentiates the checkpoint directly.
+    ("def steps(w, xs):\n  f = jax.grad(jax.checkpoint(loss))\n"
+     "  return jax.lax.scan(lambda w, x: (w - f(w, x), None), w, xs)", "high"),
+    # Chosen by a flag.
+    ("def step(w, remat):\n  f = loss\n  if remat:\n    f = jax.checkpoint(f)\n"
+     "  return jax.grad(f)(w, 1.0)", "medium"),
+    ("def step(w, remat):\n  f = jax.checkpoint(loss) if remat else loss\n"
+     "  return jax.grad(lambda w: f(w, 1.0))(w)", "medium"),
+    # A function that only calls it and reduces its result.
+    ("def step(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(lambda w: f(w, 1.0))(w)",
+     "medium"),
+    ("def step(model, w, x, y):\n  model = jax.checkpoint(model)\n  def err(w):\n"
+     "    out = model(w, x)\n    d = (out - y) ** 2\n    return d.mean(), out\n"
+     "  return jax.grad(err, has_aux=True)(w)", "medium"),
+    ("def step(w, x):\n  net = nn.remat(nn.Dense)(4)\n"
+     "  return jax.grad(lambda w: net.apply(w, x).sum())(w)", "medium"),
+    # What a factory returns.
+    ("def make(model):\n  @jax.checkpoint\n  def f(w):\n    return model(w).sum()\n"
+     "  return f\n\nf = make(abs)\ndef step(w):\n  return jax.grad(f)(w)", "low"),
+    ("def make(model):\n  apply = jax.remat(model.apply)\n"
+     "  def f(w, x):\n    return ((apply(w, x) - 1) ** 2).mean()\n  return f\n\n"
+     "def step(model, w, x):\n  f = make(model)\n  return jax.grad(f)(w, x)", "low"),
+    # Other code may import it.
+    ("@jax.checkpoint\ndef err(w):\n  return w.sum()\n\ng = jax.grad(err)", "low"),
+    ("class T:\n  def __init__(self):\n    self.err = jax.checkpoint(loss)\n"
+     "  def step(self, w):\n    return jax.grad(self.err)(w, 1.0)", "low"),
+    ("def step(w):\n  f = jax.checkpoint(loss)\n  print(f(w, 0.0))\n"
+     "  return jax.grad(f)(w, 1.0)", "low"),
 ]  # fmt: skip
 
 
@@ -107,6 +148,18 @@ LEFT_ALONE = [
 ]  # fmt: skip
 
 test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
+
+
+def test_across_files() -> None:
+    files = {
+        "losses.py": "import jax\n\n\n@jax.checkpoint\ndef loss(w):\n    return w.sum()\n",
+        "train.py": "import jax\nfrom losses import loss\n\nstep = jax.grad(loss)\n"
+        "other = jax.checkpoint(print)\n",
+    }
+    assert places(files, select=CODE) == ["losses.py:4:2 RMT301"]
+    [finding] = findings(files, select=CODE)
+    assert finding.confidence == "low"
+    assert finding.related[0].source.path.name == "train.py"
 
 
 GRADIENTS = """\
