@@ -46,11 +46,30 @@ def fix_and_compare(folder: Path, *untouched: str) -> None:
 
 BROKEN = {
     "binary": (b"\x7fELF\x02\x01\x00\x00checkpoint\x00", (1, 1), "is binary"),
+    "binary without a word of ours": (bytes(range(256)), (1, 1), "is binary"),
+    "not UTF-8": (
+        b"import jax\n# caf\xe9\njax.checkpoint\n",
+        (2, 1),
+        "is not valid utf-8: byte 0xe9",
+    ),
+    "not UTF-8 without a word of ours": (b"x = 1\n# caf\xe9\n", (2, 1), "is not valid utf-8"),
+    "UTF-16": ("import jax\njax.checkpoint\n".encode("utf-16"), (1, 1), "is UTF-16"),
+    "UTF-16 big-endian": (b"\xfe\xff" + "x = 1\n".encode("utf-16-be"), (1, 1), "is UTF-16"),
+    "an unknown encoding": (b"# coding: klingon\njax.checkpoint\n", (1, 1), "'klingon'"),
     "two encodings": (
         b"\xef\xbb\xbf# coding: latin-1\njax.checkpoint\n",
         (1, 1),
         "byte-order mark but declares 'latin-1'",
     ),
+    "newer Python": (
+        b"import jax\n\ntry jax.checkpoint(f) otherwise None\n",
+        (3, 5),
+        "for newer syntax, run remat-migrate under that newer Python",
+    ),
+    "Python 2": (b"import jax\nprint jax.checkpoint\n", (2, 1), "not Python that Python 3."),
+    "an unclosed bracket": (b"import jax\njax.checkpoint(\n", (2, 15), "was never closed"),
+    "bad indentation": (b"if x:\n    jax.checkpoint\n  y\n", (3, 0), "unindent"),
+    "too deep": (b"jax.checkpoint(" + b"-" * 100_000 + b"1)\n", (1, 0), "cannot be parsed|too "),
 }
 
 

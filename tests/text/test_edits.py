@@ -21,6 +21,10 @@ def edit(start: int, end: int, text: str = "") -> Edit:
 @pytest.mark.parametrize(
     ("edits", "message"),
     [
+        ([edit(0, 3), edit(2, 4)], "overlap at offset 2"),
+        ([edit(2, 2, "X"), edit(2, 2, "Y")], "overlap at offset 2"),
+        ([edit(1, 4), edit(2, 2, "X")], "overlap at offset 2"),
+        ([edit(4, 7)], "outside the text"),
         ([edit(-1, 2)], "outside the text"),
     ],
 )
