@@ -142,7 +142,7 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     return found
 
 
-@pytest.fixture(params=[3, pytest.param(0, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.fixture(params=[2, pytest.param(0, marks=pytest.mark.slow)], ids=["some", "all"])
 def sample(request: pytest.FixtureRequest) -> Callable[[Ran], Iterator[tuple[int, Event]]]:
     """Return calls of a run with their numbers: some, or all."""
 

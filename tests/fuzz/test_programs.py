@@ -20,7 +20,7 @@ def workers() -> Iterator[Workers]:
         yield started
 
 
-@pytest.mark.parametrize("size", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [6, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("source", GENERATORS)
 def test_values_and_gradients_are_unchanged(
     source: str, size: int, tmp_path: Path, workers: Workers
