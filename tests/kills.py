@@ -1,110 +1,212 @@
-"""Kill `remat-migrate --fix` and `undo` at every point and at random times; no file may be lost.
+"""Run `remat-migrate` in a fork, and interrupt it at the n-th call that changes something on disk.
 
-    python tests/kills.py --times 300
-    python tests/kills.py --times 100 --tree some/repository
-
-Each campaign prints its counters and violations:
-
-- points: kill right before every call that changes something on disk, and during every write (the
-  run is a fork, so this is exact);
-- faults: every such call fails, once or together with all later ones: a full disk, a broken disk;
-- edits: at every such call, another process edits, deletes or replaces a file that is to be fixed;
-- exchanges: at every such call, another process exchanges a folder for a link out of the project;
-- power: the possible disk contents, by the guarantees of POSIX, after a power loss at any call;
-- times: kill `python -m remat_migrate` at random times, while it writes and during the whole run;
-- twice: two concurrent runs, either two `--fix` or one `--fix` and one `undo`;
-- disks: a real disk that is full, and a file size limit.
-
-After each kill every file is intact, either old or new, with its mode; `undo` restores the old tree
-byte for byte; and the next `--fix` completes the work and leaves no temporary file.
+In the fork, these calls are replaced by counting versions. They count if they concern a given
+folder, through a path below it or a file descriptor opened below it.
 """
 
 from __future__ import annotations
 
-import argparse
-import random
-import shutil
+import contextlib
+import io
+import os
+import pickle
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from kill_checks import FIX, UNDO, Findings, prepare
-from kill_faults import load
-from kill_points import concurrent_edits, exchanges, faults, points, power
-from kill_times import full_disks, times, twice
-from kill_trees import make_tree, plant
+from remat_migrate.cli.commands import main
 
-_EXACT = ("points", "faults", "edits", "exchanges", "power")
-_REAL = ("times", "twice", "disks")
+# Calls whose first argument is a path or a file descriptor. Only `os.open` counts: the built-in
+# `open` is used for reading, which `Ran.unseen` verifies.
+CALLS = (
+    *("open", "write", "fsync", "close", "replace", "rename", "unlink", "remove", "mkdir", "rmdir"),
+    *("chmod", "chown", "setxattr", "link", "symlink", "truncate", "ftruncate", "utime"),
+)
+# Calls with a second path.
+MOVING = ("replace", "rename", "link")
+# Python audit events for changes on disk, beside `open`.
+AUDITED = frozenset(
+    f"os.{name}" for name in CALLS if name not in ("open", "write", "fsync", "close", "ftruncate")
+)
+REAL = {name: getattr(os, name) for name in CALLS}
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the campaigns; return 1 if a file was lost."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--times", type=int, default=100, help="number of kills at random times")
-    parser.add_argument("--points", type=int, help="number of points of each kind (default: all)")
-    parser.add_argument("--only", nargs="*", choices=[*_EXACT, *_REAL])
-    parser.add_argument("--tree", type=Path, help="a repository to copy and add faults to")
-    parser.add_argument(
-        "--size", type=int, default=4, help="size of the generated tree for random times"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args(arguments)
-    # Unmount the test disk when terminated.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
-    load(FIX, UNDO)
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One call: its name and path; for `open` whether it creates, for `replace` the new path."""
+
+    name: str
+    path: Path
+    to: Path | None = None
+    creates: bool = False
+    data: bytes = b""
+
+
+# Receives each call before it is made, with its number; may raise, kill the process or edit files.
+Fault = Callable[[int, Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """The result of a forked run.
+
+    Attributes:
+        code: the exit code; a negative number is the signal that killed the process.
+        err: stderr.
+        events: the calls it made, if it finished.
+        unseen: changes on disk by calls that are not counted.
+    """
+
+    code: int
+    err: str
+    events: tuple[Event, ...]
+    unseen: tuple[str, ...]
+
+
+def run(
+    root: Path, *arguments: str, fault: Fault = lambda number, event: None, torn: int = 0
+) -> Ran:
+    """Run `remat-migrate` in `root`, in a fork of this process.
+
+    Args:
+        root: the working folder, where calls count.
+        arguments: the command line.
+        fault: receives each call.
+        torn: the number of the write during which the run is killed.
+    """
     with tempfile.TemporaryDirectory(prefix="remat-kills-") as name:
-        wrong = 0
-        for found in _campaigns(asked, Path(name).resolve()):
-            print("\n".join(found.lines()), flush=True)
-            wrong += len(found.wrong)
-    return 1 if wrong else 0
+        errors, events = Path(name, "errors"), Path(name, "events")
+        errors.touch()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        child = os.fork()
+        if child == 0:
+            _be_the_run(_Counting(root, fault, torn), arguments, errors, events)
+        _, status = os.waitpid(child, 0)
+        made = pickle.loads(events.read_bytes()) if events.exists() else ((), ())
+        return Ran(os.waitstatus_to_exitcode(status), errors.read_text(errors="replace"), *made)
 
 
-def _campaigns(asked: argparse.Namespace, folder: Path) -> Iterator[Findings]:
-    chance = random.Random(asked.seed)
-
-    def sample(calls: int) -> list[int]:
-        every = range(1, calls + 1)
-        number = calls if asked.points is None else min(asked.points, calls)
-        return sorted(chance.sample(every, number))
-
-    def wants(*names: str) -> set[str]:
-        return set(names) & set(asked.only or (*_EXACT, *_REAL))
-
-    if asked.tree is None and wants(*_EXACT):
-        # Every call for every kind of file is tried, so one file of each kind is enough.
-        subject = prepare(make_tree(folder / "small"), folder)
-        campaigns = {
-            "points": points,
-            "faults": faults,
-            "edits": concurrent_edits,
-            "exchanges": exchanges,
-        }
-        for name, campaign in campaigns.items():
-            if wants(name):
-                yield from campaign(subject, sample)
-        if wants("power"):
-            yield from power(subject, chance, 20 if asked.points is None else asked.points)
-    if not wants(*_REAL):
-        return
-    large = folder / "large"
-    if asked.tree is None:
-        make_tree(large, asked.size)
-    else:
-        nothing = shutil.ignore_patterns(".git")
-        shutil.copytree(asked.tree, large, symlinks=True, ignore=nothing)
-        print(f"planted in {plant(large)} files")
-    subject = prepare(large, folder)
-    if wants("times"):
-        yield from times(subject, asked.times, chance)
-    if wants("twice"):
-        yield from twice(subject, max(1, asked.times // 10), chance)
-    if wants("disks") and asked.tree is None:
-        yield from full_disks(prepare(make_tree(folder / "one"), folder), folder)
+def main_once(root: Path, *arguments: str) -> None:
+    """Run in this process what forks need not import again."""
+    with (
+        contextlib.chdir(root),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        contextlib.suppress(SystemExit),
+    ):
+        main(list(arguments))
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def uncounted() -> None:
+    """Restore the original calls in this process."""
+    for name, real in REAL.items():
+        setattr(os, name, real)
+
+
+@dataclass(slots=True)
+class _Counting:
+    root: Path
+    fault: Fault
+    torn: int
+    events: list[Event] = field(default_factory=list)
+    handles: dict[int, Path] = field(default_factory=dict)
+    unseen: list[str] = field(default_factory=list)
+    expected: int = 0
+
+    def install(self) -> None:
+        """Replace the calls in this process permanently."""
+        sys.addaudithook(self._hook)
+        for name, real in REAL.items():
+            setattr(os, name, self._counting(name, real))
+
+    def _counting(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            path = self._path(arguments[0], options.get("src_dir_fd", options.get("dir_fd")))
+            # Folders are opened to be synced.
+            is_read = name == "open" and not arguments[1] & _WRITES and path and not path.is_dir()
+            if path is None or is_read:
+                return real(*arguments, **options)
+            to = self._path(arguments[1], options.get("dst_dir_fd")) if name in MOVING else None
+            self._count(_event(name, path, to, arguments), arguments)
+            if name == "close":
+                self.handles.pop(arguments[0], None)
+            self.expected += 1
+            try:
+                result = real(*arguments, **options)
+            finally:
+                self.expected -= 1
+            if name == "open":
+                self.handles[result] = path
+            return result
+
+        return call
+
+    def _path(self, argument: object, folder: int | None = None) -> Path | None:
+        """Return the path that a call concerns if it is below the root."""
+        if isinstance(argument, int):
+            return self.handles.get(argument)
+        if not isinstance(argument, str | bytes | os.PathLike):
+            return None
+        above = Path() if folder is None else self.handles.get(folder)
+        if above is None:
+            return None
+        path = Path(os.path.abspath(above / os.fsdecode(argument)))
+        return path if path.is_relative_to(self.root) else None
+
+    def _count(self, event: Event, arguments: Sequence[Any]) -> None:
+        self.events.append(event)
+        number = len(self.events)
+        if number == self.torn and event.name == "write":
+            # Only half of the data reaches the disk.
+            REAL["write"](arguments[0], event.data[: len(event.data) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.fault(number, event)
+
+    def _hook(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """Record changes below the folder by calls that are not counted."""
+        opens = name == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITES
+        if self.expected or not (opens or name in AUDITED):
+            return
+        if isinstance(arguments[0], str | bytes | os.PathLike) and self._path(arguments[0]):
+            self.unseen.append(f"{name} {arguments[0]!r}")
+
+
+def _event(name: str, path: Path, to: Path | None, arguments: Sequence[Any]) -> Event:
+    if name == "open":
+        return Event(name, path, creates=bool(arguments[1] & os.O_CREAT))
+    if name in MOVING:
+        return Event("replace" if name == "rename" else name, path, to)
+    if name == "write":
+        return Event(name, path, data=bytes(arguments[1]))
+    return Event("unlink" if name == "remove" else name, path)
+
+
+def _be_the_run(counting: _Counting, arguments: Sequence[str], errors: Path, events: Path) -> None:
+    """Run the command line in this process, then exit."""
+    code = 70
+    end = os._exit
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(errors, os.O_WRONLY), 2)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        os.chdir(counting.root)
+        counting.install()
+        try:
+            main(list(arguments))
+        except SystemExit as stopped:
+            code = stopped.code if isinstance(stopped.code, int) else 71
+        sys.stdout.flush()
+        sys.stderr.flush()
+        events.write_bytes(pickle.dumps((tuple(counting.events), tuple(counting.unseen))))
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        end(code)

@@ -3,193 +3,233 @@
     python tests/real_code.py FOLDER                 # compare every repository in a folder
     python tests/real_code.py FOLDER --record        # record the current results
 
-A repository is a subfolder of FOLDER: a clone, identified by the `owner/name` of its origin and its
-commit, or any other folder, identified by its name and a digest of its files. Each is copied. On
-the copy run a check, `--diff`, `--fix` twice, `undo`, and the same with `--unsafe-fixes`. The
-findings and fixes are compared with the recorded table.
+A repository is a subfolder of FOLDER, a git clone, identified by the `owner/name` of its origin and
+its commit. On a copy run a check, `--diff`, `--fix` twice, `undo`, and the same with
+`--unsafe-fixes`. The findings and fixes are compared with the recorded table.
 
-Some properties must hold for every repository, recorded or not: no run crashes, the order of files,
-the working folder and the hash seed make no difference, `--fix` writes what `--diff` shows, the
-result parses, a second `--fix` changes nothing, and `undo` restores the old bytes.
+Some properties must hold for every repository, recorded or not: no run crashes, the order of files
+and the hash seed make no difference, `--fix` writes what `--diff` shows, the result parses, a
+second `--fix` changes nothing, and `undo` restores the old bytes.
 
-Exits with 1 if a result differs or a property is violated, and with 2 on wrong usage.
+Exits with 1 if a result differs or a property is violated.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import csv
+import json
 import os
+import random
+import re
+import subprocess
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from regression.table import Table, TableError, differences, read_table, write_table
-from regression.trees import Repository, find_repositories, printable
-from regression.trial import Broken, Found, try_repository
+from support import git, read_files
 
 TABLE = Path(__file__).with_name("real_code.tsv")
-SAME, DIFFERENT, MISUSE = 0, 1, 2
+PLACES = Path(__file__).with_name("real_code_places.tsv")
+COUNTS = ("files", "unread", "sites", "findings", "fixed", "unsafe")
 # A run on the largest repositories takes a minute or two.
-TIMEOUT = 1800.0
+TIMEOUT = 1800
+# Without -P, a repository's own `click.py` would be imported.
+TOOL = (sys.executable, "-P", "-m", "remat_migrate")
+
+Row = dict[str, str]
+# The counts of a repository by column, and its findings as `CODE path:line`.
+Record = tuple[Row, list[str]]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Try every repository in the folders and return the exit code."""
-    chosen = _parser().parse_args(arguments)
-    try:
-        table = read_table(chosen.table)
-        repositories = list(_chosen(chosen.folders, chosen.only))
-    except (TableError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return MISUSE
-    if not repositories:
-        print("error: no repository found", file=sys.stderr)
-        return MISUSE
-    recorded = Table({**table.records})
-    all_found: list[Found] = []
-    for found in _try_all(repositories, chosen.jobs, chosen.timeout):
-        all_found.append(found)
-        print(f"[{len(all_found)}/{len(repositories)}] {_line(found, table)}", flush=True)
-        if chosen.record and found.record is not None and not found.repository.is_changed:
-            recorded.records[_key(found.repository)] = found.record
-            try:  # at once, so that a run that is stopped has not been for nothing
-                write_table(recorded, chosen.table)
-            except OSError as error:
-                print(f"error: {error}", file=sys.stderr)
-                return MISUSE
-    all_found.sort(key=lambda found: (found.repository.name, found.repository.version))
-    wrong = 0
-    for found in all_found:
-        lines = list(_problems(found, Table() if chosen.record else table))
-        wrong += bool(lines)
-        print("".join(line + "\n" for line in lines), end="")
-    broken = sum(len(found.broken) for found in all_found)
-    known = recorded if chosen.record else table
-    compared = sum(_key(found.repository) in known.records for found in all_found)
-    print(
-        f"\nTried {len(all_found)} repositories,"
-        f" {'recorded' if chosen.record else 'compared with the table'} {compared}:"
-        f" {wrong} with differences, {broken} violations."
-    )
-    return DIFFERENT if wrong else SAME
+class Violation(Exception):
+    """A property that does not hold."""
 
 
-def _parser() -> argparse.ArgumentParser:
+class Copy:
+    """A copy of a repository to run the tool in."""
+
+    def __init__(self, repository: Path, folder: Path, tool: Sequence[str] = TOOL) -> None:
+        self.folder = folder
+        self.tool = tool
+        git(folder.parent, "clone", "-q", "--no-hardlinks", str(repository), str(folder))
+        self.files = read_files(folder)
+
+    def run(self, *arguments: str, seed: int = 0) -> bytes:
+        """Return what a run prints."""
+        done = subprocess.run(
+            [*self.tool, *arguments],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT,
+        )
+        if done.returncode not in (0, 1) or b"Traceback (most recent" in done.stderr:
+            said = done.stderr.decode(errors="replace")[-800:]
+            raise Violation(f"{' '.join(arguments[:5])} ended with {done.returncode}: {said}")
+        return done.stdout
+
+    def report(self, command: str, *arguments: str, seed: int = 0) -> dict[str, Any]:
+        """Return what a run reports."""
+        shown = self.run(command, "--no-cache", "--output-format", "json", *arguments, seed=seed)
+        report: dict[str, Any] = json.loads(shown)
+        return report
+
+    def record(self) -> Record:
+        """Do every run.
+
+        Raises:
+            Violation: a property does not hold.
+        """
+        first = self.report("report", ".")
+        found = first["findings"]
+        names = [name for name in self.files if name.endswith((".py", ".ipynb"))]
+        random.Random(0).shuffle(names)
+        if names and len(names) < 5000:
+            named = self.report("check", "--force-exclude", "--", *names, seed=1)["findings"]
+            here = [one for one in found if one["path"] in set(names)]
+            if sorted(map(json.dumps, named)) != sorted(map(json.dumps, here)):
+                raise Violation("other findings if the files are named in another order")
+        fixed = self.fixes()
+        row = {
+            "files": str(first["summary"]["files"]),
+            "unread": str(sum(one["code"] == "RMT000" for one in found)),
+            "sites": str(len(first["sites"])),
+            "findings": _cell(Counter(one["code"] for one in found)),
+            "fixed": _cell(fixed),
+            "unsafe": _cell(self.fixes("--unsafe-fixes")),
+        }
+        return row, sorted(f"{one['code']} {one['path']}:{one['line']}" for one in found)
+
+    def fixes(self, *options: str) -> dict[str, int]:
+        """Return how many findings `--fix` fixes, by rule, and undo it."""
+        patch = self.run("check", "--no-cache", "--diff", *options, ".", seed=2)
+        self.expect(self.files, "--diff writes")
+        log = self.folder.with_name("log.sarif")
+        self.run("check", "--fix", *options, "--output-format", f"sarif={log}", ".")
+        fixed = json.loads(log.read_bytes())["runs"][0]["properties"]["fixed"]
+        after = read_files(self.folder)
+        for name, data in after.items():
+            if name.endswith(".py") and data != self.files[name]:
+                ast.parse(data)
+        if after != self.files:
+            self.run("check", "--fix", *options, ".")
+            self.expect(after, "a second --fix changes")
+            self.run("undo", ".")
+            self.expect(self.files, "undo does not restore")
+            for direction, state in (((), after), (("--reverse",), self.files)):
+                command = ["git", "apply", "--whitespace=nowarn", *direction, "-"]
+                subprocess.run(command, input=patch, cwd=self.folder, check=True)
+                self.expect(state, "--diff is not what --fix writes:")
+        return {code: number for code, number in fixed.items() if number}
+
+    def expect(self, files: dict[str, bytes], problem: str) -> None:
+        """Check what is in the folder."""
+        now = read_files(self.folder)
+        differing = [n for n in sorted(now.keys() | files.keys()) if now.get(n) != files.get(n)]
+        if differing:
+            raise Violation(f"{problem} {', '.join(differing[:5])}")
+
+
+def _cell(codes: dict[str, int]) -> str:
+    return " ".join(f"{code}={number}" for code, number in sorted(codes.items())) or "-"
+
+
+def tried(repository: Path, tool: Sequence[str] = TOOL) -> tuple[str, str, Record | str]:
+    """Return the name and the version of a repository, and its record or what is violated."""
+    version = git(repository, "rev-parse", "HEAD").strip()
+    origin = git(repository, "config", "--default", "", "remote.origin.url").strip()
+    known = re.search(r"[/:]([^/:]+/[^/]+?)(\.git)?$", origin)
+    name = known[1] if known else repository.name
+    with tempfile.TemporaryDirectory(prefix="remat-migrate-") as folder:
+        try:
+            return name, version, Copy(repository, Path(folder, "copy"), tool).record()
+        except Exception as error:
+            return name, version, f"{type(error).__name__}: {error}"
+
+
+def read_table(table: Path = TABLE, places: Path = PLACES) -> dict[tuple[str, str], Record]:
+    """Return the recorded results by repository and version."""
+    found: dict[tuple[str, str], Record] = {}
+    for row in _rows(table):
+        found[row.pop("repository"), row.pop("version")] = (row, [])
+    for row in _rows(places):
+        place = f"{row['code']} {row['path']}:{row['line']}"
+        found[row["repository"], row["version"]][1].append(place)
+    return found
+
+
+def _rows(file: Path) -> list[Row]:
+    if not file.exists():
+        return []
+    with file.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream, dialect="excel-tab"))
+
+
+def write_table(
+    records: dict[tuple[str, str], Record], table: Path = TABLE, places: Path = PLACES
+) -> None:
+    """Write the results, sorted."""
+    rows: dict[Path, list[Sequence[str]]] = {
+        table: [("repository", "version", *COUNTS)],
+        places: [("repository", "version", "code", "path", "line")],
+    }
+    for key, (row, found) in sorted(records.items()):
+        rows[table].append((*key, *(row[name] for name in COUNTS)))
+        for place in found:
+            code, _, where = place.partition(" ")
+            rows[places].append((*key, code, *where.rsplit(":", 1)))
+    for file, lines in rows.items():
+        with file.open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, dialect="excel-tab", lineterminator="\n").writerows(lines)
+
+
+def differences(expected: Record, record: Record) -> Iterator[str]:
+    """Yield what differs, with the places of new and missing findings."""
+    for name in COUNTS:
+        if expected[0][name] != record[0][name]:
+            yield f"{name}: {expected[0][name]} recorded, {record[0][name]} found"
+    before, now = Counter(expected[1]), Counter(record[1])
+    yield from (f"  + {place}" for place in sorted((now - before).elements()))
+    yield from (f"  - {place}" for place in sorted((before - now).elements()))
+
+
+def main() -> int:
+    """Try every repository in the folder and return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
-    parser.add_argument("--table", type=Path, default=TABLE, metavar="FILE")
-    parser.add_argument("--record", action="store_true", help="write what is found to the table")
-    parser.add_argument(
-        "--only", action="append", metavar="TEXT", help="repositories that have it in their name"
-    )
-    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, metavar="N")
-    parser.add_argument(
-        "--timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="of each run of the tool"
-    )
-    return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
-
-
-def _chosen(folders: Sequence[Path], only: Sequence[str] | None) -> Iterator[Repository]:
-    """Return the repositories in the folders, without duplicates.
-
-    Raises:
-        OSError: a folder cannot be read.
-    """
-    seen = set()
-    for folder in folders:
-        for repository in find_repositories(folder):
-            wanted = not only or any(text in repository.name for text in only)
-            if wanted and _key(repository) not in seen:
-                seen.add(_key(repository))
-                yield repository
-
-
-def _try_all(repositories: Sequence[Repository], jobs: int, timeout: float) -> Iterator[Found]:
-    """Try repositories in parallel, the largest first; yield each result when it is done."""
-    largest_first = sorted(repositories, key=lambda one: -len(one.files))
-    with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(_tried, one, timeout) for one in largest_first]
-        for future in as_completed(running):
-            yield future.result()
-
-
-def _tried(repository: Repository, timeout: float) -> Found:
-    try:
-        return try_repository(repository, timeout)
-    except OSError as error:
-        return Found(repository, None, (), (Broken("crash", f"it cannot be copied: {error}"),))
-
-
-def _key(repository: Repository) -> tuple[str, str]:
-    return printable(repository.name), repository.version
-
-
-def _line(found: Found, table: Table) -> str:
-    """Summarise the result for one repository in one line."""
-    repository, record = found.repository, found.record
-    if record is None:
-        return f"{repository.label}: FAILED"
-    fixed, unsafe = sum(record.fixed.values()), sum(record.unsafe.values())
-    counts = (
-        f"{record.files} files, {record.sites} sites, {sum(record.findings.values())} findings,"
-        f" {fixed} fixed, {unsafe} with --unsafe-fixes"
-    )
-    if found.broken:
-        return f"{repository.label}: {counts}: VIOLATIONS"
-    expected = table.records.get(_key(repository))
-    if expected is not None:
-        same = not list(differences(expected, record))
-        return f"{repository.label}: {counts}: {'as recorded' if same else 'DIFFERENT'}"
-    known = table.versions(printable(repository.name))
-    if known:
-        return f"{repository.label}: {counts}: not compared, recorded at {_shorter(known)}"
-    return f"{repository.label}: {counts}: not in the table"
-
-
-def _shorter(versions: Sequence[str]) -> str:
-    return ", ".join(version[:12] for version in versions)
-
-
-def _problems(found: Found, table: Table) -> Iterator[str]:
-    """Return the differences and violations as table rows, each with its locations."""
-    repository, record = found.repository, found.record
-    rows: list[tuple[str, str, str, tuple[str, ...]]] = []
-    expected = table.records.get(_key(repository))
-    if expected is not None and record is not None:
-        messages = {
-            (printable(f["path"]), f["line"], f["code"]): f["message"] for f in found.findings
-        }
-        for difference in differences(expected, record):
-            shown = [
-                f"+ {place} {printable(messages[place.path, place.line, place.code])}"
-                for place in difference.new
-            ]
-            shown += [f"- {place}" for place in difference.gone]
-            rows.append(
-                (difference.what, str(difference.expected), str(difference.found), tuple(shown))
-            )
-    promises = dict.fromkeys(broken.promise for broken in found.broken)
-    for promise in promises:
-        details = tuple(b.detail for b in found.broken if b.promise == promise)
-        rows.append((promise, "0", str(len(details)), details))
-    if not rows:
-        return
-    yield f"\n{repository.label}"
-    width = max(len("what"), *(len(row[0]) for row in rows))
-    yield f"  {'what':{width}}  expected  found"
-    for what, before, now, places in rows:
-        yield f"  {what:{width}}  {before:>8}  {now:>5}"
-        yield from (f"    {place}" for place in places)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--record", action="store_true", help="write the table")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    records = read_table()
+    wrong = compared = 0
+    repositories = sorted(path.parent for path in given.folder.glob("*/.git"))
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for name, version, result in pool.map(tried, repositories):
+            expected = records.get((name, version))
+            compared += expected is not None
+            lines: list[str] = []
+            if isinstance(result, str):
+                lines = [result]
+            elif given.record:
+                records[name, version] = result
+            elif expected is not None:
+                lines = list(differences(expected, result))
+            wrong += bool(lines)
+            state = "DIFFERENT" if lines else "as recorded" if expected else "not recorded"
+            print(f"{name} {version[:12]}: {state}", *lines, sep="\n  ", flush=True)
+    if given.record:
+        write_table(records)
+    print(f"Tried {len(repositories)} repositories, compared {compared}: {wrong} with differences.")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

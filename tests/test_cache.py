@@ -99,23 +99,6 @@ class TestTheSame:
         assert [cli(project, "report", *more) for _ in range(2)] == [plain, plain]
         assert len(analyses) == 2
 
-    def test_stderr(self, project: Path, analyses: list[None]) -> None:
-        write_files(project, {"empty/Makefile": "", "known.json": '{"version": 1, "findings": []}'})
-        command = ("empty", "src", "--baseline", "known.json")
-        plain = without_cache(project, *command)
-        assert [cli(project, *command) for _ in range(2)] == [plain, plain]
-        assert "no Python files under empty" in plain.err
-        assert len(analyses) == 2
-
-    def test_stale_baseline_entries(self, project: Path, analyses: list[None]) -> None:
-        cli(project, "src", "--write-baseline", "known.json")
-        write_files(project, {"src/old.py": "import jax\n"})
-        analyses.clear()
-        cold, warm = (cli(project, "src", "--baseline", "known.json") for _ in range(2))
-        assert cold == warm
-        assert "known.json" in warm.err
-        assert len(analyses) == 1
-
     def test_files_are_written_again(self, project: Path, analyses: list[None]) -> None:
         outputs = ["--output-format", "full", "--output-format", "json=a.json"]
         outputs += ["--output-format", "html=page.html"]
@@ -136,15 +119,6 @@ class TestTheSame:
         shutil.rmtree(project / "out")
         assert cli(project, *command) == without_cache(project, *command)
         assert len(analyses) == 1
-
-    def test_names_that_are_not_utf8(self, project: Path, analyses: list[None]) -> None:
-        try:
-            write_files(project, {os.fsdecode(b"src/\xff\n.py"): OLD})
-        except OSError:
-            pytest.skip("names are text here")
-        plain = without_cache(project, "src")
-        assert [cli(project, "src") for _ in range(2)] == [plain, plain]
-        assert len(analyses) == 2
 
     def test_the_hash_seed_does_not_matter(self, project: Path, cache: Path) -> None:
         command = [sys.executable, "-c", "from remat_migrate.cli import main; main()", "src"]
@@ -293,11 +267,6 @@ class TestStale:
         assert cli(project, "src") == without_cache(project, "src")
         assert len(analyses) == 3
 
-    def test_settings_above_the_project(self, tmp_path: Path, project: Path) -> None:
-        cli(project, "src")
-        write_files(tmp_path, {"pyproject.toml": '[tool.remat-migrate]\nignore = ["RMT101"]\n'})
-        assert cli(project, "src") == without_cache(project, "src")
-
     def test_a_baseline(self, project: Path, analyses: list[None], settled: None) -> None:
         write_files(project, {"known.json": '{"version": 1, "findings": []}'})
         command = ("src", "--baseline", "known.json")
@@ -354,20 +323,10 @@ class TestStale:
         assert cli(project, "src") == without_cache(project, "src")
         assert len(analyses) == 3
 
-    def test_another_working_directory(self, project: Path) -> None:
-        first = cli(project, "src", "--output-format", "concise")
-        inside = cli(project / "lib", "../src", "--output-format", "concise")
-        assert first.out.startswith("src/old.py")
-        assert inside.out.startswith(str(project / "src/old.py"))
-
     @pytest.mark.parametrize("more", ["--exit-zero", "--statistics", "--ignore=RMT101"])
     def test_other_options(self, more: str, project: Path) -> None:
         cli(project, "src")
         assert cli(project, "src", more) == without_cache(project, "src", more)
-
-    def test_other_commands(self, project: Path) -> None:
-        cli(project, "check", "src")
-        assert cli(project, "report", "src") == without_cache(project, "report", "src")
 
     def test_another_version_of_the_tool(
         self, project: Path, analyses: list[None], monkeypatch: pytest.MonkeyPatch
@@ -566,35 +525,6 @@ class TestKept:
             cli(project, "src", "--output-format", "github")
             assert "RMT101" in summary.read_text()
         assert entries(cache) == []
-
-    def test_a_touched_file(self, project: Path, analyses: list[None], cache: Path) -> None:
-        cold = cli(project, "src")
-        os.utime(project / "src/old.py")
-        assert cli(project, "src") == cold
-        assert len(analyses) == 1
-
-    def test_recent_files_become_old(
-        self, project: Path, analyses: list[None], cache: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        cli(project, "src")
-        assert entry.load(entries(cache)[0].read_bytes()).recent  # type: ignore[union-attr]
-        monkeypatch.setattr(file_states, "COARSE_NS", 0)
-        cli(project, "src")
-        kept = entry.load(entries(cache)[0].read_bytes())
-        assert kept is not None
-        assert not kept.recent
-        monkeypatch.setattr(slot, "content_hash", lambda name, state: None)
-        cli(project, "src")
-        assert len(analyses) == 1
-
-    def test_concurrent_runs(self, project: Path, cache: Path) -> None:
-        command = [sys.executable, "-c", "from remat_migrate.cli import main; main()", "src"]
-        running = [subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE) for _ in range(2)]
-        outputs = {process.communicate()[0] for process in running}
-        assert len(outputs) == 1
-        assert [process.returncode for process in running] == [1, 1]
-        assert len(list(cache.iterdir())) == 1
-        assert entry.load(entries(cache)[0].read_bytes()) is not None
 
 
 class TestDamage:

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
-
-import pytest
-from support import write_files
 
 from remat_migrate import __version__
 
@@ -55,46 +48,6 @@ vim.cmd("qall!")
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    """A PATH on which `remat-migrate` is the package under test."""
-    program = tmp_path / "bin" / "remat-migrate"
-    write_files(
-        tmp_path, {"bin/remat-migrate": f'#!/bin/sh\nexec {sys.executable} -m remat_migrate "$@"\n'}
-    )
-    program.chmod(0o755)
-    return os.pathsep.join([str(program.parent), os.environ["PATH"]])
-
-
-def test_neovim(tmp_path: Path, path: str) -> None:
-    neovim = shutil.which("nvim")
-    if neovim is None:
-        pytest.skip("Neovim is not installed")
-    settings = tmp_path / "config" / "nvim"
-    write_files(tmp_path / "project", FILES)
-    write_files(
-        settings, {"lsp/remat_migrate.lua": (EDITORS / "neovim/remat_migrate.lua").read_text()}
-    )
-    write_files(tmp_path, {"test.lua": SCRIPT})
-    homes = {
-        f"XDG_{kind}_HOME": str(tmp_path / kind.lower()) for kind in ("CONFIG", "DATA", "STATE")
-    }
-    version = subprocess.run([neovim, "--version"], capture_output=True, text=True).stdout
-    if tuple(map(int, version.split()[1].lstrip("v").split(".")[:2])) < (0, 11):
-        pytest.skip("Neovim is older than 0.11")
-    ran = subprocess.run(
-        [neovim, "--headless", "-c", f"luafile {tmp_path / 'test.lua'}"],
-        cwd=tmp_path / "project",
-        env={**os.environ, **homes, "PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines()[:2] == ["RMT101 3:37", "# RMT101 concrete-option"]
-    assert (tmp_path / "project/model.py").read_text() == WRONG.replace(", concrete=True", "")
-
-
 def test_helix_configuration() -> None:
     settings = tomllib.loads((EDITORS / "helix/languages.toml").read_text())
     assert settings["language-server"] == {
@@ -110,33 +63,3 @@ def test_vscode_manifest() -> None:
     assert (locked["version"], locked["name"]) == (__version__, manifest["name"])
     assert not [one for one in locked["packages"].values() if "resolved" in one]
     assert (EDITORS / "vscode/LICENSE").read_text() == (ROOT / "LICENSE").read_text()
-
-
-@pytest.mark.slow
-def test_vscode_extension(tmp_path: Path, path: str) -> None:
-    """Compiles, drives the server with the client's protocol library, and packages."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed")
-    folder = tmp_path / "vscode"
-    ignored = shutil.ignore_patterns("node_modules", "out", "*.vsix")
-    shutil.copytree(EDITORS / "vscode", folder, ignore=ignored)
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [npm, *arguments],
-            cwd=folder,
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-
-    installed = run("ci", "--no-audit", "--no-fund")
-    if installed.returncode and ("ENOTFOUND" in installed.stderr or "ECONN" in installed.stderr):
-        pytest.skip("npm cannot reach its registry")
-    assert installed.returncode == 0, installed.stderr
-    for arguments in (("test",), ("run", "package")):
-        ran = run(*arguments)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert (folder / f"remat-migrate-{__version__}.vsix").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import random
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import findings
 
-from remat_migrate.engine.fingerprint import Identity, fingerprints, identities, relative_path
+from remat_migrate.engine.fingerprint import Identity, fingerprints, identities
 from remat_migrate.rule import Finding
 from remat_migrate.text import SourceFile, Span
 
@@ -37,25 +35,6 @@ def fingerprint(text: str, word: str, **options: str) -> str:
 
 
 SPELLINGS = {
-    "call": [
-        "f = jax.checkpoint(g, concrete=True)\n",
-        "f=jax.checkpoint( g,concrete=True )   # a comment\n",
-        "f = jax.checkpoint(\n    g,\n    concrete=True,\n)\n",
-        "f = (jax.checkpoint)(g, concrete=(True))\n",
-        "f = (\n    jax.checkpoint(g, concrete=True)  # noqa\n)\n",
-        "f = \\\n    jax.checkpoint(g, concrete=True)\n",
-        "import a; f = jax.checkpoint(g, concrete=True); h = 1\n",
-        "# more\n\n\nx = 1\n\nf = jax.checkpoint(g, concrete=True)\n",
-    ],
-    "strings": [
-        "f = jax.checkpoint(g, concrete=True, a='x', b=u'é' 'z', c=0XFF, d=1E5)\n",
-        'f = jax.checkpoint(g, concrete=True, a="x", b="éz", c=0xff, d=1e5)\n',
-        'f = jax.checkpoint(g, concrete=True, a=("x"), b="\\xe9" "z", c=255, d=100000.0)\n',
-    ],
-    "tuples": [
-        "for f, g in jax.checkpoint(g, concrete=True), 2: pass\n",
-        "for (f, g) in (jax.checkpoint(g, concrete=True), 2):\n    print(f)\n    print(g)\n",
-    ],
     "delete": [
         "del a[concrete], b\n",
         "del (a[concrete], b)\n",
@@ -66,24 +45,6 @@ SPELLINGS = {
         'f(f"a{x!r:>{w}}b" "c", concrete=True)\n',
         'f(f"a{x!r:>{w}}bc", concrete=True)\n',
     ],
-    "import": [
-        "from jax.ad_checkpoint import concrete\n",
-        "from jax.ad_checkpoint import (\n    a,\n    concrete,\n    checkpoint_name,\n)\n",
-        "from jax.ad_checkpoint import b, concrete\n",
-    ],
-    "decorator": [
-        "@partial(checkpoint, concrete=True)\ndef f(x): return x\n",
-        "@other\n\n@partial(\n    checkpoint, concrete=True\n)\ndef f(x, y=1):\n    return x + y\n",
-    ],
-    "comment": [
-        "x = 1  # noqa: concrete\n",
-        "x = (\n    1\n)  #noqa:  concrete\n".replace(":  ", ": "),
-    ],
-    "class": ["class A(concrete): pass\n", "class A(\n    concrete\n):\n    x = 1\n"],
-    "handler": [
-        "try:\n  x\nexcept concrete.Error as e: pass\n",
-        "try:\n    y\nexcept ValueError:\n    pass\nexcept (concrete.Error) as e:\n    z\n",
-    ],
     "case": [
         "match x:\n  case concrete(): pass\n",
         "match y:\n    case [a]:\n        pass\n    case concrete():\n        z = 1\n",
@@ -91,10 +52,6 @@ SPELLINGS = {
     "docstring": [
         'def f():\n    """One concrete\n    two."""\n',
         'def f():\n  """One concrete\n  two.\n  """\n',
-    ],
-    "elif": [
-        "if a:\n    pass\nelif concrete:\n    pass\n",
-        "if b:\n    x\nelif c:\n    pass\nelif (concrete):\n    y\nelse:\n    z\n",
     ],
 }
 
@@ -159,15 +116,6 @@ def test_what_a_reader_sees() -> None:
     )
 
 
-def test_compound_statements_count_by_their_heads() -> None:
-    one = "def f(x):\n    if concrete:\n        return 1\n    while x: pass\n"
-    other = (
-        "def f(x):\n    y = 2\n    if concrete:\n        return 2\n    else:\n        return 3\n"
-    )
-    assert fingerprint(one, "concrete") == fingerprint(other, "concrete")
-    assert fingerprint(one, "x") == fingerprint(other, "x")
-
-
 def test_equal_ones_are_numbered_as_they_stand() -> None:
     text = "def f():\n    concrete\n    x = 1\n    concrete\n    concrete\n"
     source = SourceFile(ROOT / "a.py", text)
@@ -190,20 +138,6 @@ def test_other_files_count_by_the_line(name: str) -> None:
     assert identity("a: concrete\n", "concrete", name=name).statement == "a: concrete"
 
 
-def test_scripts_are_python() -> None:
-    text = "#!/usr/bin/env python3\ndef f(): return concrete(1)\n"
-    assert identity(text, "concrete", name="tool").within == "f"
-
-
-def test_files_that_cannot_be_read() -> None:
-    broken = "def f(:\n    concrete\n"
-    assert fingerprint(broken, "concrete") == fingerprint("\n\n" + broken, "concrete")
-    empty = Finding("RMT000", "n", "gone", SourceFile(ROOT / "a.py", ""), Span(0, 0))
-    other = Finding("RMT000", "n", "gone", SourceFile(ROOT / "b\udcff.py", ""), Span(0, 0))
-    first, second = fingerprints([empty, other], ROOT).values()
-    assert first != second
-
-
 def test_a_place_between_statements() -> None:
     text = "x = 1\n\n\n# concrete\n\ny = 2\n"
     assert fingerprint(text, "concrete") == fingerprint("#   concrete\n", "concrete")
@@ -219,10 +153,6 @@ def test_deep_code_has_one_too() -> None:
     assert fingerprint(branches, "concrete") == fingerprint("if concrete: pass\n", "concrete")
 
 
-def test_numbers_without_decimal_digits() -> None:
-    assert fingerprint(f"f(concrete, 0x{'f' * 9000})\n", "concrete")
-
-
 def test_stays_the_same_from_release_to_release() -> None:
     """Baselines are kept for years: this changes only with the baseline's version."""
     text = "def f():\n    return jax.checkpoint(g, concrete=True, policy=f'{p!r:>3}', n=-1.5)\n"
@@ -234,11 +164,6 @@ def test_stays_the_same_from_release_to_release() -> None:
     assert fingerprint(text, "concrete") == "c11eb987c8160bb5f39c8b3bb2b40b81"
     text = "a: concrete\n"
     assert fingerprint(text, "concrete", name="a.yaml") == "b52435d9c29b1d85f22d97800198448d"
-
-
-def test_paths_outside_the_root() -> None:
-    assert relative_path(Path("/project/a/b.py"), ROOT) == "a/b.py"
-    assert relative_path(Path("/other/b.py"), ROOT) == "../other/b.py"
 
 
 PIECES = [
@@ -271,31 +196,7 @@ def test_definitions_may_move(order: Sequence[str], between: Sequence[str]) -> N
     assert everywhere("".join(moved)) == everywhere("".join(PIECES))
 
 
-@given(st.integers(0, 2**32), st.integers(0, 40))
-def test_blanks_and_comments_may_come_and_go(seed: int, width: int) -> None:
-    """Every blank and every line end between brackets is drawn anew."""
-    chance = random.Random(seed)
-    text = "".join(PIECES)
-    spread = []
-    depth = 0
-    for letter in text:
-        depth += (letter in "([{") - (letter in ")]}")
-        if depth and letter in "(,":
-            letter += chance.choice(["", " ", "  ", "\n", "  # why\n", "\n\n" + " " * width])
-        spread.append(letter)
-    assert everywhere("".join(spread)) == everywhere(text)
-
-
 def test_a_formatter_may_run() -> None:
     """`ast.unparse` is the most thorough of all: of comments and layout nothing is left."""
     text = "".join(PIECES).replace("# concrete here", "").replace("# concrete", "")
     assert everywhere(ast.unparse(ast.parse(text))) == everywhere(text)
-
-
-def test_real_findings_have_their_own() -> None:
-    found = findings(
-        "import jax\n\n@jax.remat(concrete=True)\ndef f(x, n):\n  if n: return x\n"
-        "g = jax.remat(f, concrete=True)\ng = jax.remat(f, concrete=True)\n"
-    )
-    assert len(found) > 2
-    assert len(set(fingerprints(found, found[0].path.parent).values())) == len(found)

@@ -26,7 +26,7 @@ SHAPES = {
     "rebindings of one function": 50,
     "parameters of a function": 50,
     "parameters that a function hands on by name": 50,
-    "functions that call each other": 100,
+    "functions that call each other": 50,
     "calls of one checkpointed function": 25,
     "checkpoints in one function": 25,
     "decorators of a function": 40,

@@ -113,7 +113,10 @@ CALLER = "from m import block\n\nblock(2.0, train=True)\n"
 
 @pytest.mark.parametrize(
     "unreadable",
-    [CALLER + "match x otherwise\n", CALLER + "x = " + "-" * 60_000 + "1\n", CALLER + "\0"],
+    [
+        CALLER + "match x otherwise\n",
+        CALLER + "x = " + "-" * 60_000 + "1\n",
+    ],
 )
 def test_unreadable_file_may_call_changed_functions(unreadable: str) -> None:
     """To it the signature stays as it is: nothing is made positional."""

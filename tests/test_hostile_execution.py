@@ -76,20 +76,8 @@ def loss(w, x):
 step = jax.value_and_grad(loss)
 """
 COMMANDS = (
-    ["."],
-    ["m.py"],
     ["--show-files"],
-    ["--fix", "--unsafe-fixes"],
-    ["undo"],
-    ["--diff"],
-    ["--diff", "--unsafe-fixes"],
-    ["--force-exclude", "--fix", "m.py"],  # the hook
-    ["--add-noqa"],
-    ["--stdin-filename", "m.py", "--fix", "--unsafe-fixes", "-"],
-    ["report"],
     ["report", "--output-format", "html"],
-    ["rules"],
-    ["explain", "RMT101"],
 )
 
 

@@ -51,7 +51,12 @@ def test_index_with_names_outside_the_project(project: Path) -> None:
     assert read_files(outside) == {"old.py": WRONG.encode()}
 
 
-@pytest.mark.parametrize("name", ["src", "src/inner"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "src",
+    ],
+)
 def test_tracked_folder_that_was_replaced_by_a_link(project: Path, name: str) -> None:
     write_files(project, {"src/inner/old.py": WRONG})
     git(project, "add", ".")

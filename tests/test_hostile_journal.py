@@ -114,7 +114,12 @@ def test_entry_is_a_pipe(project: Path) -> None:
     assert "cannot read this journal entry" in ran.err
 
 
-@pytest.mark.parametrize("name", ["lock", ".gitignore"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lock",
+    ],
+)
 def test_huge_sparse_files(project: Path, name: str) -> None:
     forge(project, CARRIED[0])
     with (project / ".remat_migrate" / name).open("w") as file:

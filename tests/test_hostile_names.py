@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import stat
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -75,20 +74,6 @@ def test_reports_escape_control_characters(project: Path, output: str, command: 
         assert all(line.startswith(commands) for line in ran.out.splitlines())
     elif output in ("full", "concise"):
         assert not any(line.startswith(("::", "##[")) for line in ran.out.splitlines())
-
-
-def test_fix_and_undo_with_unusual_names(project: Path) -> None:
-    before = {path: path.read_bytes() for path in project.iterdir()}
-    ran = cli(project, "--fix")
-    assert ran.code == 1
-    assert f"Fixed {len(NAMES) + 1}: " in ran.out
-    assert not STEERING & set(ran.out + ran.err)
-    for path in project.glob("*.py"):
-        assert path.read_text(encoding="utf-8").startswith(FIXED)
-    ran = cli(project, "undo")
-    assert ran.code == 0
-    assert not STEERING & set(ran.out + ran.err)
-    assert all(path.read_bytes() == data for path, data in before.items())
 
 
 def test_diff_patches_only_these_files(project: Path) -> None:
@@ -221,14 +206,3 @@ def test_linked_settings_are_only_read(tmp_path: Path) -> None:
     ran = cli(project)
     assert ran.code == 2
     assert "hunter2" not in ran.out + ran.err
-
-
-def test_permissions_are_kept(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("")
-    (tmp_path / "m.py").write_text(CODE.format("g"))
-    (tmp_path / "m.py").chmod(0o600)
-    assert cli(tmp_path, "--fix").code == 1
-    assert stat.S_IMODE((tmp_path / "m.py").stat().st_mode) == 0o600
-    (entry,) = (tmp_path / ".remat_migrate/journal").glob("*.json")
-    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
-    assert (tmp_path / ".remat_migrate/.gitignore").read_text() == "*\n"

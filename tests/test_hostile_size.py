@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import cli, findings, write_files
+from support import cli, write_files
 
 from remat_migrate.codemod import locate
 from remat_migrate.errors import SourceError
@@ -30,7 +30,6 @@ def inputs(size: int) -> dict[str, str]:
         "triple2.py": many('"""a\\') + SITE,
         "quotes.py": SITE + many('"\n'),
         "quote2.py": SITE + many("f'"),
-        "hash.py": SITE + many("#"),
         "noqa.py": SITE + "x = 1  # " + many("noqa: A1, ") + "\n",
         "noqa2.py": SITE + "# " + many("#noqa") + "\n",
         "noqa3.py": SITE + "x = 1  # noqa: " + many("RMT101 ") + "\n",
@@ -38,62 +37,32 @@ def inputs(size: int) -> dict[str, str]:
         "noqa5.py": SITE + "".join("# noqa:" + " " * 1000 + "\n" for _ in range(size // 1000)),
         "spaces.py": SITE + "x = 1" + " " * size + "\n",
         "blank.py": SITE + "\n" * size,
-        "tabs.py": SITE + "\t" * size + "\n",
         "imports.py": SITE + "import " + many("a, ") + "a\n",
         "imports2.py": SITE + "from a import (" + many("a, ") + ")\n",
-        "imports3.py": SITE + many("import ("),
-        "imports4.py": SITE + many("from a "),
         "ident.py": SITE + "x" * size + " = 1\n",
-        "ident2.py": SITE + many("remat as "),
         "assign.py": SITE + many("a = "),
-        "assign2.py": SITE + many("remat = ( "),
         "assign3.py": "import jax\n" + many("a: b") + "= jax.checkpoint\n",
         "dots.py": SITE + "x = a" + many(". \\\n"),
         "concrete.py": SITE + many("concrete="),
-        "concrete2.py": SITE + "concrete" + " " * size,
         "def.py": SITE + many("def remat(*"),
         "spread.py": SITE + many("checkpoint("),
-        "spread2.py": SITE + many("remat(** a "),
         "str.py": SITE + "x = '" + many("RMT101 noqa ") + "'\n",
         "longline.py": SITE + "x = [" + many("1, ") + "]\n",
         "longsite.py": "import jax\nx = [" + many("jax.checkpoint, ")[:200000] + "]\n",
         "getattr.py": SITE + many("getattr(jax, 'checkpoint"),
         "cookie.py": "# " + many("coding") + "\n" + SITE,
-        "cookie2.py": "#" + " " * size + "coding: x\n" + SITE,
         "scan.py": many("jax scan( grad "),
         "backslash.py": SITE + many("\\\n"),
         "cr.py": SITE + many("\r"),
-        "ff.py": SITE + many("\x0c"),
-        "m.sh": "JAX_NEW_CHECKPOINT=1\n" + many("export "),
-        "m2.sh": "JAX_NEW_CHECKPOINT=1\n" + many("$("),
-        "m3.sh": "JAX_NEW_CHECKPOINT=1 \\\n" + many('"'),
         "m4.sh": "JAX_NEW_CHECKPOINT=1\n" + many("<<EOF\n"),
         "m5.sh": "JAX_NEW_CHECKPOINT=1 " + many("A=1 ") + "\n",
-        "m6.sh": "JAX_NEW_CHECKPOINT=1\n" + many("${a:-"),
-        "m7.sh": "JAX_NEW_CHECKPOINT=1\n" + many("`"),
         "m8.sh": many("JAX_NEW_CHECKPOINT=1 ") + "\n",
-        "m.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("- "),
-        "m2.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("["),
-        "m3.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("{a: "),
-        "m4.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("'"),
-        "m5.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("a: "),
-        "m6.yaml": "JAX_NEW_CHECKPOINT: 1\na: |\n" + many("  x\n"),
-        "m7.yaml": "JAX_NEW_CHECKPOINT: 1\n" + many("&a *a "),
-        "m8.yaml": "".join(" " * i + "a:\n" for i in range(1000)) + "JAX_NEW_CHECKPOINT: 1\n",
         "m9.yaml": "env: {" + many("JAX_NEW_CHECKPOINT: 1, ") + "}\n",
-        "m.toml": "JAX_NEW_CHECKPOINT = 1\n" + many("a."),
-        "m2.toml": "JAX_NEW_CHECKPOINT = 1\nx = " + many("["),
         "m3.toml": "JAX_NEW_CHECKPOINT = 1\n" + many('"""'),
-        "m4.toml": "JAX_NEW_CHECKPOINT = 1\n" + many('"\\'),
-        "m5.toml": "JAX_NEW_CHECKPOINT = 1\n" + many("[a]\n"),
-        "m6.toml": "JAX_NEW_CHECKPOINT = 1\nx=" + many("{a="),
         "Makefile": "export JAX_NEW_CHECKPOINT=1\n" + many("$("),
-        "Makefile.mk": "export JAX_NEW_CHECKPOINT=1\n" + many("a:=\\\n"),
         "Dockerfile": "ENV JAX_NEW_CHECKPOINT=1\n" + many("RUN \\\n"),
         "Dockerfile.b": "ENV JAX_NEW_CHECKPOINT=1 " + many("A=1 ") + "\n",
-        "Dockerfile.c": "ENV JAX_NEW_CHECKPOINT=1\nRUN <<EOF\n" + many("x\n"),
         ".env": "JAX_NEW_CHECKPOINT=1\n" + many("A="),
-        ".env.b": "JAX_NEW_CHECKPOINT=1\n" + many('"'),
     }
 
 
@@ -147,16 +116,8 @@ def test_time_grows_linearly(tmp_path: Path, kind: str) -> None:
 
 # What is put together from itself, twice each: 2 to the power of 60 in the end.
 DOUBLED = {
-    "texts": ("a0 = 'x'\n", "a$ = a@ + a@\n", "policy=P(a60)"),
-    "formatted texts": ("a0 = 'x'\n", "a$ = f'{a@}{a@}'\n", "policy=P(a60)"),
-    "choices": ("a0 = 'x'\n", "a$ = a@ + 'y' if c else a@ + 'z'\n", "policy=P(a60)"),
     "tuples": ("a0 = (1,)\n", "a$ = (*a@, *a@)\n", "static_argnums=a60"),
-    "sums of tuples": ("a0 = (1,)\n", "a$ = a@ + a@\n", "static_argnums=a60"),
-    "options": ("a0 = dict(concrete=True)\n", "a$ = dict(**a@, **a@)\n", "**a60"),
-    "displays": ("a0 = {'concrete': True}\n", "a$ = {**a@, **a@}\n", "**a60"),
-    "no options": ("a0 = {}\n", "a$ = {**a@, **a@}\n", "**a60"),
     "policies": ("a0 = p.x\n", "a$ = p.save_from_both_policies(a@, a@)\n", "policy=a60"),
-    "wrappers": ("def a0(f): return jax.checkpoint(f)\n", "def a$(f): return a@(a@(f))\n", "**{}"),
 }
 
 
@@ -172,47 +133,16 @@ def test_exponential_self_reference(tmp_path: Path, kind: str) -> None:
     assert seconds(tmp_path, {"m.py": code}) < 10
 
 
-def test_self_referential_options_are_found() -> None:
-    code = (
-        "import jax\na = dict(concrete=True)\nb = {**a, **a}\nc = dict(**b, **b)\n"
-        "f = jax.checkpoint(g, **c)\n"
-    )
-    assert [finding.code for finding in findings(code)] == ["RMT101"]
-
-
-@pytest.mark.parametrize(
-    "number",
-    [
-        "(1,) * 10**9",
-        "tuple(range(10**12))",
-        "9**9**9",
-        "1 << 10**11",
-        "'x' * 10**10",
-        "[0] * 2**60",
-    ],
-)
-def test_large_powers_are_not_evaluated(tmp_path: Path, number: str) -> None:
-    code = f"import jax\nf = jax.checkpoint(g, static_argnums={number}, concrete=True)\n"
-    assert seconds(tmp_path, {"m.py": code}) < 5
-
-
 @pytest.mark.parametrize(
     "settings",
     [
-        "x = " + "[" * 100_000,
         "[tool.remat-migrate]\nselect = " + "[" * 5_000 + "]" * 5_000,
-        "[tool.remat-migrate]\nselect = ['RMT1']\nselect = ['RMT1']",
-        "[tool.remat-migrate]\n" + "x" * 1_000_000 + " = 1",
-        "[tool.remat-migrate]\nexclude = [" + "'**/" * 1_000 + "a']",
         "[tool.remat-migrate]\nexclude = ['[z-a]', '!', '[']",
-        "[tool.remat-migrate]\nmax-file-size = 1e400",
         "[tool.remat-migrate]\nmax-file-size = nan",
         "[tool.remat-migrate]\njax-version = '" + "9." * 5_000 + "9'",
         "[tool.remat-migrate]\nbaseline = 3",
         "[tool.remat-migrate.wrappers]\n'__import__(\"os\").system' = 'jax.checkpoint'",
         "[tool]\nremat-migrate = 'x'",
-        "tool = 3\n# remat-migrate",
-        "\x1b]0;remat-migrate\x07",
     ],
 )
 def test_hostile_settings(tmp_path: Path, settings: str) -> None:
@@ -226,17 +156,12 @@ def test_hostile_settings(tmp_path: Path, settings: str) -> None:
 @pytest.mark.parametrize(
     "baseline",
     [
-        "",
-        "[" * 100_000,
-        "NaN",
         '{"version": NaN}',
         '{"version": 1, "findings": ' + "9" * 10_000 + "}",
         '{"version": 1, "findings": [null]}',
         '{"version": 1, "findings": {"a": ["b"]}}',
         '{"schema_version": 1, "findings": [{"code": 1, "path": ["/etc/passwd"]}]}',
         json.dumps({"version": 1, "findings": ["x" * 100] * 10_000}),
-        "\x00",
-        "[1, 2",
     ],
 )
 def test_hostile_baseline(tmp_path: Path, baseline: str) -> None:
@@ -254,16 +179,9 @@ NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [CELL]}
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * 100_000,
-        '{"cells": ' * 50_000,
-        json.dumps(NOTEBOOK).replace("4", "9" * 10_000),
-        json.dumps(NOTEBOOK).replace("4", "NaN"),
-        json.dumps(NOTEBOOK).replace("{", '{"cells": 1, ', 1),
-        json.dumps(NOTEBOOK).replace("import jax", "import jax  # \\ud800"),
         json.dumps({**NOTEBOOK, "cells": {"a": CELL}}),
         json.dumps({**NOTEBOOK, "cells": [3, None, "x", []]}),
         json.dumps({**NOTEBOOK, "cells": [{**CELL, "source": 3}, {**CELL, "source": [SITE, 3]}]}),
-        json.dumps({**NOTEBOOK, "metadata": [], "cells": [{**CELL, "metadata": 3}]}),
     ],
 )
 def test_hostile_notebook(tmp_path: Path, text: str) -> None:
@@ -310,20 +228,15 @@ def test_encodings_without_positions(tmp_path: Path, encoding: str, code: str) -
     assert (tmp_path / "n.py").read_text() == "import jax\n"
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", ".gitignore", "base.json"])
+@pytest.mark.parametrize("name", ["pyproject.toml", "base.json"])
 def test_huge_sparse_file_that_is_not_code(tmp_path: Path, name: str) -> None:
     write_files(tmp_path, {"setup.py": "", "m.py": SITE})
     with (tmp_path / name).open("w") as file:
         file.truncate(2**40)
     ran = cli(tmp_path, *(["--baseline", name] if name == "base.json" else []), ".")
     assert "Traceback" not in ran.err
-    if name == ".gitignore":
-        assert ran.code == 1
-    else:
-        assert (ran.code, f"{name}: cannot be read: it is larger than 64 MB" in ran.err) == (
-            2,
-            True,
-        )
+    assert ran.code == 2
+    assert f"{name}: cannot be read: it is larger than 64 MB" in ran.err
 
 
 def test_an_encoding_without_the_new_text_is_no_bug_of_the_rule(tmp_path: Path) -> None:

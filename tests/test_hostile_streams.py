@@ -84,7 +84,7 @@ def test_a_folder_that_is_gone_ends_with_a_message(tmp_path: Path) -> None:
 
 
 @posix
-@pytest.mark.parametrize("pipe", [".git/index", ".git/HEAD", "inner/.gitignore"])
+@pytest.mark.parametrize("pipe", [".git/index", "inner/.gitignore"])
 def test_git_that_waits_for_a_pipe_is_stopped(
     tmp_path: Path, pipe: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

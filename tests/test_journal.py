@@ -78,12 +78,6 @@ def test_files_are_written_and_undone(tmp_path: Path) -> None:
         undo(tmp_path)
 
 
-def test_no_changes_write_nothing(tmp_path: Path) -> None:
-    entry = write_changes([], tmp_path)
-    assert (entry.id, entry.files) == ("", ())
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_journal_is_ignored_by_git(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     write(files(tmp_path, 1), tmp_path)
@@ -94,40 +88,6 @@ def test_the_journal_is_ignored_by_git(tmp_path: Path) -> None:
         text=True,
     )
     assert status.stdout == "?? f0.py\n"
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"x = 'old'\r\ny = 1\r\n",
-        b"x = 'old'\ry = 1\n\x0c\nz = 2",
-        b"\xef\xbb\xbfx = 'old'\n",
-        "# coding: latin-1\nx = 'é old'\n".encode("latin-1"),
-        "# coding: cp932\nx = '日本 old'\n".encode("cp932"),
-    ],
-    ids=["windows lines", "mixed lines", "mark", "latin-1", "cp932"],
-)
-def test_bytes_outside_the_edit_are_kept(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "a.py"
-    path.write_bytes(data)
-    write([path], tmp_path)
-    assert path.read_bytes() == data.replace(b"old", b"new")
-    undo(tmp_path)
-    assert path.read_bytes() == data
-
-
-@pytest.mark.parametrize("mode", [0o644, 0o755, 0o600, 0o664, 0o200, 0o4755])
-def test_the_mode_is_kept(tmp_path: Path, mode: int) -> None:
-    (path,) = files(tmp_path, 1)
-    planned = change(path, "old", "new")
-    path.chmod(mode)
-    if not os.access(path, os.R_OK):
-        pytest.skip("only root reads such a file")
-    write_changes([planned], tmp_path)
-    assert stat.S_IMODE(path.stat().st_mode) == mode
-    undo(tmp_path)
-    assert stat.S_IMODE(path.stat().st_mode) == mode
-    assert path.read_text() == "x = 0  # old\n"
 
 
 @needs_root
@@ -151,13 +111,6 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
             write([path], tmp_path)
     assert target.read_text() == "x = 0  # old\n"
     assert link.is_symlink()
-
-
-def test_a_name_of_maximal_length(tmp_path: Path) -> None:
-    path = tmp_path / ("é" * 126 + ".py")
-    path.write_text("old\n")
-    write([path], tmp_path)
-    assert path.read_text() == "new\n"
 
 
 # -- refusals
@@ -365,16 +318,6 @@ def test_a_deleted_folder(tmp_path: Path) -> None:
     assert "cannot be restored" in result.skipped[path]
 
 
-def test_a_read_only_file_is_not_restored(tmp_path: Path) -> None:
-    (path,) = files(tmp_path, 1)
-    write([path], tmp_path)
-    path.chmod(0o444)
-    result = undo(tmp_path, force=True)
-    assert "read-only" in result.skipped[path]
-    path.chmod(0o644)
-    assert undo(tmp_path).restored == (path,)
-
-
 def test_runs_are_undone_one_after_the_other(tmp_path: Path) -> None:
     paths = files(tmp_path, 2)
     write(paths, tmp_path)
@@ -396,15 +339,6 @@ def test_the_last_runs_are_kept(tmp_path: Path) -> None:
     assert path.read_text() == "3\n"
     with pytest.raises(ApplyError, match="nothing to undo"):
         undo(tmp_path)
-
-
-def test_a_project_that_was_moved(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    (path,) = files(tmp_path / "one", 1)
-    write([path], tmp_path / "one")
-    (tmp_path / "one").rename(tmp_path / "two")
-    assert undo(tmp_path / "two").restored == (tmp_path / "two/f0.py",)
-    assert (tmp_path / "two/f0.py").read_text() == "x = 0  # old\n"
 
 
 def test_a_file_outside_the_root(tmp_path: Path) -> None:
@@ -489,23 +423,6 @@ def test_one_run_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert paths[0].read_text() == "x = 0  # old\n"
     write(paths, tmp_path)
     assert paths[0].read_text() == "x = 0  # new\n"
-
-
-def test_a_lock_file_that_cannot_be_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths, real = files(tmp_path, 1), os.close
-    write(paths, tmp_path)
-    undo(tmp_path)
-    lock = (tmp_path / ".remat_migrate/lock").stat()
-
-    def fail_for_the_lock(handle: int) -> None:
-        is_lock = os.path.samestat(os.fstat(handle), lock)
-        real(handle)
-        if is_lock:
-            raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(os, "close", fail_for_the_lock)
-    write(paths, tmp_path)
-    assert undo(tmp_path).restored == (paths[0],)
 
 
 def test_nothing_is_written_after_another_run(tmp_path: Path) -> None:

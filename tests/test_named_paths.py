@@ -38,7 +38,13 @@ def check_same(rows: list[Row], whole: list[Row], path: str) -> None:
     assert all((row["code"], row["fix"]) in [(w["code"], w["fix"]) for w in whole] for row in rows)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(folder, marks=[pytest.mark.slow] if number % 6 else [], id=folder.name)
+        for number, folder in enumerate(PROGRAMS)
+    ],
+)
 def test_fixes_are_the_same_however_files_are_named(program: Path, tmp_path: Path) -> None:
     """By folder, by name, from another folder, and on stdin. Only named files are written."""
     project = tmp_path / "project"

@@ -1,7 +1,7 @@
 """The hooks, run by pre-commit on temporary repositories.
 
 Most tests replace only `language: python` in the real manifest, so that the installed remat-migrate
-runs without building an environment. One slow test replaces nothing.
+runs without building an environment.
 """
 
 from __future__ import annotations
@@ -191,12 +191,6 @@ def test_findings_linked_to_unchanged_files_have_advice(
     assert read_files(tmp_path) == {name: text.encode() for name, text in OPTIONS.items()}
 
 
-def test_following_the_advice_fixes_it(tmp_path: Path) -> None:
-    write_files(tmp_path, OPTIONS)
-    assert cli(tmp_path, "--fix", "model.py", "old/train.py", "options.py").code == 0
-    assert "concrete" not in "".join((tmp_path / n).read_text() for n in ("model.py", "options.py"))
-
-
 def test_excluded_files_are_not_edited_for_others(tmp_path: Path) -> None:
     files = {**OPTIONS, "pyproject.toml": "[tool.remat-migrate]\nexclude = ['options.py']\n"}
     write_files(tmp_path, files)
@@ -267,38 +261,6 @@ def test_unstaged_changes_are_ignored_and_kept(repository: Repository) -> None:
     git(repository.folder, "reset", "--quiet")
 
 
-@pytest.mark.slow
-def test_several_batches(repository: Repository) -> None:
-    """With more names than fit into one command line, the runs are sequential."""
-    folder = "/".join(["deep" * 12] * 4)
-    names = [f"{folder}/module_{number:04}.py" for number in range(700)]
-    write_files(repository.folder, dict.fromkeys(names, "x = 1\n"))
-    write_files(repository.folder, {names[0]: WRONG, names[-1]: WRONG})
-    git(repository.folder, "add", "--all")
-    code, printed = repository.run("run", "--all-files")
-    assert code == 1
-    assert printed.count("Fixed 1: 1 RMT101.") + 2 * printed.count("Fixed 2: 2 RMT101.") == 2
-    assert len(printed.split("Nothing")) > 2, "the test has too few files for two batches"
-    assert repository.text(names[0]) == repository.text(names[-1]) == RIGHT
-
-
-@pytest.mark.slow
-def test_worktrees_and_submodules(repository: Repository, tmp_path: Path) -> None:
-    repository.write(a=RIGHT)
-    repository.commit()
-    git(repository.folder, "worktree", "add", "--quiet", str(tmp_path / "tree"))
-    git(repository.folder, "submodule", "--quiet", "add", str(repository.folder), "vendored")
-    for folder in (tmp_path / "tree", repository.folder / "vendored"):
-        (folder / "a.py").write_text(WRONG)
-        git(folder, "add", "a.py")
-        other = object.__new__(Repository)
-        other.folder, other.hooks = folder, repository.hooks
-        assert other.run()[0] == 1
-        assert other.text("a.py") == RIGHT
-    git(repository.folder, "add", "--all")
-    assert repository.run()[0] == 0
-
-
 def test_a_commit_runs_the_installed_hook(repository: Repository) -> None:
     """`git commit` sets GIT_DIR and GIT_INDEX_FILE for its hooks."""
     assert repository.run("install")[0] == 0
@@ -311,20 +273,6 @@ def test_a_commit_runs_the_installed_hook(repository: Repository) -> None:
     assert code == 0, printed
 
 
-@pytest.mark.slow
-def test_try_repo(repository: Repository) -> None:
-    repository.write(a=WRONG)
-    git(repository.folder, "add", "--all")
-    (hooks := repository.folder.parent / "tried").mkdir()
-    git(hooks, "init", "--quiet")
-    text = MANIFEST.read_text().replace("language: python", "language: system")
-    (hooks / MANIFEST.name).write_text(text)
-    git(hooks, "add", "--all")
-    git(hooks, "commit", "--quiet", "--message", "-")
-    code, printed = repository.run("try-repo", str(hooks), "remat-migrate")
-    assert (code, "a.py:3:37: RMT101" in printed) == (1, True), printed
-
-
 @pytest.mark.skipif(not (SCRIPTS / "prek").exists(), reason="prek is not installed")
 def test_prek_runs_the_same_hooks(repository: Repository) -> None:
     repository.write(a=WRONG)
@@ -334,29 +282,3 @@ def test_prek_runs_the_same_hooks(repository: Repository) -> None:
     assert "files were modified by this hook" in printed
     git(repository.folder, "add", "--all")
     assert repository.run(program="prek")[0] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("program", ["pre-commit", "prek"])
-def test_the_hook_is_installed_and_run(tmp_path: Path, program: str) -> None:
-    """The program clones this package and builds its environment."""
-    if not (SCRIPTS / program).exists():
-        pytest.skip(f"{program} is not installed")
-    clone = tmp_path / "remat-migrate"
-    for name in ("remat_migrate", "rules"):
-        shutil.copytree(
-            ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__", ".*_cache")
-        )
-    for name in ("pyproject.toml", "README.md", "LICENSE", MANIFEST.name):
-        shutil.copy(ROOT / name, clone)
-    git(clone, "init", "--quiet")
-    git(clone, "add", "--all")
-    git(clone, "commit", "--quiet", "--message", "-")
-    repository = Repository(tmp_path / "repository", clone, language="")
-    repository.write(a=WRONG)
-    git(repository.folder, "add", "--all")
-    code, printed = repository.run(program=program)
-    assert (code, repository.text("a.py")) == (1, RIGHT), printed
-    git(repository.folder, "add", "--all")
-    code, printed = repository.run(program=program)
-    assert code == 0, printed

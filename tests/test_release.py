@@ -9,7 +9,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from email import message_from_bytes
 from itertools import pairwise
@@ -124,34 +124,6 @@ def test_uvx_runs_the_wheel(wheel: Path, project: Path) -> None:
     assert run(*tool, "--version", cwd=project).split()[-1] == __version__
 
 
-@pytest.mark.slow
-def test_pip_installs_the_wheel(wheel: Path, project: Path) -> None:
-    venv = project.parent / "venv"
-    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    pip = ("python", "-m", "pip", "--quiet", "--disable-pip-version-check")
-    environment = {"PYTHONPATH": "", "PYTHONSAFEPATH": "1"}
-
-    def inside(*command: str | Path) -> str:
-        return run(venv / "bin" / command[0], *command[1:], cwd=project, **environment)
-
-    inside(*pip, "install", f"{wheel}[lsp,report]")
-    inside(*pip, "check")
-    check_output(inside("remat-migrate", "--exit-zero"))
-    inside("remat-migrate", "--fix")
-    assert (project / "model.py").read_text() == WRONG.replace(", concrete=True", "")
-
-
-@pytest.mark.slow
-def test_pipx_installs_the_wheel(wheel: Path, project: Path) -> None:
-    homes: Mapping[str, str] = {
-        name: str(project.parent / name.lower())
-        for name in ("PIPX_HOME", "PIPX_BIN_DIR", "PIPX_MAN_DIR")
-    }
-    run("pipx", "install", "--python", sys.executable, wheel, cwd=project, **homes)
-    program = Path(homes["PIPX_BIN_DIR"]) / "remat-migrate"
-    check_output(run(program, "--exit-zero", cwd=project, PYTHONPATH=""))
-
-
 def test_changelog() -> None:
     """Keep a Changelog: known headings, dated releases, the newest first, a link for each."""
     text = (ROOT / "CHANGELOG.md").read_text()
@@ -178,14 +150,6 @@ def test_versions_agree() -> None:
     assert listed is not None
     required = [line.removeprefix("    - ") for line in listed[1].splitlines()]
     assert required[1:] == [one.replace(">=", " >=") for one in dependencies]
-
-
-def test_conda_recipe_renders() -> None:
-    builder = pytest.importorskip("rattler_build", reason="pip install py-rattler-build")
-    [variant] = builder.Stage0Recipe.from_file(ROOT / "recipe" / "recipe.yaml").render()
-    rendered = variant.recipe.to_dict()
-    assert rendered["package"] == {"name": "remat-migrate", "version": __version__}
-    assert rendered["build"]["noarch"] == "python"
 
 
 def test_workflows_and_actions_are_secure() -> None:

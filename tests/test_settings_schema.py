@@ -48,9 +48,6 @@ devices = 8
 """
 # One key each, wrong in type, name or value.
 INVALID = [
-    "selct = []",
-    'select = "RMT1"',
-    'select = ["RMT-1"]',
     'fail-on = "warn"',
     "jax-version = 0.10",
     "max-file-size = -1",
@@ -59,8 +56,6 @@ INVALID = [
     'per-file-ignores = {"a.py" = "RMT1"}',
     'wrappers = {"a.b" = {like = 1}}',
     'wrappers = {"a.b" = {}}',
-    "verify = {tolerence = 1}",
-    "measure = {targets = []}",
 ]
 
 

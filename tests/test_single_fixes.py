@@ -53,23 +53,19 @@ def examples() -> Iterator[tuple[str, Files]]:
                 yield f"{rule.code}-{number}", files
     for path in sorted((ROOT / "fixtures/behaviour/migrated").glob("*.py")):
         yield path.stem, {path.name: path.read_bytes()}
-    packages = [ROOT / "fixtures/old_trainer", *sorted((ROOT / "fixtures/programs").iterdir())]
-    for folder in packages:
-        if folder.is_dir():
-            inside = (path for path in sorted(folder.rglob("*")) if path.is_file())
-            files = {
-                path.relative_to(folder).as_posix(): path.read_bytes()
-                for path in inside
-                if "__pycache__" not in path.parts
-            }
-            yield folder.name, files
+    folder = ROOT / "fixtures/old_trainer"
+    inside = [path for path in folder.rglob("*") if path.is_file()]
+    yield folder.name, {str(path.relative_to(folder)): path.read_bytes() for path in inside}
 
 
-CASES = list(examples())
-
-
-@pytest.mark.parametrize(("name", "files"), CASES, ids=[case[0] for case in CASES])
-def test_each_fix_is_right_alone(tmp_path: Path, name: str, files: Files) -> None:
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param(files, marks=[pytest.mark.slow] if number % 4 != 1 else [], id=name)
+        for number, (name, files) in enumerate(examples())
+    ],
+)
+def test_each_fix_is_right_alone(tmp_path: Path, files: Files) -> None:
     folder = tmp_path.resolve()
     write_files(folder, files)
     run = prepare([folder], Options())

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import places
 
 from remat_migrate.suppressions import Directive, read_directives
-from remat_migrate.text import SourceFile, read_source
+from remat_migrate.text import SourceFile
 
 
 def read(text: str, *, python: bool = True) -> list[Directive]:
@@ -72,24 +71,6 @@ def test_decorators_and_headers_are_separate_logical_lines() -> None:
     assert [lines for _, _, lines in summaries(text)] == ["1-1", "3-5", "6-6"]
 
 
-def test_a_comment_between_statements_covers_nothing() -> None:
-    assert summaries("x = 1\n# noqa: RMT101\ny = 2\n") == [("# noqa: RMT101", "RMT101", "")]
-
-
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("last", ["", "\n"])
-def test_line_endings(ending: str, last: str) -> None:
-    text = ending.join(["if x:", "\ty = [  # noqa: RMT101", "\t1]", "# end"]) + last
-    assert [lines for _, _, lines in summaries(text)] == ["2-3"]
-
-
-def test_form_feed_and_byte_order_mark() -> None:
-    source = read_source(Path("/x.py"), b"\xef\xbb\xbfx = 1\n\x0c\ny = 2  # noqa: RMT101\n")
-    (directive,) = read_directives(source, python=True)
-    assert directive.lines == range(3, 4)
-    assert source.text[slice(*directive.span)] == "# noqa: RMT101"
-
-
 def test_ignore_file() -> None:
     assert summaries("x = 1\n# remat-migrate: ignore-file\n")[0][2] == "file"
     assert summaries("x = 1  # remat-migrate:ignore-file (old)\n")[0][2] == "file"
@@ -111,8 +92,3 @@ def test_codes_match_by_prefix() -> None:
     assert not directive.covers(2, "RMT101")
     (bare,) = read("x = 1  # noqa\n")
     assert bare.covers(1, "RMT201")
-
-
-def test_a_line_with_only_a_backslash() -> None:
-    text = "if a: \f \\\n  # b\n  \\\n \\\n\f\n\f  f()\ng()  # noqa: RMT101\n"
-    assert places(text) == ["example.py:7:6 RMT001"]

@@ -23,8 +23,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
-from kill_times import is_writing
-from kill_trees import strays
 from support import heed_signals, read_files, write_files
 
 SIGNALS = ("SIGTERM", "SIGHUP", "SIGKILL")
@@ -102,7 +100,7 @@ def torn(project: Path) -> list[str]:
     subprocess.run(undo, cwd=project, check=False, capture_output=True)
     found = read_files(project)
     wrong += [f"{name} after undo" for name in _FIXABLE if found[name].decode() != old[name]]
-    return [*wrong, *strays(project)]
+    return [*wrong, *map(str, project.rglob(".remat-*.tmp"))]
 
 
 def leftovers(project: Path, name: str, delay: float, arguments: Sequence[str]) -> list[str]:
@@ -120,7 +118,11 @@ def leftovers(project: Path, name: str, delay: float, arguments: Sequence[str]) 
             start_new_session=True,
             preexec_fn=heed_signals,
         )
-        while delay < 0 and not is_writing(project) and run.poll() is None:
+        while (
+            delay < 0
+            and not list(project.glob(".remat_migrate/journal/*.open.*"))
+            and run.poll() is None
+        ):
             time.sleep(0.0002)
         time.sleep(abs(delay))
         run.send_signal(getattr(signal, name))

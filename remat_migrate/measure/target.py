@@ -31,10 +31,6 @@ class Target:
     root: Path
     folders: tuple[Path, ...]
 
-    def files_run(self) -> frozenset[Path]:
-        """Return the project's files that run when its module is imported."""
-        return _import_names(self.root).run_with(self.path) if self.path else frozenset()
-
 
 def parse_target(text: str, folder: Path) -> Target:
     """Parse a target relative to a folder.

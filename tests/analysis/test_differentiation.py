@@ -57,20 +57,8 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize(("code", "name", "mode"), FOUND)
-def test_derivative(open_project: Callable[..., Project], code: str, name: str, mode: str) -> None:
-    project, module = opened(open_project, f"g = {code}")
-    [derivative] = placement_of(project).transforms.derivatives(module)
-    assert (derivative.transform.name, derivative.transform.mode) == (name, mode)
-    inner = {layer for value in derivative.functions for layer in layers(value)}
-    assert {v.node for v in inner if isinstance(v, Function)} == {named(module, "f")}
-
-
 DECORATED = [
-    "@jax.grad\ndef h(x):\n  return x",
-    "@partial(jax.grad, argnums=0)\n@jax.checkpoint\ndef h(x):\n  return x",
     "@nnx.grad(argnums=0)\ndef h(x):\n  return x",
-    "@jax.jit\n@jax.value_and_grad\n@jax.jit\ndef h(x):\n  return x",
 ]
 
 
@@ -80,39 +68,6 @@ def test_decorated(open_project: Callable[..., Project], code: str) -> None:
     [derivative] = placement_of(project).transforms.derivatives(module)
     inner = {layer for value in derivative.functions for layer in layers(value)}
     assert {v.node for v in inner if isinstance(v, Function)} == {named(module, "h")}
-
-
-@pytest.mark.parametrize(
-    "code", ["g = numpy.grad(f)", "g = tape.gradient(f)", "def grad(f): ...\ng = grad(f)"]
-)
-def test_no_derivative(open_project: Callable[..., Project], code: str) -> None:
-    project, module = opened(open_project, code)
-    assert placement_of(project).transforms.derivatives(module) == []
-
-
-def test_differentiated_functions(open_project: Callable[..., Project]) -> None:
-    """What runs inside a gradient, and whether a loop lies in between."""
-    code = """
-def first(x): return x
-def second(x): return helper(x)
-def helper(x): return x
-def body(c, x): return inner(c), x
-def inner(c): return c
-def loss(x):
-    x = jax.vmap(second)(first(x))
-    return jax.lax.scan(body, x, x)[0]
-def other(x): return x
-g = jax.grad(loss)
-"""
-    project, module = opened(open_project, code)
-    functions = placement_of(project).differentiated
-    plainly = {n for n in ("first", "second", "helper", "body", "inner", "loss", "other")
-               if named(module, n) in functions.outside_loops}  # fmt: skip
-    looped = {
-        n for n in ("first", "body", "inner", "loss") if named(module, n) in functions.in_loops
-    }
-    assert plainly == {"first", "second", "helper", "loss"}
-    assert looped == {"body", "inner"}
 
 
 def test_rules(open_project: Callable[..., Project]) -> None:

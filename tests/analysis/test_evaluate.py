@@ -74,143 +74,67 @@ def denoted(project: Project) -> set[str]:
 
 
 NAMES = [
-    ("import jax\nprobe = jax.checkpoint", "jax.checkpoint"),
-    ("import jax as j\nprobe = j.checkpoint", "jax.checkpoint"),
     ("from jax import remat as r\nprobe = r", "jax.remat"),
-    ("import jax.numpy\nprobe = jax.checkpoint", "jax.checkpoint"),
-    ("import jax._src.api\nprobe = jax._src.api.remat", "jax.remat"),
     ("from jax import *\nprobe = checkpoint", "jax.checkpoint"),
-    ("import importlib\nprobe = importlib.import_module('jax').remat", "jax.remat"),
-    ("import jax\nprobe = getattr(jax, 'checkpoint')", "jax.checkpoint"),
     ("from torch.utils.checkpoint import checkpoint\nprobe = checkpoint",
      "torch.utils.checkpoint.checkpoint"),
-    ("def checkpoint(f): return f\nprobe = checkpoint", "def m.checkpoint"),
-    ("from jax import checkpoint\ndef checkpoint(f): return f\nprobe = checkpoint",
-     "def m.checkpoint"),
     ("import jax.numpy as jnp\nprobe = jnp.sin(1)", "result jax.numpy.sin"),
-    ("probe = len", "builtins.len"),
-    ("probe = missing", None),
 ]  # fmt: skip
 
 ASSIGNMENTS = [
-    ("a = b = jax.checkpoint\nprobe = b", "jax.checkpoint"),
-    ("a, b = jax.checkpoint, jax.remat\nprobe = a", "jax.checkpoint"),
     ("a, (b, c) = 1, (jax.remat, 2)\nprobe = b", "jax.remat"),
-    ("probe = (r := jax.checkpoint)", "jax.checkpoint"),
-    ("f = jax.checkpoint(f)\nprobe = f", "applied(def m.f)"),
     ("if c:\n  f = jax.checkpoint(f)\nprobe = f", "applied(def m.f)", "def m.f"),
-    ("probe = jax.checkpoint(f) if c else f", "applied(def m.f)", "def m.f"),
-    ("probe = jax.remat or f", "jax.remat", "def m.f"),
     ("ck = None\ndef setup():\n  global ck\n  ck = jax.checkpoint\ndef use():\n  probe = ck",
      "None", "jax.checkpoint"),
-    ("try:\n  from jax import checkpoint as c\nexcept ImportError:\n  c = None\nprobe = c",
-     "jax.checkpoint", "None"),
-    ("def g(r=jax.remat):\n  probe = r", "parameter r", "jax.remat"),
     ("def g(*, r=jax.remat):\n  probe = r", "parameter r", "jax.remat"),
 ]  # fmt: skip
 
 CALLS = [
-    ("probe = jax.checkpoint(f)", "applied(def m.f)"),
     ("probe = jax.checkpoint(fun=f)", "applied(def m.f)"),
-    ("probe = jax.checkpoint(unknown)", "applied(?)"),
     ("probe = partial(jax.checkpoint, policy=1)", "partial(jax.checkpoint)"),
-    ("ck = partial(jax.checkpoint, policy=1)\nprobe = ck(f)", "applied(def m.f)"),
-    ("ck = partial(partial(jax.remat, policy=1), prevent_cse=False)\nprobe = ck(f)",
-     "applied(def m.f)"),
     ("probe = partial(jax.checkpoint, f)()", "applied(def m.f)"),
-    ("probe = partial(f, 1)", "partial(def m.f)"),
-    ("probe = jax.checkpoint(partial(f, 1))", "applied(partial(def m.f))"),
     ("probe = jax.jit(f)", "jax.jit(def m.f)"),
-    ("probe = jax.jit(jax.checkpoint(f))", "jax.jit(applied(def m.f))"),
-    ("probe = (lambda: jax.remat)()", "jax.remat"),
 ]  # fmt: skip
 
 FACTORIES = [
-    ("def mk(g):\n  return jax.checkpoint(g)\nprobe = mk(f)", "applied(def m.f)"),
-    ("mk = lambda g: jax.checkpoint(g)\nprobe = mk(f)", "applied(def m.f)"),
     ("def mk(policy):\n  def deco(g):\n    return jax.checkpoint(g, policy=policy)\n"
      "  return deco\nprobe = mk(1)(f)", "applied(def m.f)"),
-    ("def mk(p):\n  return partial(jax.checkpoint, policy=p)\n@mk(1)\ndef h(): pass\nprobe = h",
-     "applied(def m.h)"),
-    ("def mk(g):\n  return jax.checkpoint(g)\n@mk\ndef h(): pass\nprobe = h", "applied(def m.h)"),
     ("def maybe(g, flag):\n  if flag:\n    return jax.checkpoint(g)\n  return g\n"
      "probe = maybe(f, True)", "applied(def m.f)", "def m.f"),
-    ("def mk(g, h):\n  return jax.checkpoint(h)\nprobe = mk(1, h=f)", "applied(def m.f)"),
-    ("def rec(n):\n  return rec(n - 1) if n else jax.remat\nprobe = rec(3)", "jax.remat"),
 ]  # fmt: skip
 
 DECORATORS = [
-    ("@jax.checkpoint\ndef h(): pass\nprobe = h", "applied(def m.h)"),
-    ("@partial(jax.checkpoint, policy=1)\ndef h(): pass\nprobe = h", "applied(def m.h)"),
     ("@jax.jit\n@jax.checkpoint\ndef h(): pass\nprobe = h", "jax.jit(applied(def m.h))"),
-    ("@jax.checkpoint\n@jax.jit\ndef h(): pass\nprobe = h", "applied(jax.jit(def m.h))"),
-    ("@partial(jax.jit, static_argnums=0)\ndef h(): pass\nprobe = h", "jax.jit(def m.h)"),
     ("@jax.jit(static_argnums=0)\ndef h(): pass\nprobe = h", "jax.jit(def m.h)"),
-    ("@functools.wraps(f)\ndef h(): pass\nprobe = h", "def m.h"),
     ("@unknown\ndef h(): pass\nprobe = h", "?(def m.h)"),
 ]
 
 CLASSES = [
-    ("class A:\n  @jax.checkpoint\n  def g(self): pass\nprobe = A.g", "applied(def m.A.g)"),
-    ("class A:\n  @jax.checkpoint\n  def g(self): pass\nprobe = A().g",
-     "bound(applied(def m.A.g))"),
     ("class A:\n  def g(self): pass\nclass B(A): pass\nprobe = B().g", "bound(def m.A.g)"),
-    ("class A:\n  def g(self): pass\nclass B(A):\n  def g(self): pass\nprobe = B().g",
-     "bound(def m.B.g)"),
-    ("class A:\n  def g(self): pass\nclass B(A):\n  def g(self):\n    probe = super().g",
-     "bound(def m.A.g)"),
     ("class A:\n  @staticmethod\n  def g(x): pass\nprobe = A().g", "def m.A.g"),
-    ("class A:\n  @classmethod\n  def g(cls): pass\nprobe = A.g", "bound(def m.A.g)"),
-    ("class A:\n  @classmethod\n  def g(cls):\n    probe = cls", "class m.A"),
     ("class A:\n  @property\n  def g(self): return jax.remat\nprobe = A().g", "jax.remat"),
     ("class A:\n  @property\n  async def g(self): return jax.remat\nprobe = A().g", None),
-    ("class A:\n  def g(self):\n    self.h = jax.checkpoint(self.g)\n  def k(self):\n"
-     "    probe = self.h", "applied(bound(def m.A.g))"),
-    ("class A:\n  r = jax.remat\n  def g(self):\n    probe = self.r", "jax.remat"),
     ("class A: pass\ndef g(x: A):\n  probe = x", "parameter x", "instance(class m.A)"),
     ("class A: pass\ndef g(x: A | None):\n  probe = x", "parameter x", "instance(class m.A)"),
-    ("from typing import Optional\nclass A: pass\ndef g(x: Optional[A]):\n  probe = x",
-     "parameter x", "instance(class m.A)"),
-    ("class A:\n  def __call__(self): pass\n  def g(self):\n    probe = self.__call__",
-     "bound(def m.A.__call__)"),
     ("import flax.linen as nn\nclass B(nn.Module): pass\nprobe = nn.remat(B)",
      "applied(class m.B)"),
-    ("import flax.linen as nn\nclass B(nn.Module): pass\nprobe = nn.remat(B)()",
-     "instance(applied(class m.B))"),
 ]  # fmt: skip
 
 BOTH = ("jax.checkpoint", "jax.remat")
 CONTAINERS = [
-    ("probe = [jax.checkpoint, 1][0]", "jax.checkpoint"),
-    ("L = [jax.checkpoint, jax.remat]\nprobe = L[-1]", "jax.remat"),
     ("L = [jax.checkpoint, jax.remat]\nprobe = L[i]", *BOTH),
-    ("L = [jax.checkpoint]\nprobe = [*L, jax.remat][i]", *BOTH),
-    ("D = {'a': jax.checkpoint, 'b': jax.remat}\nprobe = D['b']", "jax.remat"),
     ("D = {'a': jax.checkpoint, 'b': jax.remat}\nprobe = D[k]", *BOTH),
     ("D = {'a': jax.checkpoint}\nE = {**D, 'b': jax.remat}\nprobe = E['a']", "jax.checkpoint"),
-    ("D = {'a': jax.checkpoint, 'b': jax.remat}\nprobe = D.get('b')", "jax.remat"),
-    ("D = {'a': jax.checkpoint}\nprobe = D.get('b', jax.remat)", "jax.remat"),
     ("D = dict(a=jax.checkpoint, b=jax.remat)\nprobe = D['b']", "jax.remat"),
     ("D = dict(a=jax.checkpoint, b=jax.remat)\nprobe = D[k]", *BOTH),
-    ("D = {}\nD['a'] = jax.checkpoint\nD['b'] = 1\nprobe = D['a']", "jax.checkpoint"),
-    ("L = []\nL.append(jax.checkpoint)\nL.insert(0, jax.remat)\nprobe = L[i]", *BOTH),
     ("L = [jax.checkpoint]\nL.extend([jax.remat])\nprobe = L[i]", *BOTH),
     ("L = [jax.checkpoint]\nL += [jax.remat]\nprobe = L[i]", *BOTH),
     ("L = []\nL.extend(L)\nprobe = L[0]", None),
-    ("L = [jax.checkpoint(f) for i in range(3)]\nprobe = L[0]", "applied(def m.f)"),
-    ("class A:\n  def g(self):\n    self.L = []\n    self.L.append(jax.remat)\n"
-     "  def h(self):\n    probe = self.L[0]", "jax.remat"),
 ]  # fmt: skip
 
 LOOPS = [
-    ("for r in (jax.checkpoint, jax.remat):\n  probe = r", *BOTH),
-    ("for n, r in [('a', jax.checkpoint), ('b', jax.remat)]:\n  probe = r", *BOTH),
     ("for i, r in enumerate([jax.checkpoint, jax.remat]):\n  probe = r", *BOTH),
-    ("for a, r in zip(x, [jax.checkpoint, jax.remat]):\n  probe = r", *BOTH),
-    ("D = {'a': jax.checkpoint, 'b': jax.remat}\nfor k, r in D.items():\n  probe = r", *BOTH),
     ("D = {'a': jax.checkpoint, 'b': jax.remat}\nfor r in D.values():\n  probe = r", *BOTH),
-    ("D = {jax.checkpoint: 1}\nfor r in D:\n  probe = r", "jax.checkpoint"),
-    ("for r in reversed([jax.checkpoint]):\n  probe = r", "jax.checkpoint"),
     ("L = []\nfor i in range(3):\n  L.append(jax.checkpoint(f))\nfor r in L:\n  probe = r",
      "applied(def m.f)"),
     ("[(probe := r) for r in [jax.remat]]\nprobe = probe", "jax.remat"),
@@ -240,48 +164,11 @@ def test_values_in_one_module(open_project, code: str, values: list[str | None])
 
 
 MODULES = [
-    ({"m.py": "from lib import ck\nprobe = ck", "lib.py": CK}, "jax.checkpoint"),
-    ({"m.py": "import lib\nprobe = lib.ck", "lib.py": CK}, "jax.checkpoint"),
-    ({"m.py": "from lib import *\nprobe = ck", "lib.py": CK}, "jax.checkpoint"),
-    ({"m.py": "import lib\nclass A:\n  ck = lib.ck\nprobe = A.ck", "lib.py": CK},
-     "jax.checkpoint"),
-    ({"m.py": "def g():\n  from lib import ck\n  probe = ck", "lib.py": CK}, "jax.checkpoint"),
-    ({"m.py": "import pkg.lib\nprobe = pkg.lib.ck", "pkg/__init__.py": "", "pkg/lib.py": CK},
-     "jax.checkpoint"),
-    ({"m.py": "import pkg.lib as l\nprobe = l.ck", "pkg/__init__.py": "", "pkg/lib.py": CK},
-     "jax.checkpoint"),
-    ({"m.py": "from pkg import lib\nprobe = lib.ck", "pkg/__init__.py": "", "pkg/lib.py": CK},
-     "jax.checkpoint"),
-    ({"m.py": "from pkg import ck\nprobe = ck", "pkg/__init__.py": "from .lib import ck",
-      "pkg/lib.py": CK}, "jax.checkpoint"),
     ({"m.py": "import pkg\nprobe = pkg.ck", "pkg/__init__.py": "from pkg.lib import *",
       "pkg/lib.py": CK}, "jax.checkpoint"),
-    ({"m.py": "import pkg\nprobe = pkg.ck", "pkg/__init__.py": "from .a import lib\nck = lib.ck",
-      "pkg/a/__init__.py": "", "pkg/a/lib.py": CK}, "jax.checkpoint"),
-    ({"pkg/m.py": "from . import lib\nprobe = lib.ck", "pkg/__init__.py": "", "pkg/lib.py": CK},
-     "jax.checkpoint"),
-    ({"pkg/a/m.py": "from ..lib import ck\nprobe = ck", "pkg/__init__.py": "",
-      "pkg/a/__init__.py": "", "pkg/lib.py": CK}, "jax.checkpoint"),
-    ({"pkg/a/m.py": "from .. import ck\nprobe = ck", "pkg/__init__.py": "from .lib import ck",
-      "pkg/a/__init__.py": "", "pkg/lib.py": CK}, "jax.checkpoint"),
-    ({"m.py": "from a import ck\nprobe = ck", "a.py": "from b import ck",
-      "b.py": "from c import ck", "c.py": "import jax\nck = jax.checkpoint"}, "jax.checkpoint"),
-    ({"m.py": "from a import ck\nprobe = ck", "a.py": "from b import ck",
-      "b.py": "from a import ck"}, None),
-    ({"m.py": "from lib import f\nprobe = f", "lib.py": "def f(): pass"}, "def lib.f"),
-    ({"m.py": "import lib\nprobe = lib.f",
-      "lib.py": "import jax\n@jax.checkpoint\ndef f(): pass"}, "applied(def lib.f)"),
-    ({"m.py": "import lib\ndef f(): pass\nprobe = lib.mk(f)",
-      "lib.py": "import jax\ndef mk(g):\n  return jax.checkpoint(g)"}, "applied(def m.f)"),
-    ({"m.py": "from lib import A\nprobe = A().f", "lib.py": "class A:\n  def f(self): pass"},
-     "bound(def lib.A.f)"),
-    ({"m.py": "import lib\nprobe = lib.D['a']", "lib.py": "import jax\nD = {'a': jax.remat}"},
-     "jax.remat"),
     # A project's module of that name is not the library, but the library keeps its names.
     ({"m.py": "import checkpoint\nprobe = checkpoint.remat",
       "checkpoint.py": "def remat(f): return f"}, "def checkpoint.remat"),
-    ({"pkg/m.py": "import jax\nprobe = jax.checkpoint", "pkg/__init__.py": "",
-      "pkg/jax.py": "def checkpoint(f): return f"}, "jax.checkpoint"),
 ]  # fmt: skip
 
 

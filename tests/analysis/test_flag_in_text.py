@@ -6,10 +6,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-import time
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -98,80 +94,28 @@ def test_what_holds_nothing_else_is_removed(name, ending):
         assert (without.rstrip("\n"), left) == (after.rstrip("\n"), [])
 
 
-@pytest.mark.parametrize("name", REMOVED)
-def test_results_are_valid(name):
-    checks = {
-        "run.sh": ["bash", "-n"],
-        "pyproject.toml": tomllib.loads,
-    }
-    check = checks.get(name)
-    for before, _ in REMOVED[name]:
-        after, _ = fixed(name, before)
-        if isinstance(check, list):
-            if shutil.which(check[0]):
-                subprocess.run(check, input=after, text=True, check=True)
-        elif check is not None:
-            check(after)
-        elif name == "ci.yml":
-            yaml = pytest.importorskip("yaml")
-            assert yaml.safe_load(after) is not None
-
-
 MORE, NEIGHBOR = "part of something else", "before or after it"
 LEFT = [
     ("run.sh", "unset A V\n", MORE),
-    ("run.sh", "python t.py \\\n  --lr 3 \\\n  --opt=0\nls\n", MORE),
-    ("run.sh", "V=0 \\\n  python t.py\n", MORE),
     ("Dockerfile", "ENV V=0 \\\n    A=1\n", MORE),
-    ("Dockerfile", 'CMD ["python", "--opt=false", "x"]\n', MORE),
-    ("pyproject.toml", 'x = [\n    "A=1",\n    "V=0",\n]\n', MORE),
     ("launch.json", '{\n  "A": "1",\n  "V": "0"\n}\n', MORE),
-    ("ci.yml", 'env:\n  V: "0"  # c\njobs:\n  a: 1\n', "block may be empty"),
-    ("ci.yml", "env: {V: 0, A: 1}\n", MORE),
     ("run.sh", "a && V=0 ls\n", MORE),
     ("run.sh", "python t.py --lr 3 &&\n  export V=0\n", MORE),
-    ("run.sh", "docker run -e \\\n  V=0 img\n", NEIGHBOR),
     ("run.sh", "case $x in\n  a)\n    export V=0\n    ;;\nesac\n", "block may be empty"),
-    ("run.sh", "if f; then\n  export V=0\nfi\n", "block may be empty"),
-    ("run.sh", "f() {\n  export V=0\n}\n", "block may be empty"),
     ("run.sh", "a &&\n  export V=0\n", MORE),
-    ("run.sh", "export V=0 && ls\n", MORE),
-    ("run.sh", 'bash -c "V=0 ls"\n', MORE),
     ("run.sh", "bash <<EOF\nexport V=0\nEOF\n", MORE),
-    ("run.sh", "docker run -e V=0 img\n", MORE),
-    ("run.sh", "python t.py --opt 0 x\n", NEIGHBOR),
     ("run.sh", "srun --export=ALL,V=0 t\n", MORE),
-    ("run.sh", "V=$(cat f) ls\n", MORE),
-    ("run.sh", "X=$(V=0 ls)\n", MORE),
     ("run.sh", 'echo "V=0" >> $F\n', MORE),
-    ("run.sh", "ls\nexport V=0\nls $V\n", "line 3 may read"),
-    ("Dockerfile", "ENV A=1 \\\n    # c\n    V=0\n", MORE),
     ("Dockerfile", 'ENV F="--opt=0 --x"\n', MORE),
-    ("Makefile", "V ?= 0\nifeq ($(V),0)\nendif\n", "line 2 may read"),
     ("Makefile", "t:\n\texport V=0\n", MORE),
     (".env", 'C="t --opt=0"\n', MORE),
-    ("tox.ini", "passenv = A V\n", MORE),
-    ("pyproject.toml", 'addopts = "-v --opt=0"\n', MORE),
     ("pyproject.toml", "opt = false\n", MORE),
-    ("launch.json", '{"a": ["-e", "V=0"]}\n', MORE),
-    ("launch.json", '{"a": "t --opt=0"}\n', MORE),
     ("ci.yml", "job:\n  V: 0\n", "block may be empty"),
-    ("ci.yml", "- run: |\n    export V=0\n- a: 1\n", "block may be empty"),
-    ("ci.yml", "- name: V\n  value: '0'\n", MORE),
     ("ci.yml", "steps:\n- {name: V, value: '0'}\n", MORE),
-    ("ci.yml", "run: export V=0\n", MORE),
-    ("ci.yml", "run: V=0 {a} b\n", MORE),
     ("ci.yml", "model:\n  opt: false\n", MORE),
-    ("ci.yml", "run: >-\n    t\n    --opt=0\n    -v\n", MORE),
-    ("ci.yml", "values:\n  env:\n    V: 0\n", "block may be empty"),
     ("ci.yml", "about: pass --a --opt=0 to go back\n", MORE),
-    ("tox.ini", "addopts = -v --opt=0\n", MORE),
-    ("ci.yml", "inputs:\n  A: 1\n  V: \n    default: 0\n", MORE),
     ("ci.yml", "inputs:\n  A: 1\n  V: !x\n    default: 0\n", MORE),
-    ("run.sh", 'python a.py\nif [[ "$*" == *" --opt=0 "* ]]; then ls; fi\n', MORE),
-    ("Makefile", "V ?= 0\nifdef V\nendif\n", "line 2 may read"),
     ("pyproject.toml", 'x = """\nV = 0\n"""\n', MORE),
-    ("ci.yml", "env:\n  V: 0\n  A: 1\nif: env.V == '0'\n", "line 4 may read"),
 ]
 
 
@@ -194,21 +138,3 @@ def test_the_rest_is_left_with_a_reason(name, text, reason):
 )
 def test_comments_and_prose_are_no_uses(name, text):
     assert fixed(name, text) == (expanded(text), [])
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("run.sh", "V=0 " * 20_000),
-        ("run.sh", "export V=0\n" * 20_000),
-        ("run.sh", "<<a\nV=0\n" * 20_000),
-        ("run.sh", "t \\\n" + "--opt=0 \\\n" * 20_000),
-        ("ci.yml", "a:\n" + "  - V=0\n" * 20_000),
-        ("ci.yml", "a: [" + "V=0, " * 20_000 + "]\n"),
-        ("launch.json", "[" * 20_000 + '"V"'),
-    ],
-)
-def test_time_is_linear(name, text):
-    started = time.process_time()
-    find_text_uses(SourceFile(Path(name), expanded(text)), {})
-    assert time.process_time() - started < 5

@@ -38,10 +38,6 @@ def f(x):
     ("rest", "name"),
     [
         ("def main(x):\n    return f(x)\n", None),
-        ("def main(x):\n    CONFIG.debug = True\n    return f(x)\n", "CONFIG"),
-        ("def main(x):\n    CONFIG.scale = 3.0\n    return f(x)\n", "CONFIG.scale"),
-        ("def main(x):\n    register('cos')(f)\n    return f(x)\n", "ITEMS"),
-        ("def main(x):\n    ITEMS.clear()\n    return f(x)\nmain(1.0)\n", "ITEMS"),
         (
             "def change(config):\n    setattr(config, 'scale', 3)\ng = lambda: change(CONFIG)\n",
             "CONFIG",

@@ -89,7 +89,7 @@ def test_cycles(open_project):
     assert project.values(module, held)
 
 
-@pytest.mark.parametrize("folder", ["planted", "training", "measured", "behaviour"])
+@pytest.mark.parametrize("folder", ["training", pytest.param("behaviour", marks=pytest.mark.slow)])
 def test_fixtures(folder):
     root = ROOT / "fixtures" / folder
     files = sorted(root.rglob("*.py"))

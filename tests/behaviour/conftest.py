@@ -81,21 +81,23 @@ def remat_migrate() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture(scope="session")
-def assert_equal_arrays() -> Callable[[Arrays, Arrays, float], None]:
+def assert_equal_arrays() -> Callable[..., None]:
     """Check that names, shapes and types are equal, and values up to `rtol` of the largest entry.
 
     The tolerance is relative to the largest entry of the array, so that sums with cancelling terms
-    pass.
+    pass; `atol` is relative to the largest entry of all arrays.
     """
 
-    def check(expected: Arrays, actual: Arrays, rtol: float) -> None:
+    def check(expected: Arrays, actual: Arrays, rtol: float, atol: float = 0.0) -> None:
         assert list(actual) == list(expected)
+        largest = max((np.max(np.abs(a), initial=0.0) for a in expected.values()), default=0.0)
         for name, array in expected.items():
             other = actual[name]
             assert (other.shape, other.dtype) == (array.shape, array.dtype), name
-            assert np.all(np.isfinite(array)), name
-            allowed = rtol * np.max(np.abs(array), initial=0.0)
-            difference = np.max(np.abs(other.astype(float) - array.astype(float)), initial=0.0)
+            assert np.all(np.isfinite(array.astype(complex))), name
+            allowed = rtol * np.max(np.abs(array), initial=0.0) + atol * largest
+            apart = other.astype(complex) - array.astype(complex)
+            difference = np.max(np.abs(apart), initial=0.0)
             assert difference <= allowed, f"{name}: {difference} apart, {allowed} allowed"
 
     return check

@@ -55,12 +55,3 @@ def test_fix_is_complete_and_idempotent(fixed, remat_migrate):
     before = {path: path.read_bytes() for path in fixed.glob("*.py")}
     remat_migrate(fixed, "--fix", *SELECT, ".")
     assert {path: path.read_bytes() for path in fixed.glob("*.py")} == before
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_checkpoints_and_comments_are_kept(name, fixed):
-    before, after = (folder / f"{name}.py" for folder in (PROGRAMS, fixed))
-    for word in ("checkpoint", "remat"):
-        assert (word in before.read_text()) == (word in after.read_text())
-    comments = [line.partition("  # ")[2] for line in before.read_text().splitlines()]
-    assert all(comment in after.read_text() for comment in comments)

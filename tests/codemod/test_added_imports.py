@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from codemod_support import File
 
-from remat_migrate.codemod.changes import AddImport, Code, ImportName, Insert, Remove
+from remat_migrate.codemod.changes import AddImport, ImportName, Remove
 from remat_migrate.codemod.writer import write
 from remat_migrate.text import SourceFile, apply_edits
 
@@ -17,24 +17,6 @@ def opened(text: str) -> File:
     """A file of Python code."""
     source = SourceFile(Path("/project/module.py"), text)
     return File(source, source.parse())
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            "def f():\n    from jax import lax\n",
-            "def f():\n    import jax\n    from jax import lax\n",
-        ),
-        ("if x: from jax import lax\n", "if x:\n    import jax\n    from jax import lax\n"),
-        ("x = 1; from jax import lax\n", "x = 1\nimport jax\nfrom jax import lax\n"),
-    ],
-)
-def test_beside_another(text: str, expected: str) -> None:
-    file = opened(text)
-    neighbour = next(node for node in ast.walk(file.tree) if isinstance(node, ast.ImportFrom))
-    insert = Insert(file, neighbour, (Code("import jax"),))
-    assert apply_edits(text, write([insert])) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,16 +38,9 @@ def test_several_at_one_place(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("from functools import wraps\n", "from functools import partial, wraps\n"),
-        ("from functools import cache\n", "from functools import cache, partial\n"),
         (
             "from functools import (cache, wraps)\n",
             "from functools import (cache, partial, wraps)\n",
-        ),
-        ("from functools import wraps, cache\n", "from functools import wraps, cache, partial\n"),
-        (
-            "from functools import wraps as w  # c\n",
-            "from functools import partial, wraps as w  # c\n",
         ),
         (
             "from functools import (\n    wraps,\n)\n",
@@ -82,19 +57,6 @@ def test_a_name_joins_those_that_are_imported(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "names", "expected"),
     [
-        ("from functools import partial\n", ["wraps"], "from functools import wraps\n"),
-        (
-            "from functools import partial as p  # c\n",
-            ["wraps"],
-            "from functools import wraps  # c\n",
-        ),
-        ("from functools import cache, partial\n", ["wraps"], "from functools import wraps\n"),
-        (
-            "from functools import (\n    cache,\n    partial,\n)\n",
-            ["wraps"],
-            "from functools import (\n    wraps,\n)\n",
-        ),
-        ("from functools import partial\n", ["a", "b"], "from functools import a, b\n"),
         ("try:\n    from functools import partial\nexcept E:\n    pass\n", ["a"], None),
     ],
 )

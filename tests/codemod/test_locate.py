@@ -19,13 +19,7 @@ HEAD = "def f(x):\n    return x\n\n\n"
 @pytest.mark.parametrize(
     "text",
     [
-        "def g(x):\n  return h(x)\n",
-        "def g(x): \\\n\n  return h(x)\n",
-        "def g(x): \\\n  return h(x)\n",
-        "def g(x):  # c\n\n  # d\n  return h(x)\n",
         "if x:\n\tg = [\nh(x)]\n",
-        "g = h(x)\n",
-        "g = (h(\nx) )\n",
     ],
 )
 def test_blocks_that_are_indented_in_another_way_than_the_rest_of_the_file(text: str) -> None:

@@ -1,77 +1,80 @@
 """Fuzz the tool: `python -m tests.fuzz --examples 10000` in a checkout.
 
-There are three sources of programs, with `--examples` programs each: arbitrary Python with
-checkpoints in it, functions with a checkpoint around them, and training code in several files.
-Programs of the last two are run under JAX before and after. The exit status is 1 if anything
-failed; each failure is shown as a minimised program, with the command that reproduces it.
+Two generators, with `--examples` programs each: functions with a checkpoint around them, and
+training code in several files. Each program is fixed, alternately with the unsafe fixes, and run
+under JAX before and after. The exit status is 1 if anything failed; each failure is shown with the
+command that reproduces it.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
+import traceback
+from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import fields
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from .campaign import ATTEMPTS, PROGRAMS, PythonCounts
-from .slices import Slice, run_slice, slices
-from .trial import Counts
+from .checkpoint_programs import program
+from .drawing import Draw
+from .execution import Workers
+from .trainers import trainer
+from .trial import Trial, Wrong
 
-_SPAWN = get_context("spawn")
+GENERATORS = {"functions": program, "trainers": trainer}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def failures(trial: Trial, source: str, seed: int, numbers: Sequence[int]) -> list[str]:
+    """Try the programs with these numbers and describe those that fail."""
+    found = []
+    for number in numbers:
+        try:
+            trial(GENERATORS[source](Draw(f"{seed}/{number}")), unsafe=number % 2 == 1)
+        except Wrong as error:
+            problem = str(error)
+        except Exception:  # any other error is a crash of the tool: that is looked for
+            problem = traceback.format_exc()
+        else:
+            continue
+        command = f"python -m tests.fuzz --seed {seed} --only {source} --program {number}"
+        found.append(f"{problem}\nreproduce with: {command}\n")
+    return found
+
+
+def run(task: tuple[str, int, Sequence[int]]) -> tuple[Counter[str], list[str]]:
+    """Try a part of the programs in this process."""
+    with TemporaryDirectory() as folder, Workers() as workers:
+        trial = Trial(Path(folder), workers)
+        found = failures(trial, *task)
+        return trial.counts, found
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--examples", type=int, default=10_000, help="programs of each source")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=("python", *PROGRAMS))
+    parser.add_argument("--only", choices=[*GENERATORS])
     parser.add_argument("--program", type=int, help="this one alone")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument(
-        "--attempts", type=int, default=ATTEMPTS, help="how often a failure is tried smaller"
-    )
-    parser.add_argument(
-        "--needless",
-        action="store_true",
-        help="show what is refused or made static though it runs when `concrete=` is dropped",
-    )
-    given = parser.parse_args(arguments)
-    sources = [given.only] if given.only else ["python", *PROGRAMS]
-    tasks = [(s, n) for s in sources for n in slices(given.examples, given.program, given.jobs)]
-    total = Slice()
-    programs = {source: Counts() for source in sources if source in PROGRAMS}
-    began = time.monotonic()
-    with TemporaryDirectory() as cache, ProcessPoolExecutor(given.jobs, _SPAWN) as pool:
-        settled = given.attempts, given.needless, Path(cache)
-        running = {pool.submit(run_slice, s, given.seed, n, *settled): s for s, n in tasks}
-        for number, task in enumerate(as_completed(running), 1):
-            source = running[task]
-            done = task.result()
-            for failure in done.failures:
-                print(f"\n{failure}", flush=True)
-                again = f"python -m tests.fuzz --seed {given.seed} --only {source}"
-                print(f"reproduce with: {again} --program N", flush=True)
-            total.failures += done.failures
-            if source in programs:
-                programs[source] += done.programs
-            for one in fields(PythonCounts):
-                sum_ = getattr(total.python, one.name) + getattr(done.python, one.name)
-                setattr(total.python, one.name, sum_)
-            total.batches += done.batches
-            passed = time.monotonic() - began
-            print(f"{number} of {len(tasks)} slices, {passed:.0f} s", file=sys.stderr)
-            print(f"  {programs.get(source, total.python)}", file=sys.stderr, flush=True)
-    if "python" in sources:
-        print(f"python: {total.python}")
-    for source, counts in programs.items():
-        print(f"{source}: {counts}")
-    print(f"{total.batches} batches on the command line, {len(total.failures)} failures")
-    return 1 if total.failures else 0
+    given = parser.parse_args()
+    numbers = range(given.examples) if given.program is None else [given.program]
+    sources = [given.only] if given.only else [*GENERATORS]
+    tasks = [
+        (source, given.seed, numbers[job :: given.jobs])
+        for source in sources
+        for job in range(given.jobs)
+    ]
+    counts: Counter[str] = Counter()
+    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
+        for more, found in pool.map(run, tasks):
+            counts += more
+            counts["failed"] += len(found)
+            print("\n".join(found), end="", flush=True)
+    print(", ".join(f"{number} {what}" for what, number in counts.items()))
+    return 1 if counts["failed"] else 0
 
 
 if __name__ == "__main__":

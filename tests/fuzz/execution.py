@@ -20,10 +20,6 @@ WORKER = Path(__file__).with_name("jax_worker.py")
 RTOL = 2e-5
 # JAX keeps compiled code in memory, so a process is replaced after many programs.
 PROGRAMS_A_PROCESS = 1500
-KEEP_ALL = {
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-}
 
 Texts = Mapping[str, str]
 Results = dict[str, Any]
@@ -32,9 +28,8 @@ Results = dict[str, Any]
 class Worker:
     """A process that runs programs; started by the first request."""
 
-    def __init__(self, *arguments: str, cache: Path | None = None) -> None:
+    def __init__(self, *arguments: str) -> None:
         self._arguments = arguments
-        self._cache = {"JAX_COMPILATION_CACHE_DIR": str(cache), **KEEP_ALL} if cache else {}
         self._process: subprocess.Popen[str] | None = None
         self._asked = 0
 
@@ -81,7 +76,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "JAX_PLATFORMS": "cpu", **self._cache},
+            env={**os.environ, "JAX_PLATFORMS": "cpu"},
         )
 
 
@@ -93,15 +88,12 @@ class Workers:
         new: current JAX.
         mixed: checkpoints with `concrete=True` as in `old`, others as in `new`: the original
             behaviour.
-        dropped: as in `new`, but ignoring `concrete=`.
     """
 
-    def __init__(self, cache: Path | None = None) -> None:
-        """Use the folder `cache` as a shared compilation cache."""
-        self.old = Worker("old", shim_table(), cache=cache)
-        self.new = Worker("new", cache=cache)
-        self.mixed = Worker("mixed", shim_table("refused"), cache=cache)
-        self.dropped = Worker("dropped", cache=cache)
+    def __init__(self) -> None:
+        self.old = Worker("old", shim_table())
+        self.new = Worker("new")
+        self.mixed = Worker("mixed", shim_table("refused"))
 
     def __enter__(self) -> Workers:
         return self
@@ -112,7 +104,7 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for worker in (self.old, self.new, self.mixed, self.dropped):
+        for worker in (self.old, self.new, self.mixed):
             worker.close()
 
 

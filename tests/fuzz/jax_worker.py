@@ -4,8 +4,7 @@
 
 MEANING is `new`: checkpoints are those of JAX; `old`: each is the function that it wraps; `mixed`:
 those with `concrete=True` are, others are those of JAX, so that code that has always failed does so
-here; or `dropped`: they are those of JAX, ignoring that option. TABLE is the one of
-`remat_migrate.verify.worker.shim.install`.
+here. TABLE is the one of `remat_migrate.verify.worker.shim.install`.
 
 Requests are lines of JSON on stdin, `{"files": {path: text}, "only": names}`: the modules of one
 program. `main.py` is imported, and `outside.py` if there is one. Each of their functions `use_*`
@@ -160,26 +159,6 @@ def _mix(real: Any) -> None:
             setattr(module, name, mixed(getattr(module, name), real))
 
 
-def _drop(real: Any) -> None:
-    """Make `concrete=` have no effect, in JAX and in the installed frameworks."""
-    import flax.linen
-    import haiku
-    import jax
-    import jax.ad_checkpoint
-
-    def dropped(real: Any) -> Any:
-        def checkpoint(*args: Any, **options: Any) -> Any:
-            options.pop("concrete", None)
-            return real(*args[:1], **options)
-
-        return checkpoint
-
-    for module in (jax, jax.ad_checkpoint):
-        module.checkpoint = module.remat = dropped(real)  # type: ignore[attr-defined]
-    flax.linen.checkpoint = flax.linen.remat = dropped(flax.linen.remat)
-    haiku.remat = dropped(haiku.remat)
-
-
 def _counting(function: Any, numbers: Any) -> Any:
     """Wrap `function` to reject calls that do not pass its static arguments by position."""
     highest = max([numbers] if isinstance(numbers, int) else [*numbers, -1])
@@ -207,8 +186,6 @@ def main(meaning: str, table: str = "") -> None:
         shim.install(table)
     if meaning == "mixed":
         _mix(real)
-    if meaning == "dropped":
-        _drop(real)
     signal.signal(signal.SIGALRM, _too_long)
     for line in sys.stdin:
         print(json.dumps(ran(**json.loads(line))), file=answers, flush=True)

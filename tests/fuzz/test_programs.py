@@ -1,87 +1,78 @@
-"""A few generated programs; `python -m tests.fuzz` tries ten thousand of each source."""
+"""A few generated programs; `python -m tests.fuzz` tries ten thousand of each generator."""
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fuzz.arbitrary import arbitrary, pieces
-from fuzz.batch import check_batch
-from fuzz.campaign import PROGRAMS, PythonCounts, try_checkpoints, try_python
-from fuzz.checkpoint_programs import program
+from fuzz.__main__ import GENERATORS, failures
 from fuzz.drawing import Draw
 from fuzz.execution import Workers
-from fuzz.properties import check_fixing
-from fuzz.subject import Subject
-from fuzz.trainers import trainer
-from fuzz.trial import Counts
+from fuzz.trial import Fixed, Trial, Wrong
 
 SEED = 8
-CHECKED, EXECUTED, ARBITRARY = 12, 2, 20
 
 
 @pytest.fixture(scope="module")
-def texts() -> tuple[str, ...]:
-    return pieces(SEED, 2)
+def workers() -> Iterator[Workers]:
+    with Workers() as started:
+        yield started
 
 
-@pytest.fixture(params=[1, pytest.param(8, marks=pytest.mark.slow)])
-def scale(request: pytest.FixtureRequest) -> int:
-    """The number of programs, as a multiple of the default."""
-    return int(request.param)
-
-
-@pytest.fixture
-def subject(tmp_path: Path) -> Subject:
-    return Subject(tmp_path)
-
-
-def test_arbitrary_python(subject: Subject, texts: tuple[str, ...], scale: int) -> None:
-    counts = PythonCounts()
-    size = ARBITRARY * scale
-    failures = list(try_python(SEED, range(size), subject, texts, counts))
-    assert not failures, "\n\n".join(map(str, failures))
-    assert counts.generated == size
-    assert counts.parsed > size / 3
-    assert counts.fixed > size / 8
-
-
-def test_checkpoint_programs(subject: Subject, scale: int) -> None:
-    """Checks fixes without running the programs."""
-    fixed = 0
-    for number in range(CHECKED * scale):
-        files = {name: text.encode() for name, text in program(Draw(f"{SEED}/{number}")).items()}
-        fixed += check_fixing(subject, files, unsafe=number % 2 == 1).files != files
-    assert fixed > CHECKED * scale / 2
-
-
-@pytest.mark.parametrize("source", PROGRAMS)
+@pytest.mark.parametrize("size", [6, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("source", GENERATORS)
 def test_values_and_gradients_are_unchanged(
-    source: str, subject: Subject, workers: Workers, scale: int
+    source: str, size: int, tmp_path: Path, workers: Workers
 ) -> None:
-    counts = Counts()
-    numbers = range(EXECUTED * scale)
-    failures = list(try_checkpoints(SEED, numbers, subject, workers, counts, source))
-    assert not failures, "\n\n".join(map(str, failures))
-    assert counts.with_site == counts.generated == len(numbers)
-    assert counts.equal == counts.executed
-    assert min(counts.executed, counts.fixed) >= len(numbers) / 2, counts
+    trial = Trial(tmp_path, workers)
+    found = failures(trial, source, SEED, range(size))
+    assert not found, "\n".join(found)
+    assert trial.counts["tried"] == size
+    assert min(trial.counts["executed"], trial.counts["fixed"]) >= size / 4
 
 
-def test_training_programs_parse_and_are_reproducible() -> None:
-    for number in range(CHECKED):
-        texts = trainer(Draw(f"{SEED}/{number}"))
-        assert texts == trainer(Draw(f"{SEED}/{number}"))
-        for text in texts.values():
-            ast.parse(text)
+@pytest.mark.parametrize("source", GENERATORS)
+def test_fixes_parse_and_are_idempotent(source: str, tmp_path: Path, workers: Workers) -> None:
+    trial = Trial(tmp_path, workers)
+    for number in range(10, 22):
+        texts = GENERATORS[source](Draw(f"{SEED}/{number}"))
+        assert texts == GENERATORS[source](Draw(f"{SEED}/{number}"))
+        trial.fixed(texts, unsafe=number % 2 == 1)
 
 
-def test_result_is_independent_of_order_and_hash_seed(
-    tmp_path: Path, texts: tuple[str, ...]
+FLAG = """\
+import jax
+import jax.numpy as jnp
+
+
+def block(x, flag):
+    return jnp.sin(x) if flag else x
+
+
+block = jax.checkpoint(block, concrete=True)
+
+
+def use_0():
+    return jax.grad(lambda x: block(x, True))(1.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("jnp.sin(x) if", "jnp.cos(x) if", "result differs"),
+        ("static_argnums=(1,)", "", "fails after the fix: TracerBoolConversionError"),
+    ],
+)
+def test_a_wrong_fix_is_detected(
+    old: str, new: str, problem: str, tmp_path: Path, workers: Workers, monkeypatch
 ) -> None:
-    files = {f"m{n}.py": arbitrary(Draw(f"{SEED}/{n}"), texts) for n in range(6)}
-    for number in range(3):
-        for name, text in program(Draw(f"{SEED}/{number}")).items():
-            files[f"p{number}/{name}"] = text.encode()
-    check_batch(files, tmp_path, ways=2)
+    trial = Trial(tmp_path, workers)
+    trial({"main.py": FLAG})
+    fixed = trial.fixed({"main.py": FLAG})
+    assert old in fixed.texts["main.py"]
+    broken = Fixed({"main.py": fixed.texts["main.py"].replace(old, new)}, ())
+    monkeypatch.setattr(trial, "fixed", lambda *given, **options: broken)
+    with pytest.raises(Wrong, match=problem):
+        trial({"main.py": FLAG})

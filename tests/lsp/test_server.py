@@ -113,15 +113,6 @@ class TestDiagnostics:
         editor.change(uri, MODEL.replace("concrete=True", "static_argnums=(1,)"))
         assert editor.codes(uri) == []
 
-    def test_follow_unsaved_text_of_other_documents(self, editor: Editor, project: Path) -> None:
-        train = editor.open(project / "train.py")
-        model = editor.open(project / "model.py")
-        assert "by position" in editor.action(model, "RMT101: ").title
-        editor.change(train, TRAIN.replace("is_training=True", "True"))
-        assert editor.action(model, "RMT101: ").title == (
-            "RMT101: mark `is_training` static: `static_argnums=(1,)`"
-        )
-
     def test_are_published_for_the_newest_text(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         editor.diagnostics(uri)
@@ -143,36 +134,11 @@ class TestDiagnostics:
         )
         assert (cleared.uri, list(cleared.diagnostics)) == (uri, [])
 
-    def test_windows_line_endings_and_form_feeds(self, editor: Editor, project: Path) -> None:
-        text = ("# \f one line\n" + ALIAS).replace("\n", "\r\n")
-        uri = editor.open(project / "alias.py", text)
-        [found] = editor.diagnostics(uri)
-        assert found.range.start.line == 3
-        editor.apply(editor.action(uri, "RMT103: ").edit)
-        assert editor.codes(uri) == []
-        assert editor.texts[uri].count("\r\n") == editor.texts[uri].count("\n")
-        assert editor.texts[uri].startswith("# \f one line\r\nimport jax")
-
     def test_in_a_shell_script(self, editor: Editor, project: Path) -> None:
         uri = editor.open(
             project / "run.sh", "export JAX_NEW_CHECKPOINT=0\npython train.py\n", "shellscript"
         )
         assert editor.codes(uri) == ["RMT102"]
-
-    def test_in_a_notebook_opened_as_text(self, editor: Editor, project: Path) -> None:
-        cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-        code = {**cell, "id": "a", "source": ("# 🦒\n" + ALIAS).splitlines(keepends=True)}
-        notebook = {"cells": [code], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-        text = json.dumps(notebook, indent=1, ensure_ascii=False)
-        uri = editor.open(project / "doc.ipynb", text, "json")
-        [found] = editor.diagnostics(uri)
-        line = text.splitlines()[found.range.start.line].encode("utf-16-le")
-        start, end = found.range.start.character, found.range.end.character
-        assert "jax.ad_checkpoint" in line[2 * start : 2 * end].decode("utf-16-le")
-        editor.apply(editor.action(uri, "RMT103: ").edit)
-        assert editor.codes(uri) == []
-        by_hand = text.replace("jax.ad_checkpoint.checkpoint", "jax.checkpoint")
-        assert editor.texts[uri] == by_hand
 
     def test_are_not_published_for_installed_packages(self, editor: Editor, project: Path) -> None:
         package = project / ".venv/lib/python3.11/site-packages/lib.py"
@@ -296,33 +262,12 @@ class TestFixes:
         cli(project / "by_hand", "--fix")
         assert (project / "by_hand/model.py").read_text() == editor.texts[model]
 
-    def test_only_requested_kinds_are_returned(self, editor: Editor, project: Path) -> None:
-        uri = editor.open(project / "model.py")
-        kinds = {one.kind for one in editor.actions(uri, None, "source")}
-        assert kinds == {"source.fixAll.remat-migrate"}
-        assert {one.kind for one in editor.actions(uri, None, "quickfix")} == {"quickfix"}
-        assert editor.actions(uri, None, "source.fixAll.ruff") == []
-
 
 class TestSuppression:
     def test_adds_a_comment(self, editor: Editor, project: Path) -> None:
         uri = editor.open(project / "model.py")
         editor.apply(editor.action(uri, "Suppress RMT101").edit)
         assert "@partial(jax.checkpoint, concrete=True)  # noqa: RMT101\n" in editor.texts[uri]
-        assert editor.codes(uri) == []
-
-    def test_extends_an_existing_comment(self, editor: Editor, project: Path) -> None:
-        text = ALIAS.replace('b = "🦒"', 'b = "🦒"  # noqa: E702, E501  as ever')
-        uri = editor.open(project / "alias.py", text)
-        editor.apply(editor.action(uri, "Suppress RMT103").edit)
-        assert "# noqa: E702, E501, RMT103  as ever\n" in editor.texts[uri]
-        assert editor.codes(uri) == []
-
-    def test_after_a_multi_line_string(self, editor: Editor, project: Path) -> None:
-        text = 'import jax.ad_checkpoint\n\nx = jax.ad_checkpoint.checkpoint, """\n\n"""\n'
-        uri = editor.open(project / "alias.py", text)
-        editor.apply(editor.action(uri, "Suppress RMT103").edit)
-        assert editor.texts[uri].endswith('\n"""  # noqa: RMT103\n')
         assert editor.codes(uri) == []
 
     def test_unused_comment_is_unnecessary_code(self, editor: Editor, project: Path) -> None:
@@ -372,17 +317,6 @@ class TestSettings:
         editor.wait(lambda: len(editor.published) > told)
         assert editor.codes(uri) == []
 
-    def test_are_reloaded_when_saved(self, editor: Editor, project: Path) -> None:
-        uri, settings = editor.open(project / "model.py"), project / "pyproject.toml"
-        assert editor.codes(uri) == ["RMT101"]
-        toml = editor.open(settings, None, "toml")
-        editor.diagnostics(toml)
-        editor.change(toml, '[tool.remat-migrate]\nignore = ["RMT101"]\n')
-        told = len(editor.published)
-        editor.save(toml)
-        editor.wait(lambda: any(one.uri == uri for one in editor.published[told:]))
-        assert editor.codes(uri) == []
-
     def test_invalid_settings_are_reported_once(self, editor: Editor, project: Path) -> None:
         uri, settings = editor.open(project / "model.py"), project / "pyproject.toml"
         assert editor.codes(uri) == ["RMT101"]
@@ -413,18 +347,6 @@ class TestSettings:
         (project / "pyproject.toml").write_text(PROJECT)
         editor.files_changed(project / "pyproject.toml")
         assert editor.codes(uri) == ["RMT101"]
-
-    def test_excluded_files_have_no_diagnostics(self, editor: Editor, project: Path) -> None:
-        (project / "pyproject.toml").write_text('[tool.remat-migrate]\nexclude = ["model.py"]\n')
-        assert editor.codes(editor.open(project / "model.py")) == []
-
-    def test_each_project_has_its_own_settings(self, editor: Editor, tmp_path: Path) -> None:
-        root = tmp_path.resolve()
-        ignoring = '[tool.remat-migrate]\nignore = ["RMT103"]\n'
-        write_files(root / "one", {"pyproject.toml": PROJECT, "alias.py": ALIAS})
-        write_files(root / "two", {"pyproject.toml": ignoring, "alias.py": ALIAS})
-        one, two = editor.open(root / "one/alias.py"), editor.open(root / "two/alias.py")
-        assert (editor.codes(one), editor.codes(two)) == (["RMT103"], [])
 
 
 def test_server_capabilities(server: Editor) -> None:

@@ -12,7 +12,7 @@ from remat_migrate.engine.analyse import Hidden
 from remat_migrate.engine.baseline import Comparison, Entry
 from remat_migrate.report.content import Report
 from remat_migrate.report.terminal import concise, full
-from remat_migrate.report.terminal.display import Screen, display_width, printable
+from remat_migrate.report.terminal.display import Screen, display_width
 from remat_migrate.report.terminal.statistics import rule_counts, statistics
 from remat_migrate.report.terminal.summary import would_fix
 from remat_migrate.rule import Finding, Fix, Related, Safety
@@ -98,32 +98,6 @@ src/model.py:14:26: RMT101 `jax.checkpoint` no longer accepts `concrete=`       
     )
 
 
-def test_distant_lines_are_omitted() -> None:
-    file = source("first\n" + "\n" * 20 + "last\n")
-    assert (
-        drawing(file, "last", ("first", "here"))
-        == """\
-   |
- 1 | first
-   | ----- here
-...
-22 | last
-   | ^^^^"""
-    )
-
-
-def test_two_marks_on_one_line() -> None:
-    file = source("f(a, b)\n")
-    assert (
-        drawing(file, "b", ("a", "first"))
-        == """\
-  |
-1 | f(a, b)
-  |      ^
-  |   - first"""
-    )
-
-
 def test_mark_of_several_lines() -> None:
     file = source("x = f(\n    1,\n\n    2,\n)\n")
     assert (
@@ -162,42 +136,12 @@ def test_wide_characters_and_tabs_do_not_shift_underlines() -> None:
     assert display_width("模型 = e\u0301 + ") == len("      e + ") + 1
 
 
-def test_underline_is_as_wide_as_its_text() -> None:
-    assert drawing(source("f(模型)\n"), "模型").splitlines()[-1] == "  |   ^^^^"
-
-
 def test_empty_span_is_marked() -> None:
     file = source("x = 1\n")
     one = Finding("RMT101", "n", "m", file, Span(5, 5))
     assert "|      ^" in shown(one)
     at_end = Finding("RMT101", "n", "m", file, Span(6, 6))
     assert shown(at_end).splitlines()[0].startswith("src/model.py:2:1: ")
-
-
-def test_long_line_is_cropped_around_the_mark() -> None:
-    file = source("a" * 300 + " bad " + "b" * 300 + "\n")
-    lines = drawing(file, "bad", width=60).splitlines()
-    assert all(len(line) <= 60 for line in lines)
-    code, underline = lines[1:]
-    assert code.startswith("1 | …a")
-    assert code.endswith("b…")
-    assert code[underline.index("^") :][:3] == "bad"
-    assert underline.count("^") == 3
-
-
-def test_mark_wider_than_the_screen() -> None:
-    file = source("f(" + "x" * 500 + ")\n")
-    code, underline = drawing(file, "x" * 500, width=60).splitlines()[1:]
-    assert len(code) <= 60
-    assert len(underline) <= 60
-    assert underline.count("^") > 30
-
-
-def test_start_of_a_long_line_is_shown_if_marked() -> None:
-    file = source("bad = " + "x" * 500 + "\n")
-    code, underline = drawing(file, "bad", width=60).splitlines()[1:]
-    assert code.startswith("1 | bad = xxx")
-    assert underline == "  | ^^^"
 
 
 def test_control_characters_are_replaced() -> None:
@@ -209,40 +153,6 @@ def test_control_characters_are_replaced() -> None:
     assert "x = '␛[2J�31m�' + bad" in text
     assert "a␇b" in text
     assert text.splitlines()[3].index("^") == text.splitlines()[2].index("bad")
-
-
-def test_printable_keeps_ordinary_text() -> None:
-    for text in ("naïve 模型 🎉", "a\tb", "\u00a0x", "👩\u200d🔬"):
-        assert printable(text) == text
-
-
-def test_unreadable_file_has_no_snippet() -> None:
-    assert shown(Finding("RMT101", "n", "is binary", source(""), Span(0, 0))) == (
-        "src/model.py:1:1: RMT101 is binary"
-    )
-
-
-@pytest.mark.parametrize(
-    ("mend", "tag", "note"),
-    [
-        (fix(MODEL), "safe fix", "= help: drop it"),
-        (fix(MODEL, Safety.UNSAFE), "unsafe fix", "= help: drop it"),
-        (Fix("use jax.lax.cond", Safety.MANUAL), "manual fix", "= help: use jax.lax.cond"),
-    ],
-)
-def test_fix_tags(mend: Fix, tag: str, note: str) -> None:
-    text = shown(finding(MODEL, "concrete=True", fix=mend))
-    assert text.splitlines()[0].endswith(f"  {tag}")
-    assert note in text
-
-
-def test_notes_are_wrapped_but_not_their_code() -> None:
-    reason = "word " * 30 + "\n    jax.lax.cond(" + "x, " * 30 + "x)"
-    lines = shown(finding(MODEL, "concrete=True", reason=reason), 60).splitlines()
-    notes = [line for line in lines if "word" in line or "lax" in line]
-    assert all(len(line) <= 60 for line in notes if "word" in line)
-    assert sum(line.count("word") for line in notes) == 30
-    assert sum("jax.lax.cond(" in line and line.endswith("x)") for line in notes) == 1
 
 
 def test_many_related_places() -> None:
@@ -285,27 +195,6 @@ KNOWN = (Hidden(MANUAL, "baseline"),)
 def summarized(*findings: Finding, files: int = 2, **more: Any) -> list[str]:
     report = Report(findings, files, **more)
     return list(concise.render(report, Screen(80, False, FOLDER)))[len(findings) :]
-
-
-def test_summary_of_findings() -> None:
-    assert summarized(files=0) == ["No findings in 0 files."]
-    assert summarized(files=1) == ["No findings in 1 file."]
-    assert summarized(hidden=HIDDEN) == ["No findings in 2 files.  (2 suppressed)"]
-    assert summarized(SAFE) == ["Found 1 in 1 file: 1 fixable."]
-    assert summarized(UNSAFE, MANUAL, MANUAL) == [
-        "Found 3 in 2 files: 1 fixable with --unsafe-fixes, 2 manual."
-    ]
-    assert summarized(SAFE, UNSAFE, unsafe=True) == ["Found 2 in 1 file: 2 fixable."]
-
-
-def test_summary_of_a_baseline() -> None:
-    known = {"hidden": KNOWN, "baseline": compared(MANUAL)}
-    assert summarized(baseline=compared()) == ["No findings in 2 files.  (0 known)"]
-    assert summarized(**known) == ["No findings in 2 files.  (1 known)"]
-    assert summarized(**known, fixed={}) == ["No findings in 2 files.  (1 known)"]
-    assert summarized(SAFE, hidden=(*HIDDEN, *KNOWN), baseline=compared(MANUAL, gone=3)) == [
-        "Found 1 in 1 file: 1 fixable.  (2 suppressed, 1 known, 3 stale)"
-    ]
 
 
 def test_summary_of_fixes() -> None:
@@ -379,12 +268,6 @@ def test_colour_adds_only_escape_sequences() -> None:
     painted = "\n".join(full.render_finding(one, Screen(80, True, FOLDER)))
     assert "\x1b[" in painted
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == plain
-
-
-def test_paths_outside_the_folder_are_absolute() -> None:
-    screen = Screen(80, False, FOLDER)
-    assert screen.path(Path("/project/a/b.py")) == "a/b.py"
-    assert screen.path(Path("/projects/a.py")) == "/projects/a.py"
 
 
 def test_environment_controls_colour(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, no_findings, places
+from support import findings
 
 CODE = "RMT501"
 HEAD = """\
@@ -31,15 +31,11 @@ CALL = HEAD + "    def __call__(self, x):\n"
 
 
 MANUAL = [
-    (COMPACT + "        return nn.remat(Block(), prevent_cse=False)(x)\n", "wrap the class"),
-    (COMPACT + "        return nn.remat(Block(), static_argnums=(1,))(x)\n", "wrap the class"),
     (COMPACT + "        block = Block()\n        return nn.remat(block)(x)\n", "wrap a function"),
-    (COMPACT + "        return nn.scan(nn.remat(Block()), length=2)(x)\n", "wrap the class"),
     (
         CALL + "        for b in self.blocks:\n            x = nn.remat(b)(x)\n        return x\n",
         "wrap a function",
     ),
-    (CALL + "        return nn.remat(self.__call__)(x)\n", "wrap the method"),
 ]
 
 
@@ -67,30 +63,3 @@ LEFT_ALONE = [
     "        return nn.scan(nn.remat(Block), length=2)()(x)\n",
     "        return nn.remat_scan(Block, lengths=(2, 2))()(x)\n",
 ]
-
-test_left_alone = no_findings(CODE, LEFT_ALONE, CALL)
-
-
-def test_a_parameter_may_be_a_class() -> None:
-    code = HEAD + "\ndef build(block: Block, layer):\n    return nn.remat(block), nn.remat(layer)\n"
-    assert findings(code, select=CODE) == []
-
-
-def test_one_finding_where_the_class_would_need_a_static_argument() -> None:
-    code = """\
-import flax.linen as nn
-
-class Block(nn.Module):
-    @nn.compact
-    def __call__(self, x, train):
-        return nn.Dense(4)(x * 2 if train else x)
-
-class Net(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return nn.remat({block})(x, True)
-"""
-    found = places(code.format(block="Block()"))
-    assert [place.rpartition(" ")[2] for place in found] == ["RMT501"]
-    found = places(code.replace("{block})", "Block)()"))
-    assert [place.rpartition(" ")[2] for place in found] == ["RMT201"]

@@ -69,61 +69,12 @@ def run(x):
     f = hk.remat(block)
     return layer_stack(8)(f)(x)
 """,
-    "own_layer_stack_cond": STACK
-    + """
-def run(x, use_remat):
-    def f(x):
-        return jnp.tanh(x)
-    if use_remat:
-        f = hk.remat(f)
-    stack = layer_stack(8, unroll=1)(f)
-    return stack(x)
-""",
-    "simple_factory": """
-def stack(n):
-    def wrap(f):
-        def run(x):
-            return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
-        return run
-    return wrap
-
-def model(x):
-    return stack(6)(jax.checkpoint(block))(x)
-""",
-    "repeated": """
-def repeated(f, n):
-    def body(c, _):
-        return f(c), None
-    def run(x):
-        return lax.scan(body, x, None, length=n)[0]
-    return run
-
-def model(x):
-    step = jax.checkpoint(block)
-    return repeated(step, 4)(x)
-""",
     "repeated_direct": """
 def repeated(f, x, n):
     return lax.fori_loop(0, n, lambda i, c: f(c), x)
 
 def model(x):
     return repeated(jax.checkpoint(block), x, 5)
-""",
-    "repeated_partial": """
-def repeated(step, n):
-    return lambda x: lax.scan(lambda c, _: (step(c), None), x, None, n)[0]
-
-model = repeated(jax.checkpoint(lambda c: jnp.sin(c)), 5)
-""",
-    "nested_helper": """
-def scan_layers(f, x, n):
-    return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
-
-def trunk(f, x):
-    return scan_layers(f, x, 12)
-
-def model(x):
-    return trunk(jax.checkpoint(block), x)
 """,
 }
 
@@ -135,82 +86,16 @@ def test_checkpoints_that_helpers_run_in_loops(name: str) -> None:
     assert finding.fix is not None
 
 
-def test_a_stack_in_another_file() -> None:
-    head = "import functools\nimport jax\nimport haiku as hk\n"
-    code = "import haiku as hk\nfrom stacks import layer_stack\n\n\ndef run(f, x, remat):\n"
-    code += "    if remat:\n        f = hk.remat(f)\n    return layer_stack(8)(f)(x)\n"
-    [finding] = findings({"stacks.py": head + STACK, "model.py": code}, select="RMT304")
-    assert (finding.path.name, finding.confidence) == ("model.py", "high")
-
-
 NOT_IN_LOOPS = {
     "stack_unrolled": STACK
     + """
 def run(x):
     return layer_stack(8, unroll=4)(hk.remat(block))(x)
 """,
-    "stack_one": STACK
-    + """
-def run(x):
-    return layer_stack(1)(hk.remat(block))(x)
-""",
     "stack_unknown_unroll": STACK
     + """
 def run(x, cfg):
     return layer_stack(8, unroll=cfg.unroll)(hk.remat(block))(x)
-""",
-    "python_loop_stack": """
-def repeated(f, n):
-    def run(x):
-        for _ in range(n):
-            x = f(x)
-        return x
-    return run
-
-def model(x):
-    return repeated(jax.checkpoint(block), 4)(x)
-""",
-    "either": """
-def repeated(f, n, use_scan):
-    def run(x):
-        if use_scan:
-            return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
-        for _ in range(n):
-            x = f(x)
-        return x
-    return run
-
-def model(x):
-    return repeated(jax.checkpoint(block), 4, True)(x)
-""",
-    "also_called": """
-def repeated(f, x, n):
-    return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
-
-def model(x):
-    step = jax.checkpoint(block)
-    return repeated(step, step(x), 4)
-""",
-    "scan_fn_unknown": """
-def model(x, ws, scan_fn):
-    return scan_fn(jax.checkpoint(lambda c, w: (layer(c, w), None)), x, ws)
-""",
-    "stored_elsewhere": """
-REGISTRY = []
-
-def repeated(f, x, n):
-    REGISTRY.append(f)
-    return lax.scan(lambda c, _: (f(c), None), x, None, length=n)[0]
-
-def model(x):
-    return repeated(jax.checkpoint(block), x, 4)
-""",
-    "vmap_helper": """
-def over_batch(f, xs):
-    return jax.vmap(f)(xs)
-
-def model(xs):
-    return over_batch(jax.checkpoint(block), xs)
 """,
     "body_ckpt_outside": """
 def repeated(f, x, n):
@@ -219,13 +104,6 @@ def repeated(f, x, n):
 
 def model(x):
     return repeated(jax.checkpoint(block), x, 4)
-""",
-    "grad_in_helper": """
-def train(f, x, n):
-    return lax.scan(lambda c, _: (c - jax.grad(f)(c), None), x, None, length=n)[0]
-
-def model(x):
-    return train(jax.checkpoint(lambda c: c.sum()), x, 4)
 """,
 }
 
@@ -237,96 +115,6 @@ def test_helpers_that_run_no_loop_or_more_than_one(name: str) -> None:
 
 GRADIENT = "\nstep = jax.grad(loss)\n"
 CHECKPOINTED_BY_CALLERS = {
-    "lambda_caller": """
-def run(fn, x, ws):
-    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
-
-def loss(ws, x):
-    return run(jax.checkpoint(layer), x, ws).sum()
-""",
-    "body_caller": """
-def run(fn, x, ws):
-    def body(c, w):
-        return fn(c, w), None
-    return lax.scan(body, x, ws)[0]
-
-def loss(ws, x):
-    block = jax.checkpoint(layer, prevent_cse=False)
-    return run(block, x, ws).sum()
-""",
-    "one_of_two_callers": """
-def run(fn, x, ws):
-    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
-
-def loss(ws, x):
-    return run(jax.checkpoint(layer), x, ws).sum()
-
-def loss2(ws, x):
-    return run(layer, x, ws).sum()
-
-step2 = jax.grad(loss2)
-""",
-    "chosen_by_caller": """
-def run(fn, x, ws):
-    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
-
-def loss(ws, x, remat=True):
-    fn = jax.checkpoint(layer) if remat else layer
-    return run(fn, x, ws).sum()
-""",
-    "two_levels": """
-def run(fn, x, ws):
-    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
-
-def trunk(fn, x, ws):
-    return run(fn, x, ws)
-
-def loss(ws, x):
-    return trunk(jax.checkpoint(layer), x, ws).sum()
-""",
-    "keyword": """
-def run(x, ws, *, fn):
-    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
-
-def loss(ws, x):
-    return run(x, ws, fn=jax.checkpoint(layer)).sum()
-""",
-    "attribute": """
-class Stack:
-    def __init__(self, fn):
-        self.fn = fn
-
-    def __call__(self, x, ws):
-        return lax.scan(lambda c, w: (self.fn(c, w), None), x, ws)[0]
-
-def loss(ws, x):
-    return Stack(jax.checkpoint(layer))(x, ws).sum()
-""",
-    "factory": """
-def stack(ws):
-    def wrap(fn):
-        def run(x):
-            return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
-        return run
-    return wrap
-
-def loss(ws, x):
-    return stack(ws)(jax.checkpoint(layer))(x).sum()
-""",
-    "decorator": """
-def stacked(fn):
-    def run(x, ws):
-        return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
-    return run
-
-@stacked
-@jax.checkpoint
-def trunk(x, w):
-    return layer(x, w)
-
-def loss(ws, x):
-    return trunk(x, ws).sum()
-""",
     "wrap_param": """
 def run(f, x, ws, wrap=jax.checkpoint):
     g = wrap(f)
@@ -465,11 +253,6 @@ SCANNED = [
         "def setup(self):\n        self.stack = nn.scan(Block, OPTIONS)()\n\n"
         "    def __call__(self, x):\n        return self.stack(x, None)[0]",
         "self.stack = nn.scan(nn.remat(Block, prevent_cse=False), OPTIONS)()",
-    ),
-    (
-        COMPACT + "def body(mdl, c, _):\n            return nn.Dense(4)(c), None\n"
-        "        return nn.scan(body, OPTIONS)(self, x, None)[0]",
-        "nn.scan(nn.remat(body, prevent_cse=False), OPTIONS)(self, x, None)",
     ),
     (
         COMPACT

@@ -21,19 +21,7 @@ dots = jax.checkpoint_policies.dots_saveable
 """
 
 FOUND = [
-    ("y = jax.checkpoint(jax.checkpoint(f))", "high"),
-    ("y = jax.checkpoint(jax.checkpoint(f, policy=None, prevent_cse=True))", "high"),
-    ("y = jax.checkpoint(jax.jit(jax.remat(f)))", "high"),
-    ("@jax.checkpoint\n@jax.checkpoint\ndef h(x):\n  return x", "high"),
-    ("h = jax.checkpoint(f)\ny = jax.checkpoint(h)", "high"),
-    ("h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(x))", "high"),
-    ("h = jax.checkpoint(f)\n\n@jax.checkpoint\ndef k(x):\n  'Doc.'\n  return h(x)", "high"),
-    ("y = jax.checkpoint(jax.checkpoint(f, policy=dots), policy=dots)", "high"),
-    ("h = jax.checkpoint(f)\n\n@jax.checkpoint\ndef body(carry, x):\n  w, c = carry\n"
-     "  c = h(c)\n  return (w, c), c", "high"),
     ("B = nn.remat(nn.remat(nn.Dense))", "high"),
-    ("def step(x):\n  h = jax.checkpoint(f)\n  loss = lambda x: h(h(x))\n"
-     "  return jax.grad(jax.checkpoint(loss))(x)", "high"),
 ]  # fmt: skip
 
 
@@ -68,11 +56,6 @@ LEFT_ALONE = [
 ]
 
 test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
-
-
-def test_a_whole_function_of_checkpoints_is_reported_once() -> None:
-    code = HEAD + FOUND[-1][0] + "\n"
-    assert [finding.code for finding in findings(code, select="RMT3")] == [CODE]
 
 
 def test_the_fix_of_a_whole_function_makes_no_double() -> None:

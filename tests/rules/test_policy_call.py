@@ -9,44 +9,13 @@ CODE = "RMT404"
 HEAD = "import jax\n\np = jax.checkpoint_policies\n"
 
 SAFE = [
-    ("policy = p.nothing_saveable()\n", "policy = p.nothing_saveable\n"),
     ("policy = p.everything_saveable()\n", "policy = p.everything_saveable\n"),
-    ("policy = p.dots_saveable( )  # dots\n", "policy = p.dots_saveable  # dots\n"),
     ("policy = p.dots_saveable(  # dots\n)\n", "# dots\npolicy = p.dots_saveable\n"),
-    (
-        "g = jax.checkpoint(f, policy=p.nothing_saveable())\n",
-        "g = jax.checkpoint(f, policy=p.nothing_saveable)\n",
-    ),
     (
         "g = jax.checkpoint(f, policy='dots_saveable')\n",
         "g = jax.checkpoint(f, policy=jax.checkpoint_policies.dots_saveable)\n",
     ),
-    ("q = p.save_only_these_names(['a', 'b'])\n", "q = p.save_only_these_names('a', 'b')\n"),
-    (
-        "q = p.save_only_these_names([\n    'a',  # first\n    'b',\n])\n",
-        "q = p.save_only_these_names(*[\n    'a',  # first\n    'b',\n])\n",
-    ),
-    (
-        "q = p.save_only_these_names(\n    [\n        'a',  # first\n        'b',\n    ]\n)\n",
-        "q = p.save_only_these_names(\n    *[\n        'a',  # first\n        'b',\n    ]\n)\n",
-    ),
-    (
-        "q = p.save_only_these_names(['a'],  # why\n    )\n",
-        "q = p.save_only_these_names('a',  # why\n    )\n",
-    ),
-    (
-        "q = p.save_only_these_names(\n    [  # why\n        'a'\n    ]\n)\n",
-        "q = p.save_only_these_names(\n    *[  # why\n        'a'\n    ]\n)\n",
-    ),
     ("q = p.save_only_these_names([])\n", "q = p.save_only_these_names()\n"),
-    (
-        "q = p.save_only_these_names('a', ['b', 'c',], 'd')\n",
-        "q = p.save_only_these_names('a', 'b', 'c', 'd')\n",
-    ),
-    (
-        "N = [a.name for a in names]\nq = p.save_any_names_but_these(N)\n",
-        "N = [a.name for a in names]\nq = p.save_any_names_but_these(*N)\n",
-    ),
     (
         "q = p.save_only_these_names(list(names))\n",
         "q = p.save_only_these_names(*list(names))\n",
@@ -92,21 +61,12 @@ def test_unsafe_fixes(before: str, after: str) -> None:
 
 
 UNFIXED = [
-    ("g = jax.checkpoint(f, policy=p.save_only_these_names)\n", "makes a policy but is not one"),
-    ("q = p.save_only_these_names\ng = jax.checkpoint(f, policy=q)\n", "makes a policy"),
-    ("q = p.save_from_both_policies(p.dots_saveable, p.save_only_these_names)\n", "makes a policy"),
     ("g = jax.checkpoint(f, policy='full')\n", "a string is not a policy"),
     ("g = jax.checkpoint(f, policy='save_only_these_names')\n", "a string is not a policy"),
     ("N = 'dots_saveable'\ng = jax.checkpoint(f, policy=N)\n", "a string is not a policy"),
     ("g = jax.checkpoint(f, policy=True)\n", "this is not a policy"),
     ("g = jax.checkpoint(f, policy=False)\n", "acts like no policy"),
     ("g = jax.checkpoint(f, policy=[p.dots_saveable])\n", "is not a policy"),
-    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "returns `None`"),
-    (
-        "def q(prim, *_, **__):\n  print(prim)\n\ng = jax.checkpoint(f, policy=q)\n",
-        "returns `None`",
-    ),
-    ("g = jax.checkpoint(f, policy=lambda prim: True)\n", "by keyword, its parameters"),
     ("q = p.save_from_both_policies(p.dots_saveable)\n", "is called without `policy_2`"),
     ("q = p.save_from_both_policies(a, b, c)\n", "takes 2 positional arguments"),
     ("q = p.offload_dot_with_no_batch_dims('device')\n", "without `offload_dst`"),
@@ -126,13 +86,6 @@ def test_found_and_not_fixed(code: str, message: str) -> None:
     [finding] = findings(HEAD + code, select=CODE)
     assert message in finding.message
     assert finding.fix is None or finding.fix.safety == "manual"
-
-
-def test_silent_faults_are_warnings() -> None:
-    codes = ["p.nothing_saveable()", "p.save_only_these_names(('a',))"]
-    for code in codes:
-        [finding] = findings(f"{HEAD}q = {code}\n", select=CODE)
-        assert finding.severity == "warning"
 
 
 LEFT_ALONE = [
@@ -171,8 +124,6 @@ test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 VERSIONS = [
     ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "0.4.14", "silently"),
-    ("g = jax.checkpoint(f, policy=lambda *_, **__: None)\n", "0.4.16", "`TypeError`"),
-    ("q = p.save_anything_except_these_names(['a'])\n", "0.10.1", "a list raises `TypeError`"),
 ]
 
 
@@ -180,21 +131,6 @@ VERSIONS = [
 def test_versions(code: str, version: str, message: str) -> None:
     [finding] = findings(HEAD + code, select=CODE, jax_version=version)
     assert message in finding.message
-
-
-def test_combination_with_an_offloading_policy() -> None:
-    code = (
-        "q = p.save_from_both_policies(\n    p.dots_saveable,\n"
-        "    p.offload_dot_with_no_batch_dims('device', 'pinned_host'),\n)\n"
-    )
-    assert findings(HEAD + code, select=CODE, jax_version="0.4.37") == []
-    assert len(findings(HEAD + code, select=CODE)) == 1
-
-
-def test_expected_failures_have_low_confidence() -> None:
-    code = "with pytest.raises(TypeError):\n    p.dots_saveable()\n"
-    [finding] = findings(HEAD + "import pytest\n" + code, select=CODE)
-    assert (finding.confidence, finding.fix) == ("low", None)
 
 
 def test_a_decorated_policy_is_ignored() -> None:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed, no_findings
+from support import findings, no_findings
 
 CODE = "RMT403"
 HEAD = "import jax\n\np = jax.checkpoint_policies\n\n\ndef yes(*_, **__):\n    return True\n\n\n"
 
 FOUND = [
-    "g = jax.checkpoint(f, policy=p.everything_saveable)\n",
     "g = jax.checkpoint(f, policy=yes)\n",
-    "g = jax.checkpoint(f, policy=lambda *_, **__: True)\n",
-    "policy = p.everything_saveable\ng = jax.checkpoint(f, policy=policy)\n",
-    "g = jax.checkpoint(f, policy=p.save_anything_except_these_names('h'))\n",
-    "def all_of_it(prim, *_, **params):\n    if prim:\n        return True\n"
-    "    return True\n\n\ng = jax.checkpoint(f, policy=all_of_it)\n",
     "from flax import linen as nn\n\ng = nn.remat(nn.Dense, policy=p.everything_saveable)\n",
 ]
 
@@ -26,21 +20,7 @@ def test_found(code: str) -> None:
     assert (finding.severity, finding.confidence) == ("warning", "high")
 
 
-def test_the_checkpoint_is_removed() -> None:
-    before = (
-        "def loss(x):\n"
-        "    h = jax.checkpoint(f, policy=p.everything_saveable)(x)  # saved\n"
-        "    return h.sum()\n\n\n"
-        "other = p.dots_saveable\n"
-    )
-    after = before.replace("jax.checkpoint(f, policy=p.everything_saveable)(x)", "f(x)")
-    assert fixed(HEAD + before, select=CODE, unsafe=True) == {"example.py": HEAD + after}
-    assert fixed(HEAD + before, select=CODE) == {"example.py": HEAD + before}
-
-
 UNFIXED = [
-    # Excludes names: the intention is unknown.
-    "g = jax.checkpoint(f, policy=p.save_anything_except_these_names('h'))\n",
     # Two sites share the option.
     "from functools import partial\nck = partial(jax.checkpoint, policy=yes)\n"
     "g = ck(f)\nh = ck(g)\n",
@@ -79,9 +59,3 @@ LEFT_ALONE = [
 ]
 
 test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
-
-
-def test_names_were_excluded_up_to_jax_0_10_1() -> None:
-    code = HEAD + "g = jax.checkpoint(f, policy=p.save_anything_except_these_names('h'))\n"
-    assert findings(code, select=CODE, jax_version="0.10.1") == []
-    assert len(findings(code, select=CODE, jax_version="0.10.2")) == 1

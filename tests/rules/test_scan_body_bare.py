@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import cli, findings, no_findings, write_files
+from support import cli, findings, fixed, no_findings, write_files
 
 CODE = "RMT303"
 HEAD = """\
@@ -114,3 +114,13 @@ def test_a_whole_scan() -> None:
     assert (finding.code, finding.fix is not None) == ("RMT301", True)
     # Two segments are two stages.
     assert findings(HEAD + WHOLE % "stack(ws, stack(ws, x))", select=CODE) == []
+
+
+@pytest.mark.parametrize("call", ["jax.debug.callback(keep, x)", "jax.debug.print('{}', x)"])
+def test_a_body_that_calls_back_is_not_fixed(call: str) -> None:
+    """A checkpoint would run the callback once more."""
+    code = (
+        f"def body(x, w):\n    {call}\n    return jnp.tanh(x @ w), None\n\n"
+        "step = jax.grad(lambda ws, x: jax.lax.scan(body, x, ws)[0].sum())\n"
+    )
+    assert fixed(HEAD + code, select=CODE, unsafe=True)["example.py"] == HEAD + code

@@ -27,25 +27,6 @@ def test_flax_counts_self() -> None:
     assert after == code.replace("()(x)", "()(x, None, False)")
 
 
-def test_a_scanned_layer_is_not_fixed() -> None:
-    """Another argument would need another entry in `in_axes`."""
-    code = FLAX % "return nn.scan(nn.remat(Block, static_argnums=(3,)), length=2)()(x, None)"
-    (found,) = findings(code, select=CODE)
-    assert "flax.linen.scan" in found.reason
-    assert fixed(code, select=CODE)["example.py"] == code
-
-
-def test_through_a_compiled_function() -> None:
-    """`jax.jit` would trace the passed default, so the call is not changed."""
-    code = (
-        "import jax\n\n\ndef f(x, n=1):\n    return x * n\n\n\n"
-        "y = jax.jit(jax.checkpoint(f, static_argnums=(1,)))(2.0)\n"
-    )
-    (found,) = findings(code, select=CODE)
-    assert "`jax.jit` may trace or count the arguments" in found.reason
-    assert fixed(code, select=CODE)["example.py"] == code
-
-
 def test_partitioning_allows_defaults() -> None:
     head = "from flax.linen import partitioning\n"
     code = head + FLAX % "return partitioning.remat(Block, static_argnums=(2,))()(x)"

@@ -15,31 +15,12 @@ def fixed_code(code: str) -> str:
 
 
 FIXED = [
-    # The value comes from local variables and the caller's declaration.
-    (
-        f"def f(x, flag):\n{BODY}\ng = jax.checkpoint(f)\n"
-        "def loss(x, train: bool):\n    return g(x, train)\n",
-        f"def f(x, flag):\n{BODY}\ng = jax.checkpoint(f, static_argnums=(1,))\n"
-        "def loss(x, train: bool):\n    return g(x, train)\n",
-    ),
     # Static arguments stay static; only arguments that must be concrete are added.
     (
         "@partial(jax.checkpoint, static_argnums=(2,))\n"
         f"def f(x, flag, n, s):\n{BODY}\ny = f(1.0, True, 2, 3)\n",
         "@partial(jax.checkpoint, static_argnums=(1, 2))\n"
         f"def f(x, flag, n, s):\n{BODY}\ny = f(1.0, True, 2, 3)\n",
-    ),
-    (
-        f"def f(x, flag):\n{BODY}\nnet = hk.transform(lambda x: hk.remat(f)(x, True))\n",
-        f"def f(x, flag):\n{BODY}\n"
-        "net = hk.transform(lambda x: hk.remat(f, static_argnums=(1,))(x, True))\n",
-    ),
-    # A loop count that another function needs.
-    (
-        "def steps(x, n):\n    for _ in range(n):\n        x = x * x\n    return x\n"
-        "y = jax.checkpoint(lambda x, n: steps(x, n))(2.0, 3)\n",
-        "def steps(x, n):\n    for _ in range(n):\n        x = x * x\n    return x\n"
-        "y = jax.checkpoint(lambda x, n: steps(x, n), static_argnums=(1,))(2.0, 3)\n",
     ),
 ]
 
@@ -77,23 +58,11 @@ LEFT_ALONE = [
 test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
-def test_no_visible_call() -> None:
-    """A parameter that is declared as a Python value, without a default, is suspected."""
-    (found,) = findings(f"{HEAD}@jax.checkpoint\ndef f(x, flag: bool):\n{BODY}", select=CODE)
-    assert found.confidence == "low"
-    assert found.fix is not None
-    assert not found.fix.edits
-    assert findings(f"{HEAD}@jax.checkpoint\ndef f(x, flag=True):\n{BODY}", select=CODE) == []
-
-
 @pytest.mark.parametrize(
     ("body", "found"),
     [
         ("return x if flag else -x", True),
         ("return x if (x > 0).all() else -x", True),
-        ("return x if flag['kind'] is None else -x", False),
-        ("return -x if 'kind' in flag else x", False),
-        ("return x if flag is None else -x", False),
         ("return sum(flag.values()) * x if flag else x", False),
     ],
 )
@@ -103,25 +72,6 @@ def test_nothing_calls_it(body: str, found: bool) -> None:
     assert [f.confidence for f in findings(code, select=CODE)] == ["low"] * found
     handed_on = f"{code}def run(g, *arguments):\n    return g(*arguments)\nrun(f, 1.0, None)\n"
     assert findings(handed_on, select=CODE) == []
-
-
-def test_expected_failures_are_ignored() -> None:
-    code = (
-        f"import pytest\n{HEAD}@jax.checkpoint\ndef f(x, flag):\n{BODY}\n"
-        "def test_f():\n    with pytest.raises(TypeError):\n        f(1.0, True)\n"
-    )
-    assert findings(code, select=CODE) == []
-
-
-def test_a_branch_on_an_array_is_not_fixed() -> None:
-    code = (
-        f"{HEAD}import jax.numpy as jnp\n@jax.checkpoint\ndef f(x):\n"
-        "    return x if x > 0 else -x\n"
-        "y = f(jnp.ones(()))\n"
-    )
-    (found,) = findings(code, select=CODE)
-    assert "jnp.where" in found.reason
-    assert fixed(code, select=CODE)["example.py"] == code
 
 
 def test_an_argument_traced_by_jit_is_not_fixed() -> None:

@@ -163,15 +163,6 @@ def test_found(name: str) -> None:
     assert part == (name in ("stack", "stack_setup", "stack_state"))
 
 
-def test_a_training_step_in_another_file() -> None:
-    imports = "import jax\nimport jax.numpy as jnp\nimport optax\n"
-    imports += "from flax.training.train_state import TrainState\nfrom models import Net\n"
-    make = WHOLE["state"].removeprefix(NET)
-    [finding] = findings({"models.py": HEAD + NET, "train.py": imports + make}, select="RMT301")
-    assert finding.path.name == "models.py"
-    assert finding.related[0].source.path.name == "train.py"
-
-
 def test_the_layers_are_checkpointed() -> None:
     head = HEAD.replace("for _ in range(self.n)", "for i in range(self.n)")
     code = head + WHOLE["stack"].replace("nn.Embed(32, 8)", "nn.Dense(8)").replace("tokens", "x")
@@ -193,88 +184,6 @@ def test_a_stack_beside_a_vocabulary_is_not_moved() -> None:
 
 
 OTHER = {
-    "two_models": NET
-    + """
-def make(rng, x):
-    a = TrainState.create(apply_fn=Net().apply, params=1, tx=optax.sgd(0.1))
-    b = TrainState.create(apply_fn=Stack().apply, params=1, tx=optax.sgd(0.1))
-    return a, b
-"""
-    + STEP,
-    "no_remat": """
-def make(rng, x):
-    return TrainState.create(apply_fn=Stack().apply, params=1, tx=optax.sgd(0.1))
-"""
-    + STEP,
-    "remat_block": """
-class Net(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        for _ in range(4):
-            x = nn.remat(Block)()(x)
-        return nn.Dense(1)(x)
-
-def make(rng, x):
-    return TrainState.create(apply_fn=Net().apply, params=1, tx=optax.sgd(0.1))
-"""
-    + STEP,
-    "two_stacks": """class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        x = nn.remat(Stack)(4)(x)
-        x = nn.remat(Stack)(4)(x)
-        return nn.Dense(2)(x)
-
-def loss(params, x):
-    return Model().apply(params, x).sum()
-
-step = jax.grad(loss)
-""",
-    "encoder_decoder": """class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        x = nn.remat(Stack)(4)(x)
-        return Stack(4)(x)
-
-def loss(params, x):
-    return Model().apply(params, x).sum()
-
-step = jax.grad(loss)
-""",
-    "stack_policy": """class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        x = nn.remat(Stack, policy=jax.checkpoint_policies.dots_saveable)(4)(x)
-        return nn.Dense(2)(x)
-
-def loss(params, x):
-    return Model().apply(params, x).sum()
-
-step = jax.grad(loss)
-""",
-    "not_a_stack": """class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        x = nn.remat(Block)()(x)
-        return nn.Dense(2)(x)
-
-def loss(params, x):
-    return Model().apply(params, x).sum()
-
-step = jax.grad(loss)
-""",
-    "microbatches": NET
-    + """
-def make(rng, x):
-    return TrainState.create(apply_fn=Net().apply, params=1, tx=optax.sgd(0.1))
-
-def train_step(state, xs):
-    def loss_fn(params):
-        def one(total, x):
-            return total + state.apply_fn({"params": params}, x).sum(), None
-        return jax.lax.scan(one, 0.0, xs)[0]
-    return jax.grad(loss_fn)(state.params)
-""",
     "method": NET
     + """
 def make(rng, x):

@@ -195,6 +195,7 @@ def test_queries_of_the_documentation(first, monkeypatch):
     assert sum(row[2] for row in unchecked) == len(totals.failed)
 
 
+@pytest.mark.slow
 def test_other_order_and_one_worker(first, sources, tmp_path):
     out, *_ = first
     with connected(None, 1) as other:

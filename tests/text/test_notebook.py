@@ -94,16 +94,6 @@ def plain_lines(source: SourceFile) -> list[int]:
     ]
 
 
-@given(notebooks())
-def test_round_trip(data: bytes) -> None:
-    source = read_source(PATH, data)
-    source.parse()
-    assert source.data == data
-    # Rebuild every cell, as if it had been edited.
-    assert source.file_edits([]) == ()
-    assert read_source(PATH, source.data).text == source.text
-
-
 @given(notebooks(), st.data())
 def test_an_edit_changes_only_its_line(data: bytes, choose: st.DataObject) -> None:
     source = read_source(PATH, data)
@@ -141,39 +131,6 @@ def _with(text: str, edits: Sequence[Replacement]) -> Iterator[str]:
         yield text[at : edit.start] + edit.text
         at = edit.end
     yield text[at:]
-
-
-@given(notebooks(), st.data())
-def test_removing_one_line(data: bytes, choose: st.DataObject) -> None:
-    source = read_source(PATH, data)
-    lines = plain_lines(source)
-    if not lines:
-        return
-    line = choose.draw(st.sampled_from(lines))
-    start, end = source.line_starts[line - 1 : line + 1]
-    number, _ = source.cell(start)
-    after = source.replaced(source.text[:start] + source.text[end:])
-    before, now = texts_of(data), texts_of(after.data)
-    assert now[: number - 1] + now[number:] == before[: number - 1] + before[number:]
-    gone = before[number - 1]
-    assert len(gone) - len(now[number - 1]) in (end - start, end - start - 1, end - start + 1)
-
-
-@given(notebooks(), st.data())
-def test_positions_are_those_on_disk(data: bytes, choose: st.DataObject) -> None:
-    source = read_source(PATH, data)
-    lines = plain_lines(source)
-    if not lines:
-        return
-    line = choose.draw(st.sampled_from(lines))
-    start = source.line_starts[line - 1]
-    for at, letter in enumerate(source.line_text(line), start):
-        row, column = source.file_position(at)
-        raw = source.on_disk.line_text(row)[column - 1 :]
-        found = raw[: 2 if raw[0] == "\\" else 1]
-        if raw.startswith("\\u"):
-            found = raw[: 12 if raw[2:4].lower() in ("d8", "d9", "da", "db") else 6]
-        assert json.loads(f'"{found}"') == letter
 
 
 @given(notebooks(), st.data())
@@ -219,10 +176,6 @@ def edited(data: bytes, old: str, new: str) -> str:
 class TestEdits:
     """The text of the file after an edit."""
 
-    def test_changing_a_line(self):
-        data = notebook(["a = 1\n", "b = 2"])
-        assert edited(data, "a = 1", "a = 3") == data.decode().replace("a = 1", "a = 3")
-
     def test_inserting_lines(self):
         data = notebook(["a = 1\n", "b = 2"])
         assert edited(data, "b = 2", "b = 2\nc = 3\nd = 4") == data.decode().replace(
@@ -230,12 +183,6 @@ class TestEdits:
         )
         assert edited(data, "a = 1", "z = 0\na = 1") == data.decode().replace(
             '    "a', '    "z = 0\\n",\n    "a'
-        )
-
-    def test_inserting_into_a_cell_of_one_line(self):
-        data = notebook(["a = 1"])
-        assert edited(data, "a = 1", "a = 1\nb = 2") == data.decode().replace(
-            '    "a = 1"', '    "a = 1\\n",\n    "b = 2"'
         )
 
     def test_removing_lines(self):
@@ -247,15 +194,6 @@ class TestEdits:
             '"a = 1\\n",\n    "b = 2\\n",\n    "c = 3"', '"a = 1"'
         )
 
-    def test_emptying_a_cell(self):
-        data = notebook(["a = 1"], ["b = 2"])
-        assert edited(data, "a = 1\n", "") == data.decode().replace('[\n    "a = 1"\n   ]', "[]")
-
-    def test_one_string_keeps_its_escapes(self):
-        data = json.dumps({"cells": [{"cell_type": "code", "source": "x = 'é\\/'\ny = 1\n"}]})
-        data = data.replace("\\\\/", "\\u005c\\/")
-        assert edited(data.encode(), "y = 1", "y = 'ü'") == data.replace("y = 1", "y = '\\u00fc'")
-
     def test_non_ascii_is_written_as_in_the_file(self):
         plain = notebook(["a = 'x'"], ["b = 'é'"]).decode()
         assert "a = 'ü'" in edited(plain.encode(), "'x'", "'ü'")
@@ -265,15 +203,9 @@ class TestEdits:
 class TestCells:
     """Which cells are Python."""
 
-    def test_other_cells_and_outputs_are_skipped(self):
-        data = notebook(["x = 1"]).replace(b'"outputs": []', b'"outputs": [{"text": "jax"}]')
-        source = read_source(PATH, data.replace(b'"code"', b'"raw"'))
-        assert (source.text, source.data) == ("", data.replace(b'"code"', b'"raw"'))
-
     @pytest.mark.parametrize(
         "metadata",
         [
-            {"kernelspec": {"language": "julia", "name": "julia-1.9"}},
             {"kernelspec": {"name": "ir"}},
             {"language_info": {"name": "R"}},
         ],
@@ -286,8 +218,6 @@ class TestCells:
         [
             {"kernelspec": {"language": "python", "name": "torch"}},
             {"language_info": {"name": "python", "version": "3.11"}},
-            {"kernelspec": {"display_name": "My own", "name": "my-own"}},
-            {"kernelspec": None},
         ],
     )
     def test_python_kernels(self, metadata):

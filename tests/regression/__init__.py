@@ -1,1 +1,0 @@
-"""Running the tool on real repositories: properties that always hold, and recorded results."""
