@@ -21,9 +21,6 @@ _PLAIN = 0.05
 # A fix may also change how the callers of a unit pass its arguments, see `worker.unit_cases.FORMS`.
 OTHER_FORMS = ("position", "name")
 
-# JAX names the class of an argument that it does not take.
-_STAND_IN = ".inputs.stand_in."
-
 
 # The file of a case, or those of calls in turn.
 _Case = str | tuple[str, ...]
@@ -151,9 +148,8 @@ def _run_both(
             if not again.failure:
                 after, new = again, moved
                 break
-    if _STAND_IN in after.failure:
-        detail = f"JAX takes no function that is made up: {sides.translate(after.failure)}"
-        return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
+    if refusal := _of_stand_in(sides, unit, after.error):
+        return refusal
     if after.reply is None:
         return Verdict(
             unit,
@@ -293,6 +289,8 @@ def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
         detail = f"its results cannot be compared: {error_line(reply['error'])}"
         trace = _traceback(sides, reply["error"])
         return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail, traceback=trace)
+    if refusal := _of_stand_in(sides, unit, reply["failure"]):
+        return refusal
     outcome, detail = Outcome(reply["verdict"]), sides.translate(reply["detail"])
     evidence = Evidence.NUMBERS if outcome is Outcome.EQUAL else None
     returns_nothing = reply["returns_nothing"]
@@ -321,6 +319,14 @@ def _comparison(sides: Sides, unit: Unit, old: str, new: str) -> Verdict:
         returns_nothing=returns_nothing,
         dropped=sides.translate(reply["dropped"]),
     )
+
+
+def _of_stand_in(sides: Sides, unit: Unit, error: Mapping[str, Any] | None) -> Verdict | None:
+    """Return the verdict if new code fails because of a made-up function or object."""
+    if not error or not error["in_stand_in"]:
+        return None
+    detail = f"JAX takes no function that is made up: {sides.translate(error_line(error))}"
+    return Verdict(unit, Outcome.NOT_EXERCISED, detail=detail)
 
 
 def _traceback(sides: Sides, error: Mapping[str, Any] | None) -> str:

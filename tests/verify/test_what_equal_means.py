@@ -353,20 +353,15 @@ def start(x: jax.Array):
     "rule_of_integers": Change(
         "use",
         "close",
-        "active * (dx - dn)",
-        "active * dx",
+        "(t[0] - t[1])",
+        "t[0]",
         """
 @jax.custom_jvp
 def shrink(x, n):
     return jnp.maximum(x - n, 0.0)
-@shrink.defjvp
-def rule(primals, tangents):
-    dx, dn = tangents
-    active = (primals[0] > primals[1]).astype(jnp.float32)
-    return shrink(*primals), active * (dx - dn)
+shrink.defjvp(lambda p, t: (shrink(*p), (p[0] > p[1]).astype(p[0].dtype) * (t[0] - t[1])))
 def use(x: jax.Array, n: jax.Array):
-    f = jax.checkpoint(shrink)
-    return f(x, n.astype(jnp.int32))
+    return jax.checkpoint(shrink)(x, n.astype(jnp.int32))
 """,
     ),
     "gone_import": Change(

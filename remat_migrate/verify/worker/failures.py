@@ -12,6 +12,9 @@ _LONGEST = 2000
 _LONGEST_TRACE = 6000
 # Where frames say nothing about the user's code: this package, JAX, and the import system.
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STAND_IN_FILE = os.path.join(_OWN, "inputs", "stand_in.py")
+# JAX names the class of an argument that it does not take.
+_STAND_IN = ".inputs.stand_in."
 _HIDDEN = re.compile(r"[/\\]site-packages[/\\](?:jax|jaxlib)[/\\]|^<frozen ")
 
 _TRACED = re.compile(
@@ -28,7 +31,10 @@ def headline(described: Dict[str, Any]) -> str:
 
 
 def describe(error: BaseException) -> Dict[str, Any]:
-    """Return type, message, and traceback, and the arguments that JAX says must be concrete."""
+    """Return type, message, and traceback, and the arguments that JAX says must be concrete.
+
+    "in_stand_in" says that a made-up function or object raised it, or JAX because of one.
+    """
     message = str(error)
     kind = type(error)
     found: Dict[str, Any] = {
@@ -39,6 +45,7 @@ def describe(error: BaseException) -> Dict[str, Any]:
         "arguments": [],
         "function": "",
         "place": None,
+        "in_stand_in": _is_in_stand_in(error),
         "traceback": _formatted(error)[-_LONGEST_TRACE:],
     }
     for traced in _TRACED.finditer(message):
@@ -53,6 +60,11 @@ def describe(error: BaseException) -> Dict[str, Any]:
             ]
     found["arguments"] = sorted(set(found["arguments"]))
     return found
+
+
+def _is_in_stand_in(error: BaseException) -> bool:
+    frames = traceback.extract_tb(error.__traceback__)
+    return _STAND_IN in str(error) or any(frame.filename == _STAND_IN_FILE for frame in frames)
 
 
 def _formatted(error: BaseException) -> str:
