@@ -121,8 +121,6 @@ def measure_command(
     from ..report.output import say, write_measurements
 
     check_output(output_file)
-    if how["batch"] == "auto":
-        raise UsageError("--batch auto: only `plan` finds the largest batch")
     names, options, base = _measurement(targets, how)
     if not names:
         raise UsageError("missing TARGET: module:function or path/to/file.py:function")
@@ -183,7 +181,6 @@ def plan_command(
     """
     from ..measure.options import options_of_targets
     from ..measure.target import parse_target
-    from ..plan.batches import plan_largest_batch
     from ..plan.budget import parse_budget
     from ..plan.planning import plan
     from ..report.output import write_plan
@@ -191,8 +188,6 @@ def plan_command(
 
     check_output(output_file)
     limit = parse_budget(budget) if budget else None
-    if how["batch"] == "auto":
-        how |= {"batch": None, "largest": True}
     names, options, base = _measurement((target,) if target else (), how)
     limit = limit or _device_budget(options)
     if len(names) != 1:
@@ -204,8 +199,7 @@ def plan_command(
         is_text = output_format == "full" and output_file is None
         patches = sys.stdout if is_text else sys.stderr
         writing = Writing(function, options, base, patches)
-        planning = plan_largest_batch if options.largest else plan
-        found = planning(
+        found = plan(
             function,
             options,
             base,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .devices import Device
-from .worker.records import Alternative, Cost, Residual, SiteMeasurement, Work
+from .worker.records import Alternative, Cost, Residual, SiteMeasurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,6 @@ class Measurement:
         cheaper: a policy that keeps most of the savings of all checkpoints for far less work.
         argument_bytes: bytes of the arguments on each device.
         devices: number of devices that the arguments are sharded over.
-        work: the work of the gradient computation as it is.
         needed_compiled: memory of the compiled program on each device, if compiled.
         device: the device to fit on, if requested.
     """
@@ -48,7 +47,6 @@ class Measurement:
     cheaper: Alternative | None = None
     argument_bytes: int = 0
     devices: int = 1
-    work: Work | None = None
     needed_compiled: int | None = None
     device: Device | None = None
 
@@ -63,13 +61,6 @@ class Measurement:
     def fits(self) -> bool:
         """Whether it fits on the device, if there is one."""
         return self.device is None or self.needed_bytes <= self.device.memory
-
-    @property
-    def seconds(self) -> float | None:
-        """The estimated time on the device, if its rates are known."""
-        if self.device is None or self.work is None:
-            return None
-        return self.device.seconds(self.work, self.devices)
 
     @property
     def is_step(self) -> bool:

@@ -25,7 +25,6 @@ from .worker.records import (
     Residual,
     SiteMeasurement,
     SiteVerdict,
-    Work,
     pareto_marked,
 )
 
@@ -64,16 +63,6 @@ class Session:
             raise VerificationError("the measuring process has ended")
         return _ask(self.worker, self.target, request, fields)
 
-    def again(self, request: str, **fields: object) -> Session:
-        """Return the session after a request that measures the target with other arguments.
-
-        Raises:
-            VerificationError: the request failed, or the process has ended.
-        """
-        reply = self.ask(request, **fields)
-        found = _measurement(self.worker, self.target, self.options, reply)
-        return replace(self, measurement=found)
-
 
 def measure(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
     """Measure a function.
@@ -96,10 +85,8 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
 
 
 def with_shardings(options: MeasureOptions, found: Measurement) -> MeasureOptions:
-    """Return the options; a target that is sharded over devices is compiled for them by default."""
-    if options.compile is None and found.devices > 1:
-        return replace(options, compile=True)
-    return options
+    """Return the options; a target that is sharded over devices is compiled for them."""
+    return replace(options, compile=True) if found.devices > 1 else options
 
 
 @contextmanager
@@ -153,8 +140,6 @@ def _measured(
         "argnums": list(options.argnums),
         "has_aux": options.has_aux,
         "jit": options.jit,
-        "batch": options.batch,
-        "largest": options.largest,
     }
     source = args.text if args else str(options.running.cases)
     return _measurement(worker, target, options, _ask(worker, target, "measure", request, source))
@@ -174,7 +159,6 @@ def _measurement(
         device=parse_device(options.device) if options.device else None,
         argument_bytes=reply["argument_bytes"],
         devices=reply["devices"],
-        work=Work(*reply["work"]),
     )
 
 

@@ -83,25 +83,6 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchPlan:
-    """The plan for a batch size.
-
-    Attributes:
-        size: the batch size.
-        peak_bytes: the peak of its placement.
-        operations: the operations of the placement, as a multiple of those without checkpoints.
-        seconds: the estimated time of a step, if the rates of the device are known.
-        host_bytes: bytes that its policies move to host memory.
-    """
-
-    size: int
-    peak_bytes: int
-    operations: float
-    seconds: float | None
-    host_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """The cheapest placement within a budget.
 
@@ -128,9 +109,6 @@ class Plan:
         is_step: whether it is a training step, whose peak includes its arguments.
         devices: the number of devices that the arguments are sharded over.
         device: the device to fit on, if requested.
-        seconds: the estimated time of the placement on it, if its rates are known.
-        batch: the largest batch that fits, if requested; if none does, the smallest that was tried.
-        batches: the front of batch size and operations, the smallest batch first.
     """
 
     target: str
@@ -155,9 +133,6 @@ class Plan:
     is_step: bool = False
     devices: int = 1
     device: Device | None = None
-    seconds: float | None = None
-    batch: int | None = None
-    batches: tuple[BatchPlan, ...] = ()
 
     @property
     def needed_bytes(self) -> int:

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import VerificationError
-from ..measure.devices import Device
 from ..measure.options import MeasureOptions
 from ..measure.session import Session, measuring, with_shardings
 from ..measure.target import Target
-from ..measure.worker.records import NamedValue, Need, Work
+from ..measure.worker.records import NamedValue, Need
 from .budget import Budget
 from .chain import Arc, Place, chain_from
 from .compiling import compiled_candidates
@@ -184,16 +183,7 @@ def planned(
         is_step=found.is_step,
         devices=found.devices,
         device=found.device,
-        seconds=_seconds(session, best, found.device),
     )
-
-
-def _seconds(session: Session, placement: Placement, device: Device | None) -> float | None:
-    """Return the estimated time of a placement on a device, if its rates are known."""
-    if device is None:
-        return None
-    work = Work(*session.ask("work", runs=placement.runs)["work"])
-    return device.seconds(work, session.measurement.devices)
 
 
 def _best_writable(

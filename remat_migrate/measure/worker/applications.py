@@ -9,7 +9,8 @@ argument may be loop-invariant, but the carry is not.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from . import interception
 from .interception import MARK, Site
@@ -24,10 +25,10 @@ class _Mark(NamedTuple):
     leaf: int
 
 
-_Counts = Dict[_Mark, int]
+_Counts = dict[_Mark, int]
 
 
-def applications(jaxpr: Any) -> Dict[Site, int]:
+def applications(jaxpr: Any) -> dict[Site, int]:
     """Return how often each site is applied when a jaxpr that was traced with `COUNT` runs once.
 
     Counts the branch that applies a site most often, and the body of a `while` loop once. Does not
@@ -38,13 +39,13 @@ def applications(jaxpr: Any) -> Dict[Site, int]:
     return {sites[number]: times for number, times in counts.items()}
 
 
-def marked_site(equation: Any) -> Optional[Site]:
+def marked_site(equation: Any) -> Site | None:
     """Return the site that an equation marks, if any."""
     mark = _mark(equation)
     return None if mark is None else interception.sites()[mark.site]
 
 
-def _mark(equation: Any) -> Optional[_Mark]:
+def _mark(equation: Any) -> _Mark | None:
     if internals().name(equation) == "name":
         name = internals().label(equation)
         if name.startswith(MARK):
@@ -52,7 +53,7 @@ def _mark(equation: Any) -> Optional[_Mark]:
     return None
 
 
-def _mark_counts(jaxpr: Any, known: Dict[int, _Counts]) -> _Counts:
+def _mark_counts(jaxpr: Any, known: dict[int, _Counts]) -> _Counts:
     """Return how often each mark in a jaxpr is evaluated; `known` caches jaxprs by `id`."""
     if id(jaxpr) in known:
         return known[id(jaxpr)]
@@ -73,10 +74,10 @@ def _mark_counts(jaxpr: Any, known: Dict[int, _Counts]) -> _Counts:
     return found
 
 
-def _largest_branches(branches: Iterable[_Counts]) -> List[_Counts]:
+def _largest_branches(branches: Iterable[_Counts]) -> list[_Counts]:
     """Return the counts of each site in the branch that applies it most often."""
-    most: Dict[int, int] = {}
-    chosen: Dict[int, _Counts] = {}
+    most: dict[int, int] = {}
+    chosen: dict[int, _Counts] = {}
     for branch in branches:
         for site, times in _site_counts(branch).items():
             if times > most.get(site, 0):
@@ -85,13 +86,13 @@ def _largest_branches(branches: Iterable[_Counts]) -> List[_Counts]:
     return list(chosen.values())
 
 
-def _site_counts(counts: _Counts) -> Dict[int, int]:
+def _site_counts(counts: _Counts) -> dict[int, int]:
     """Return how often each site is applied, by number."""
-    most: Dict[Tuple[int, int], int] = {}
+    most: dict[tuple[int, int], int] = {}
     for mark, times in counts.items():
         key = mark.site, mark.application
         most[key] = max(times, most.get(key, 0))
-    found: Dict[int, int] = {}
+    found: dict[int, int] = {}
     for (site, _), times in most.items():
         found[site] = found.get(site, 0) + times
     return found

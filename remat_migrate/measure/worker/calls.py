@@ -6,16 +6,17 @@ that hold the same jaxpr.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Set, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 from .applications import marked_site
 from .interception import NOWHERE, Location, Site, is_library
 from .internals import internals
 
 
-def calling_lines(jaxpr: Any) -> Dict[Site, Set[Location]]:
+def calling_lines(jaxpr: Any) -> dict[Site, set[Location]]:
     """Return the lines that call each site, in a jaxpr that was traced with `COUNT`."""
-    found: Dict[Site, Set[Location]] = {}
+    found: dict[Site, set[Location]] = {}
     for site, location in _Walk().calls(internals().opened(jaxpr), NOWHERE):
         found.setdefault(site, set()).add(location)
     return found
@@ -24,10 +25,10 @@ def calling_lines(jaxpr: Any) -> Dict[Site, Set[Location]]:
 class _Walk:
     def __init__(self) -> None:
         # The line that first called a jaxpr, by the `id` of the jaxpr.
-        self._first: Dict[int, Location] = {}
-        self._seen: Set[Tuple[int, Location]] = set()
+        self._first: dict[int, Location] = {}
+        self._seen: set[tuple[int, Location]] = set()
 
-    def calls(self, jaxpr: Any, caller: Location) -> Iterator[Tuple[Site, Location]]:
+    def calls(self, jaxpr: Any, caller: Location) -> Iterator[tuple[Site, Location]]:
         """Yield the sites in a jaxpr that the line `caller` runs, each with its calling line."""
         if (id(jaxpr), caller) in self._seen:
             return

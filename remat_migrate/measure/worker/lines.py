@@ -10,12 +10,13 @@ import ast
 import functools
 import itertools
 import linecache
-from typing import Any, Dict, Iterator, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any
 
-_Position = Tuple[Optional[int], ...]
+_Position = tuple[int | None, ...]
 
 # Cached lines by position in the code, since loops run the same call many times.
-_known: Dict[Tuple[str, int, str, int, int], int] = {}
+_known: dict[tuple[str, int, str, int, int], int] = {}
 
 
 def line_of(frame: Any) -> int:
@@ -42,7 +43,7 @@ def _position(frame: Any) -> _Position:
     return next(itertools.islice(positions, frame.f_lasti // 2, None), (None,) * 4)
 
 
-def _named_at(tree: ast.Module, position: _Position) -> Optional[int]:
+def _named_at(tree: ast.Module, position: _Position) -> int | None:
     """Return the line on which the callee of the call at a position starts."""
     start, end, _, end_column = position
     found = [
@@ -61,7 +62,7 @@ def _calls(tree: ast.Module) -> Iterator[ast.Call]:
 
 
 @functools.lru_cache(maxsize=64)
-def tree_of(path: str) -> Optional[ast.Module]:
+def tree_of(path: str) -> ast.Module | None:
     """Parse a file; None if it cannot be read or parsed."""
     text = "".join(linecache.getlines(path))
     if not text:

@@ -7,7 +7,8 @@ their names.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Hashable, Sequence, Tuple
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 from .internals import internals
 
@@ -16,14 +17,14 @@ class Signatures:
     """Numbers equations; keeps what it numbered, because jaxprs are cached by `id`."""
 
     def __init__(self) -> None:
-        self._numbers: Dict[Hashable, int] = {}
-        self._jaxprs: Dict[int, Tuple[Any, int]] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._jaxprs: dict[int, tuple[Any, int]] = {}
 
     def of_run(
         self, equations: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any]
     ) -> int:
         """Return the number of a run of equations, whatever its variables are called."""
-        names: Dict[Any, int] = {}
+        names: dict[Any, int] = {}
         for variable in inputs:
             names.setdefault(variable, len(names))
         key: list[Hashable] = [len(names)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...measure.worker.records import Need
 from .display import Screen, pluralize, printable
-from .weights import devices, duration, fit_lines, operations, size
+from .weights import devices, fit_lines, operations, size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from ...engine.fix_rounds import FileChange
     from ...measure.worker.records import Cost, NamedValue
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
-
-# The length of the longest bar.
-_BAR = 30
-
-
-# Bytes per second between an accelerator and its host in one direction, as over PCIe 4.0.
-_HOST_BANDWIDTH = 25e9
 
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
@@ -54,11 +47,7 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         place = f"{screen.path(value.path)}:{value.line}"
         yield f"{place}  {_value(value)}"
     if host := plan.best.measured.host_bytes:
-        seconds = 2 * host / _HOST_BANDWIDTH
-        yield (
-            f"Offloaded to host memory: {size(host)}, about {seconds:.2g} s to move there and back"
-            " at 25 GB/s"
-        )
+        yield f"Offloaded to host memory: {size(host)}"
     yield from _fallback_lines(plan, screen)
     if plan.checkpoints:
         yield ""
@@ -75,10 +64,7 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         yield "Not compiled; with --compile, the compiled programs decide."
     if plan.device is not None:
         yield ""
-        yield from fit_lines(plan.needed_bytes, plan.device, plan.seconds, screen)
-    if plan.batch is not None:
-        yield ""
-        yield from _batches(plan, screen)
+        yield from fit_lines(plan.needed_bytes, plan.device, screen)
     if plan.pareto:
         yield ""
         yield "Pareto-optimal placements in memory and operations:"
@@ -99,23 +85,6 @@ def _fallback_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     yield f"  this one compared with it: {_difference(better.measured, best.measured)}"
     if not plan.is_met and best.runs:
         yield f"  `--budget {best.peak}B` writes the lowest that can be written"
-
-
-def _batches(plan: Plan, screen: Screen) -> Iterator[str]:
-    """Yield the front of batch size and recomputation, drawn as bars."""
-    if not plan.is_met:
-        yield screen.paint(f"No batch fits, not even {plan.batch}.", "red", "bold")
-        return
-    yield screen.paint(f"The largest batch that fits is {plan.batch}.", "green", "bold")
-    yield "Batch sizes, the peak of their cheapest placement, and what it recomputes:"
-    most = max(one.operations for one in plan.batches) - 1.0
-    host = any(one.host_bytes for one in plan.batches)
-    for one in plan.batches:
-        bar = "█" * round(_BAR * (one.operations - 1.0) / most) if most > 0 else ""
-        time = "" if one.seconds is None else f"  {duration(one.seconds / one.size):>8} an example"
-        offloaded = f"  {size(one.host_bytes):>8} on the host" if host else ""
-        peak = size(one.peak_bytes)
-        yield f"  {one.size:>8}  {peak:>8}{offloaded}{time}  x{one.operations:.3f} {bar}".rstrip()
 
 
 def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:

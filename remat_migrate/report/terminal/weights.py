@@ -45,7 +45,7 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
         yield from _residuals(found.residuals, screen)
     if found.device is not None:
         yield ""
-        yield from fit_lines(found.needed_bytes, found.device, found.seconds, screen)
+        yield from fit_lines(found.needed_bytes, found.device, screen)
     for note in found.notes:
         yield ""
         yield f"note: {printable(note)}"
@@ -96,15 +96,8 @@ def compiled_kind(found: Measurement) -> str:
     return "in all" if found.is_step else "of temporary memory"
 
 
-def fit_lines(needed: int, device: Device, seconds: float | None, screen: Screen) -> Iterator[str]:
-    """Yield whether a program fits on a device, and how long it takes.
-
-    Args:
-        needed: bytes that it needs, arguments included.
-        device: the device.
-        seconds: its estimated time, if known.
-        screen: how to print.
-    """
+def fit_lines(needed: int, device: Device, screen: Screen) -> Iterator[str]:
+    """Yield whether a program fits on a device that needs some bytes, arguments included."""
     fits = needed <= device.memory
     text = "fits" if fits else "does not fit"
     yield screen.paint(
@@ -112,16 +105,8 @@ def fit_lines(needed: int, device: Device, seconds: float | None, screen: Screen
         "green" if fits else "red",
         "bold",
     )
-    if seconds is not None:
-        yield (
-            f"  about {duration(seconds)} (roofline estimate: the larger of operations at the peak"
-            " rate and bytes at the peak bandwidth)"
-        )
-
-
-def duration(seconds: float) -> str:
-    """Format a time with three digits."""
-    return _scaled(seconds * 1e6, ((1e6, "s"), (1e3, "ms")), "µs")
+    if device.share < 1:
+        yield f"  JAX uses {device.share:.0%} of its {size(device.nominal)} by default"
 
 
 def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Tuple
+from typing import Any
 
 import jax
 
@@ -24,7 +24,7 @@ def choose_scheduler(version: str) -> None:
     numbers = tuple(int(part) for part in version.split(".")[:2])
     flags = os.environ.get("XLA_FLAGS", "")
     if _CONCURRENT[0] <= numbers < _CONCURRENT[1] and _SCHEDULER not in flags:
-        os.environ["XLA_FLAGS"] = (flags + " --%s=false" % _SCHEDULER).strip()
+        os.environ["XLA_FLAGS"] = (flags + f" --{_SCHEDULER}=false").strip()
 
 
 def temporary_bytes(entry: Entry, program: Any) -> int:
@@ -36,7 +36,7 @@ def temporary_bytes(entry: Entry, program: Any) -> int:
     return memory_of(entry, program)[0]
 
 
-def memory_of(entry: Entry, program: Any) -> Tuple[int, int]:
+def memory_of(entry: Entry, program: Any) -> tuple[int, int]:
     """Compile a program of an entry, and return its memory on each device.
 
     Returns:

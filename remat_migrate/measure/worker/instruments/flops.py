@@ -9,7 +9,7 @@ because its number of iterations is unknown. Of several branches, the most expen
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Optional
+from typing import Any
 
 from ..internals import internals
 
@@ -40,7 +40,7 @@ _DATA_MOVEMENT = frozenset(
 )
 
 
-def flops(jaxpr: Any, known: Optional[Dict[int, int]] = None) -> int:
+def flops(jaxpr: Any, known: dict[int, int] | None = None) -> int:
     """Count the operations of a jaxpr, including those inside its equations.
 
     Args:
@@ -55,7 +55,7 @@ def flops(jaxpr: Any, known: Optional[Dict[int, int]] = None) -> int:
     return known[key]
 
 
-def flops_of_equation(equation: Any, known: Dict[int, int]) -> int:
+def flops_of_equation(equation: Any, known: dict[int, int]) -> int:
     """Count the operations of one equation."""
     how, inner, times = internals().inner(equation)
     if how == "branches":
