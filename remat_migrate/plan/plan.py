@@ -10,6 +10,10 @@ from ..measure.devices import Device
 from ..measure.worker.records import PLAIN, Chain, NamedValue, Need
 from .chain import GROUP, Arc, Place, Run
 
+# Compiled placements that all need more than this share of the peak without checkpoints decide
+# nothing, unless compiling was asked for.
+MERGED = 0.95
+
 
 @dataclass(frozen=True, slots=True)
 class StageDecision:
@@ -34,6 +38,19 @@ class StageDecision:
     decision: str
     policy: str | None
     group: tuple[int, ...] = ()
+
+    @property
+    def parts(self) -> int:
+        """How much must be written for it; 0 if nothing."""
+        if self.decision == PLAIN:
+            return 0
+        return (
+            1
+            + 2 * (self.decision == GROUP)
+            + (self.policy is not None)
+            + (self.policy or "").count('"') // 2
+            + self.all_but_last
+        )
 
     @property
     def all_but_last(self) -> bool:
@@ -77,6 +94,11 @@ class Placement:
     compiled: int | None = None
 
     @property
+    def parts(self) -> int:
+        """How much must be written for it."""
+        return sum(stage.parts for stage in self.stages)
+
+    @property
     def peak(self) -> int:
         """The peak of the compiled program, or else of the trace."""
         return self.measured.peak_bytes if self.compiled is None else self.compiled
@@ -89,6 +111,7 @@ class Plan:
     Attributes:
         target: the function, as the user named it.
         jax: the version of JAX.
+        backend: the platform that programs are compiled for.
         budget: the budget, as the user wrote it.
         budget_bytes: the budget in bytes.
         bare: the cost without checkpoints.
@@ -99,6 +122,7 @@ class Plan:
         pareto: the Pareto front of peak and FLOPs, the lowest peak first, if requested.
         sites: the files and lines of the current sites.
         tried: the number of traced placements.
+        is_merged: whether compiled placements all needed about as much as no checkpoint.
         bare_compiled: compiled bytes without checkpoints, None if nothing was compiled.
         candidates: the compiled placements, the lowest peak first.
         unwritten: a better placement, which cannot be written into the source.
@@ -113,6 +137,7 @@ class Plan:
 
     target: str
     jax: str
+    backend: str
     budget: str
     budget_bytes: int
     bare: Need
@@ -123,6 +148,7 @@ class Plan:
     pareto: tuple[Placement, ...] = ()
     sites: tuple[tuple[Path, int], ...] = ()
     tried: int = 0
+    is_merged: bool = False
     bare_compiled: int | None = None
     candidates: tuple[Placement, ...] = ()
     unwritten: Placement | None = None
@@ -140,11 +166,9 @@ class Plan:
         return self.best.peak + (0 if self.is_step else self.argument_bytes)
 
     @property
-    def most_traced(self) -> int:
-        """The traced peak that the source may have once the plan is written."""
-        if self.best.compiled is None:
-            return self.budget_bytes
-        return self.best.measured.peak_bytes
+    def basis(self) -> str:
+        """How the peak of the placement is known."""
+        return "traced" if self.best.compiled is None else f"compiled for {self.backend}"
 
 
 def decisions(chain: Chain, path: Sequence[Arc]) -> tuple[StageDecision, ...]:

@@ -183,7 +183,7 @@ def test_device(project):
     words = ("measure", "others:several", "--args", "others:args")
     text = cli(project, *words, "--device", "h100").out
     assert "as a training step" in text
-    assert "It fits on H100: " in text
+    assert "It fits on H100 (traced): " in text
     assert " of 60.0 GB\n  JAX uses 75% of its 80.0 GB by default" in text
     found = run(project, "measure", "others:several", "args", "--device", "A100-80GB")
     assert found["device"]["memory_bytes"] == 0.75 * found["device"]["nominal_bytes"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import itertools
 import os
 import sys
 import warnings
@@ -22,7 +23,6 @@ from weakref import WeakKeyDictionary
 import jax
 
 from .internals import internals
-from .lines import line_of
 
 # Prefix of the names that mark the inputs of a checkpoint, see `COUNT`.
 MARK = "remat_migrate_site_"
@@ -151,9 +151,17 @@ def caller() -> Location:
     frame: Any = sys._getframe(1)
     while frame is not None:
         if not is_library(frame.f_code.co_filename):
-            return Location(frame.f_code.co_filename, line_of(frame))
+            return Location(frame.f_code.co_filename, _line_of(frame))
         frame = frame.f_back
     return NOWHERE
+
+
+def _line_of(frame: Any) -> int:
+    """Return the line on which the current call of a frame starts; Python's own may be another."""
+    # Instructions have two bytes.
+    here = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
+    start: int | None = next(here, (None,))[0]
+    return start or frame.f_lineno or 0
 
 
 @contextlib.contextmanager

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
+import linecache
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,6 @@ from .inlining import Frames
 from .instruments.flops import flops_of_equation
 from .instruments.liveness import size
 from .internals import internals
-from .lines import tree_of
 from .records import NamedValue
 
 # Operations per byte below which a value is not worth a name: reading it takes as long.
@@ -142,7 +143,7 @@ def _named(equation: Any, name: str) -> list[Any]:
 
 def _assigned(path: str, line: int) -> str:
     """Return the variable that the statement at a line assigns; empty if it is not one."""
-    tree = tree_of(path)
+    tree = _tree_of(path)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Assign) and node.lineno <= line <= (node.end_lineno or 0):
             if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -160,3 +161,15 @@ def names_in(equations: Sequence[Any]) -> list[str]:
         for body in bodies:
             found.update(dict.fromkeys(names_in(internals().opened(body).eqns)))
     return list(found)
+
+
+@functools.lru_cache(maxsize=64)
+def _tree_of(path: str) -> ast.Module | None:
+    """Parse a file; None if it cannot be read or parsed."""
+    text = "".join(linecache.getlines(path))
+    if not text:
+        return None
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return None

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .entry import Entry, shape_of
-from .instruments.compiled import peak_bytes
+from .instruments.compiled import compiled
 from .instruments.flops import flops
 from .instruments.liveness import host_bytes, size
 from .internals import internals
@@ -76,7 +76,7 @@ def compiled_bytes(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind
     On the CPU, whose memory is host memory, what policies offload does not count either.
     """
     program = _gradient(entry, flat, runs)
-    found = peak_bytes(entry, program)
+    found = compiled(entry, program).peak
     offloads = any("offload" in str(kind.policy) for kind in runs.values())
     if offloads and jax.default_backend() == "cpu":
         found -= host_bytes(entry.traced(program))

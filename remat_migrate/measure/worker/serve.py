@@ -102,8 +102,11 @@ def _start(request: Reply) -> Reply:
 
 
 def _measure(request: Reply) -> Reply:
+    import jax
+
     from . import inputs
     from .entry import Differentiation
+    from .instruments.flops import draws_random_numbers
     from .training import gradients
 
     target, given = request["target"], request["args"]
@@ -125,6 +128,8 @@ def _measure(request: Reply) -> Reply:
     _Session.entry, _Session.measured = entry, measured
     return {
         "grad": entry.how.by,
+        "backend": jax.default_backend(),
+        "is_random": draws_random_numbers(entry.forward_pass),
         "argument_bytes": entry.argument_bytes,
         "devices": entry.devices,
         "forward_flops": measured.forward_flops,
@@ -146,11 +151,10 @@ def _confirm(request: Reply) -> Reply:
 def _compile(request: Reply) -> Reply:
     """Compile the program as it is."""
     from . import interception
-    from .instruments.compiled import memory_of
+    from .instruments.compiled import compiled
 
     with interception.plan({}):
-        used, needed = memory_of(_Session.entry, _Session.entry.differentiated)
-    return {"bytes": used, "needed": needed}
+        return compiled(_Session.entry, _Session.entry.differentiated)._asdict()
 
 
 def _alternatives(request: Reply) -> Reply:
@@ -158,8 +162,13 @@ def _alternatives(request: Reply) -> Reply:
     from .alternatives import measured, variants
 
     entry = _Session.entry
-    found = variants(entry, bool(_Session.measured.sites), request["only_stages"])
-    return {"alternatives": [measured(one, entry, request["compile"]) for one in found]}
+    rows, failed = [], []
+    for one in variants(entry, bool(_Session.measured.sites), request["only_stages"]):
+        try:
+            rows.append(measured(one, entry, request["compile"]))
+        except Exception as error:
+            failed.append([one.name, dict(describe(error), at=_user_line(error))])
+    return {"alternatives": rows, "failed": failed}
 
 
 def _cheaper(request: Reply) -> Reply:
@@ -189,16 +198,6 @@ def _chains(request: Reply) -> Reply:
         "values": list(flat.values.values()),
         "chains": chains,
     }
-
-
-def _stages(request: Reply) -> Reply:
-    """Find the stages of the function, without their costs."""
-    from . import plan_costs
-    from .training.gradients import flat_loss
-
-    _Session.flat = flat_loss(_Session.entry)
-    plan_costs.cut(_Session.flat)
-    return {}
 
 
 def _trace(request: Reply) -> Reply:
@@ -263,7 +262,6 @@ _ANSWERS = {
     "alternatives": _alternatives,
     "cheaper": _cheaper,
     "chains": _chains,
-    "stages": _stages,
     "trace": _trace,
     "compile_runs": _compile_runs,
     "residuals": _residuals,

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import jax
 
 from . import interception
-from .applications import applications
-from .calls import calling_lines
+from .applications import applications, calling_lines
 from .entry import NONE, Entry
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops

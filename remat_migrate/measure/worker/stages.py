@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import (
     Any,
@@ -24,13 +25,13 @@ from .instruments.flops import flops_of_equation
 from .interception import own_checkpoint
 from .internals import internals
 from .named_values import NamedValues
-from .signatures import Signatures
 from .training.differentiation import TracedLoss
 
 # Stages with a smaller share of the operations of the largest stage are light.
 HEAVY = 0.02
 # Share of all operations that must come from a function for it to be a chain.
 _SHARE = 0.6
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 # Shorter periods are not iterations of a loop over layers.
 _SHORTEST_PERIOD = 2
 
@@ -86,8 +87,9 @@ class Flat:
         for number, equation in enumerate(self.jaxpr.eqns):
             self._last.update(dict.fromkeys(_variables(equation.invars), number))
         self._last.update(dict.fromkeys(_variables(self.jaxpr.outvars), len(self.jaxpr.eqns)))
-        self._signatures = Signatures()
-        self._functions: dict[int, Callable[..., Any]] = {}
+        # With the segment, which keeps its `id`.
+        self._signatures: dict[int, tuple[Any, str]] = {}
+        self._functions: dict[str, Callable[..., Any]] = {}
         self._runners: dict[Any, Callable[..., Any]] = {}
         # Scans with a checkpoint on their body.
         self._bodies: dict[Any, Any] = {}
@@ -224,9 +226,11 @@ class Flat:
         changed.jaxpr = self.jaxpr.replace(eqns=equations)
         return changed
 
-    def signature(self, segment: Any) -> int:
-        """Return a number that equal segments share."""
-        return self._signatures.of_run(segment.eqns, segment.invars, segment.outvars)
+    def signature(self, segment: Any) -> str:
+        """Return a text that equal segments share, whatever addresses their functions have."""
+        if id(segment) not in self._signatures:
+            self._signatures[id(segment)] = segment, _ADDRESS.sub("", str(segment))
+        return self._signatures[id(segment)][1]
 
     def function(self, segment: Any) -> Callable[..., Any]:
         """Return a function that evaluates a segment; equal ones share it, and are traced once."""

@@ -81,12 +81,14 @@ def render_plan(plan: Plan, screen: Screen) -> str:
         **_head(),
         "target": plan.target,
         "jax": plan.jax,
+        "backend": plan.backend,
         "budget": plan.budget,
         "budget_bytes": plan.budget_bytes,
         "argument_bytes": plan.argument_bytes,
         "devices": plan.devices,
         "device": plan.device and _device(plan.device, plan.needed_bytes),
         "met": plan.is_met,
+        "met_by": plan.basis.partition(" ")[0] if plan.is_met else None,
         "traced_placements": plan.tried,
         "without_checkpoints": {
             **_need(plan.bare),
@@ -165,6 +167,7 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
         **_head(),
         "target": found.target,
         "jax": found.jax,
+        "backend": found.backend,
         "grad": found.grad,
         "forward_flops": found.forward_flops,
         "flops": found.cost.flops,
@@ -192,6 +195,11 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
                 ],
             }
             for one in found.alternatives
+        ],
+        "failed": [
+            {"name": name, "reason": reason}
+            for reason, names in found.failed.items()
+            for name in names
         ],
         "notes": list(found.notes),
     }
