@@ -285,7 +285,7 @@ def test_the_best_placement_that_can_be_written_is_written(project):
     better = plan["not_writable"]
     assert [one["line"] for one in better["obstacles"]] == [13]
     assert better["measured"]["flops"] < plan["measured"]["flops"]
-    assert "mixed.py: written as planned" in ran.err
+    assert "mixed.py: written otherwise than planned" in ran.err  # 4 % more operations
     assert "for each in w[:2]" in (project / "mixed.py").read_text()
     assert "the same program" in ran.err
 
