@@ -63,10 +63,6 @@ def _settings(keys: Mapping[str, Setting]) -> str:
     return _table(("key", "meaning"), ((f"`{key}`", of.about) for key, of in keys.items()))
 
 
-def _rate(value: float) -> str:
-    return f"{value / 1e12:g}"
-
-
 TABLES = {
     "formats": _table(("format", "what it is"), ((f"`{n}`", d) for n, d in FORMATS.items())),
     "exit codes": _table(("code", "meaning"), EXIT_CODES.items()),
@@ -80,14 +76,12 @@ TABLES = {
         for name, columns in COLUMNS.items()
     },
     "devices": _table(
-        ("device", "memory, GB", "16 bits, TFLOP/s", "float32, TFLOP/s", "bandwidth, GB/s"),
+        ("device", "memory, GB", "of which JAX uses, GB"),
         (
             (
                 f"[{device.name}]({device.source})",
+                f"{device.nominal / 1e9:g}",
                 f"{device.memory / 1e9:g}",
-                _rate(device.matrix),
-                _rate(device.single),
-                f"{device.bandwidth / 1e9:g}",
             )
             for device in DEVICES
         ),

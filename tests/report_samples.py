@@ -74,5 +74,5 @@ def measurement() -> Measurement:
         Alternative("worse", 950_000, 4_000, None, False),
     )
     return Measurement(
-        "a:loss<", "0.10.2", "value_and_grad", 1_000, cost, bare, (weight,), None, rows
+        "a:loss<", "0.10.2", "cpu", "value_and_grad", 1_000, cost, bare, (weight,), None, rows
     )  # fmt: skip

@@ -65,7 +65,7 @@ python = "./evil.sh"
 target = "m:f"
 args = "m:f"
 """
-# Has an unsafe fix, which `--measure` judges by running the target.
+# Has an unsafe fix.
 PLACED = """\
 import jax
 

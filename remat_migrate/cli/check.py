@@ -1,4 +1,4 @@
-"""Fixing files, showing the fixes as a diff, and verifying and measuring them on the way."""
+"""Fixing files, showing the fixes as a diff, and verifying them on the way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from .results import Result, exit_code, report_of
 
 if TYPE_CHECKING:
     from ..engine.fix_rounds import FixOutcome
-    from ..measure.fix_effects import FixEffects
     from ..verify.evidence import Verdict
     from ..verify.fixes import Proved
     from ..verify.options import VerifyOptions
@@ -34,12 +33,10 @@ class FixOptions:
     Attributes:
         unsafe: whether to make unsafe fixes, too.
         verify: how to verify the fixes; None to make them unverified.
-        measure: whether to make only those unsafe fixes that pay in the configured targets.
     """
 
     unsafe: bool = False
     verify: VerifyOptions | None = None
-    measure: bool = False
 
 
 def apply_fixes(run: Run, how: FixOptions) -> Result:
@@ -58,7 +55,7 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
 
     root = run.settings.root
     before = entry_files(root)
-    outcome, proved, weighed = _fixed(run, how)
+    outcome, proved = _fixed(run, how)
     unwritten: Mapping[Path, str] = {}
     lines: list[str] = []
     is_fault = False
@@ -76,7 +73,7 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
         say(line)
     # Files that were not written still have their findings.
     analysis = check_run(run) if unwritten else outcome.analysis
-    return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved, weighed)
+    return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved)
 
 
 def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
@@ -84,11 +81,11 @@ def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
     from ..report.terminal.summary import would_fix
     from ..report.terminal.verdicts import verdict_lines
 
-    outcome, proved, weighed = _fixed(run, how)
+    outcome, proved = _fixed(run, how)
     for change in outcome.changes:
         write_diff(change.before, change.after, sys.stdout)
     failed = _warn_of_skipped_fixes(run, outcome)
-    result = Result(outcome.analysis, failed=failed, proved=proved, weighed=weighed)
+    result = Result(outcome.analysis, failed=failed, proved=proved)
     report, screen = report_of(run, result), screen_of(sys.stderr)
     would = would_fix(len(outcome.fixed), report, screen)
     write_lines([*verdict_lines(report, screen), *would], sys.stderr)
@@ -102,7 +99,7 @@ def fix_without_writing(run: Run, analysis: Analysis, how: FixOptions) -> tuple[
     Raises:
         VerificationError: the code cannot be run.
     """
-    outcome, proved, _ = _fixed(run, how, previous=analysis)
+    outcome, proved = _fixed(run, how, previous=analysis)
     failed = _warn_of_skipped_fixes(run, outcome)
     patch = io.BytesIO()
     stream = io.TextIOWrapper(patch)
@@ -116,20 +113,11 @@ def _fixed(
     how: FixOptions,
     *,
     previous: Analysis | None = None,
-) -> tuple[FixOutcome[Analysis], Proved | None, FixEffects | None]:
-    """Apply fixes in memory, without those that measurement or verification rejects.
+) -> tuple[FixOutcome[Analysis], Proved | None]:
+    """Apply fixes in memory, without those that verification rejects.
 
     `previous` is an analysis without fixes.
     """
-    effects = _effects(run) if how.measure else None
-    refused = effects.refused if effects else {}
-
-    def is_refused(finding: Finding) -> bool:
-        if not refused:
-            return False
-        from ..verify.fixes import finding_key
-
-        return finding_key(finding) in refused
 
     def fix(
         withheld: Callable[[Finding], bool] = lambda finding: False,
@@ -137,12 +125,12 @@ def _fixed(
         return fix_in_memory(
             run,
             unsafe=how.unsafe,
-            withheld=lambda finding: withheld(finding) or is_refused(finding),
+            withheld=withheld,
             previous=previous,
         )
 
     if how.verify is None:
-        return fix(), None, effects
+        return fix(), None
     from ..report.output import write_verdict
     from ..report.terminal.verdicts import proof_lines, tally
     from ..verify.fixes import prove_fixes
@@ -167,38 +155,7 @@ def _fixed(
         lines = () if is_shown else proof_lines(proof, screen_of(sys.stderr))
         write_lines([*lines, tally(proof), "No files changed."], sys.stderr)
         raise SystemExit(SIGNALLED + proof.interrupted) from interrupt
-    return proved.outcome, replace(proved, shown=tuple(streamed)), effects
-
-
-def _effects(run: Run) -> FixEffects | None:
-    """Measure what unsafe fixes do to the configured targets; None if there are none.
-
-    Raises:
-        VerificationError: a target cannot be measured.
-    """
-    from ..measure.fix_effects import measure_fixes
-    from ..measure.options import configured_targets, measure_options
-    from ..report.terminal.weights import effect_text
-    from .jax_commands import NO_TARGET
-
-    settings = run.settings
-    if not configured_targets(settings):
-        say(NO_TARGET)
-        return None
-    effects = measure_fixes(
-        lambda withheld: fix_in_memory(run, unsafe=True, withheld=withheld),
-        settings.root,
-        configured_targets(settings),
-        measure_options(settings),
-        settings.base,
-        run.progress,
-    )
-    screen = screen_of(sys.stderr)
-    for finding, effect in effects.kept:
-        line, _ = finding.source.position(finding.span.start)
-        place = f"{screen.path(finding.path)}:{line}"
-        say(f"{place}: {finding.code} pays off: {effect_text(effect)}")
-    return effects
+    return proved.outcome, replace(proved, shown=tuple(streamed))
 
 
 def _warn_of_skipped_fixes(run: Run, outcome: FixOutcome[Analysis]) -> bool:

@@ -73,12 +73,6 @@ def cli() -> None:
 )
 @click.option("--verify-strict", is_flag=True, hidden=True)
 @verify_options
-@click.option(
-    "--measure",
-    is_flag=True,
-    help="With --unsafe-fixes, measure the targets in the settings, and revert unsafe fixes that do"
-    " not pay.",
-)
 @click.option("--statistics", is_flag=True, help="Show the number of findings per rule.")
 @click.option(
     "--force-exclude",
@@ -114,7 +108,6 @@ def check(
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
-    measure: bool,
     **how: Any,
 ) -> int:
     """Check files and report findings; with --fix, fix them.
@@ -139,9 +132,7 @@ def check(
         say("note: --unsafe-fixes changes no files without --fix or --diff")
     if verify and not (fix or diff):
         raise UsageError("--verify requires --fix or --diff")
-    if measure and not (unsafe_fixes and (fix or diff)):
-        raise UsageError("--measure requires --unsafe-fixes with --fix or --diff")
-    if (verify or measure) and Path("-") in paths:
+    if verify and Path("-") in paths:
         raise UsageError("--verify and --measure cannot be combined with `-` (stdin)")
     if diff and baseline.write:
         raise UsageError("--diff cannot be combined with --write-baseline")
@@ -171,7 +162,7 @@ def check(
         run = set_up_run(paths, stdin_filename, options, baseline, cache.about)
     describe_run(run)
     how_to_verify = verification(run.settings, verify, strict=verify_strict, **how)
-    how_to_fix = FixOptions(unsafe_fixes, how_to_verify, measure)
+    how_to_fix = FixOptions(unsafe_fixes, how_to_verify)
     with with_progress(run, "Fixing" if fix or diff else "Checking") as run:
         if diff:
             return show_diff(run, how_to_fix, exit_zero=exit_zero)
@@ -266,7 +257,7 @@ def report(
     with with_progress(run, "Checking") as run:
         result = Result(check_run(run))
         if how_to_verify or patch:
-            how_to_fix = FixOptions(unsafe_fixes, how_to_verify, measure and unsafe_fixes)
+            how_to_fix = FixOptions(unsafe_fixes, how_to_verify)
             result, diff = fix_without_writing(run, result.analysis, how_to_fix)
             if patch:
                 write_file(patch, diff)

@@ -121,8 +121,6 @@ def measure_command(
     from ..report.output import say, write_measurements
 
     check_output(output_file)
-    if how["batch"] == "auto":
-        raise UsageError("--batch auto: only `plan` finds the largest batch")
     names, options, base = _measurement(targets, how)
     if not names:
         raise UsageError("missing TARGET: module:function or path/to/file.py:function")
@@ -158,6 +156,7 @@ def measure_command(
     "--offload", is_flag=True, help="Also allow policies that move values to host memory."
 )
 @click.option("--apply", "is_applied", is_flag=True, help="Write the plan into the source.")
+@click.option("--strict", is_flag=True, help="Also fail if the budget is only met by the trace.")
 @entry_options
 @running_options
 @output_options(["full", "json"], "plan")
@@ -168,6 +167,7 @@ def plan_command(
     pareto: bool,
     offload: bool,
     is_applied: bool,
+    strict: bool,
     output_format: str,
     output_file: Path | None,
     **how: Any,
@@ -179,20 +179,18 @@ def plan_command(
     result is shown next to the prediction. The obvious placements, such as a checkpoint on every
     block, are always candidates.
 
-    Exits with 1 if the budget cannot be met or the plan cannot be written.
+    Exits with 1 if the budget cannot be met or the plan cannot be written, and with --strict if
+    the budget is met by the trace, but no program was compiled.
     """
     from ..measure.options import options_of_targets
     from ..measure.target import parse_target
-    from ..plan.batches import plan_largest_batch
     from ..plan.budget import parse_budget
     from ..plan.planning import plan
-    from ..report.output import write_plan
+    from ..report.output import say, write_plan
     from .plan_writing import Writing
 
     check_output(output_file)
     limit = parse_budget(budget) if budget else None
-    if how["batch"] == "auto":
-        how |= {"batch": None, "largest": True}
     names, options, base = _measurement((target,) if target else (), how)
     limit = limit or _device_budget(options)
     if len(names) != 1:
@@ -204,8 +202,7 @@ def plan_command(
         is_text = output_format == "full" and output_file is None
         patches = sys.stdout if is_text else sys.stderr
         writing = Writing(function, options, base, patches)
-        planning = plan_largest_batch if options.largest else plan
-        found = planning(
+        found = plan(
             function,
             options,
             base,
@@ -215,9 +212,16 @@ def plan_command(
             open_source=writing.open_source if is_applied else None,
         )
     write_plan(found, output_format, output_file or sys.stdout)
-    if not is_applied:
-        return CLEAN if found.is_met else FINDINGS
-    return writing.write(found)
+    is_proved = found.is_met and not (strict and found.best.compiled is None)
+    if is_applied and is_proved:
+        return writing.write(found)
+    if is_applied:
+        say(
+            "No files changed: the budget cannot be met."
+            if not found.is_met
+            else "No files changed: the budget is only met by the trace."
+        )
+    return CLEAN if is_proved else FINDINGS
 
 
 def _plan_to_fit(target: str, options: MeasureOptions, base: Path) -> None:

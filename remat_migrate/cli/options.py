@@ -92,15 +92,6 @@ def _numbers(
         raise click.BadParameter(f"{value!r} is not a comma-separated list of integers.") from None
 
 
-def _batch(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | str | None:
-    """Return a batch size, or `auto`."""
-    if value is None or value == "auto":
-        return value
-    if not value.isdecimal() or int(value) < 1:
-        raise click.BadParameter(f"{value!r} is neither a positive integer nor auto.")
-    return int(value)
-
-
 def _codes_option(name: str, help: str) -> _Decorator:
     return click.option(
         name,
@@ -351,13 +342,6 @@ entry_options = _options(
     ),
     click.option("--x64/--no-x64", default=None, help="Enable 64-bit types."),
     click.option("--remat3/--no-remat3", default=None, help="Enable the jax_remat3 flag."),
-    click.option(
-        "--batch",
-        callback=_batch,
-        metavar="N|auto",
-        help="Batch size, if not that of the arguments: the parameter `batch` of the function that"
-        " returns them, or the first axis of the data. With plan, auto finds the largest.",
-    ),
     click.option(
         "--device",
         metavar="NAME|BYTES",

@@ -24,7 +24,6 @@ from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
 
 if TYPE_CHECKING:
     from ..cache.run_cache import RunCache
-    from ..measure.fix_effects import FixEffects
     from ..measure.worker.records import SiteMeasurement
     from ..report.outputs import Output
     from ..verify.fixes import FindingKey, Proved
@@ -39,14 +38,12 @@ class Result:
         fixed: the number of fixed findings by code; None without --fix.
         failed: whether a fix could not be written because of a fault.
         proved: the result of verifying the fixes; None without --verify.
-        weighed: the effect of unsafe fixes on the configured targets; None if not measured.
     """
 
     analysis: Analysis
     fixed: Mapping[str, int] | None = None
     failed: bool = False
     proved: Proved | None = None
-    weighed: FixEffects | None = None
 
 
 def report_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
@@ -72,15 +69,6 @@ def report_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
 def _with_reasons(result: Result) -> tuple[Finding, ...]:
     """Return the findings, those with a rejected fix with the reason instead of the fix."""
     reasons: dict[FindingKey, str] = {}
-    if result.weighed is not None:
-        from ..report.terminal.weights import effect_text
-
-        for key, why in result.weighed.refused.items():
-            if isinstance(why, str) or why.is_reached:
-                effect = why if isinstance(why, str) else effect_text(why)
-                reasons[key] = f"the fix does not pay off when measured: {effect}"
-            else:
-                reasons[key] = f"the fix is not reached by the target {why.target}"
     if result.proved is not None:
         for key, why in result.proved.reasons.items():
             reasons[key] = f"the fix was reverted: {why}"

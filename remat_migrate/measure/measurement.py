@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from .devices import Device
-from .worker.records import Alternative, Cost, Residual, SiteMeasurement, Work
+from .worker.records import Alternative, Cost, Residual, SiteMeasurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class Measurement:
     Attributes:
         target: function, as the user named it.
         jax: version of JAX.
+        backend: platform that programs are compiled for.
         grad: how the function is differentiated.
         forward_flops: operations of the forward pass.
         cost: cost of the gradient computation as it is.
@@ -24,17 +26,19 @@ class Measurement:
         alternatives: other placements, the lowest peak first.
         residuals: values that the forward pass keeps, None if not requested.
         jaxprs: jaxprs of the forward and the backward pass as text, None if not requested.
-        notes: what could not be measured, and why.
+        failed: placements that could not be measured, by the reason.
+        notes: what else could not be measured, and why.
         cheaper: a policy that keeps most of the savings of all checkpoints for far less work.
         argument_bytes: bytes of the arguments on each device.
         devices: number of devices that the arguments are sharded over.
-        work: the work of the gradient computation as it is.
+        is_random: whether the function draws random numbers.
         needed_compiled: memory of the compiled program on each device, if compiled.
         device: the device to fit on, if requested.
     """
 
     target: str
     jax: str
+    backend: str
     grad: str
     forward_flops: int
     cost: Cost
@@ -44,11 +48,12 @@ class Measurement:
     alternatives: tuple[Alternative, ...] = ()
     residuals: tuple[Residual, ...] | None = None
     jaxprs: tuple[str, str] | None = None
+    failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     cheaper: Alternative | None = None
     argument_bytes: int = 0
     devices: int = 1
-    work: Work | None = None
+    is_random: bool = False
     needed_compiled: int | None = None
     device: Device | None = None
 
@@ -63,13 +68,6 @@ class Measurement:
     def fits(self) -> bool:
         """Whether it fits on the device, if there is one."""
         return self.device is None or self.needed_bytes <= self.device.memory
-
-    @property
-    def seconds(self) -> float | None:
-        """The estimated time on the device, if its rates are known."""
-        if self.device is None or self.work is None:
-            return None
-        return self.device.seconds(self.work, self.devices)
 
     @property
     def is_step(self) -> bool:

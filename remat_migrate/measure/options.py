@@ -31,8 +31,6 @@ class MeasureOptions:
         remat3: whether to enable `jax_remat3`.
         compile: whether to compile, for the memory of the program; if it is None, only shapes with
             shardings are compiled, and `plan` compiles if that takes less than a minute.
-        batch: the batch size, None for that of the arguments.
-        largest: whether to find the largest batch that fits.
         device: the device to fit on, or None.
         devices: number of virtual CPU devices.
         policies: whether to measure alternatives.
@@ -50,8 +48,6 @@ class MeasureOptions:
     x64: bool = False
     remat3: bool = False
     compile: bool | None = None
-    batch: int | None = None
-    largest: bool = False
     device: str | None = None
     devices: int = 1
     policies: bool = False

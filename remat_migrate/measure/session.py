@@ -25,7 +25,6 @@ from .worker.records import (
     Residual,
     SiteMeasurement,
     SiteVerdict,
-    Work,
     pareto_marked,
 )
 
@@ -64,16 +63,6 @@ class Session:
             raise VerificationError("the measuring process has ended")
         return _ask(self.worker, self.target, request, fields)
 
-    def again(self, request: str, **fields: object) -> Session:
-        """Return the session after a request that measures the target with other arguments.
-
-        Raises:
-            VerificationError: the request failed, or the process has ended.
-        """
-        reply = self.ask(request, **fields)
-        found = _measurement(self.worker, self.target, self.options, reply)
-        return replace(self, measurement=found)
-
 
 def measure(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
     """Measure a function.
@@ -87,19 +76,23 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
         VerificationError: the function cannot be measured; the message says why.
     """
     with measuring(target, options, folder) as session:
+        options = compiling(options, session.measurement)
         found = _add_passes(session, options, session.measurement)
         if options.policies or not found.sites:
             found = _add_alternatives(session, options, found)
         elif reply := session.ask("cheaper")["cheaper"]:
             found = replace(found, cheaper=_alternative(reply))
-        return _add_compiled(session, with_shardings(options, found), found)
+        return _add_compiled(session, options, found)
 
 
-def with_shardings(options: MeasureOptions, found: Measurement) -> MeasureOptions:
-    """Return the options; a target that is sharded over devices is compiled for them by default."""
-    if options.compile is None and found.devices > 1:
-        return replace(options, compile=True)
-    return options
+def compiling(options: MeasureOptions, found: Measurement) -> MeasureOptions:
+    """Return the options; a target that a trace says too little about is compiled.
+
+    That is a program on a mesh, whose values only XLA divides, and one that draws random numbers,
+    unless compiling is ruled out.
+    """
+    is_random = found.is_random and options.compile is None
+    return replace(options, compile=True) if found.devices > 1 or is_random else options
 
 
 @contextmanager
@@ -153,8 +146,6 @@ def _measured(
         "argnums": list(options.argnums),
         "has_aux": options.has_aux,
         "jit": options.jit,
-        "batch": options.batch,
-        "largest": options.largest,
     }
     source = args.text if args else str(options.running.cases)
     return _measurement(worker, target, options, _ask(worker, target, "measure", request, source))
@@ -166,6 +157,7 @@ def _measurement(
     return Measurement(
         target.text,
         worker.jax,
+        reply["backend"],
         reply["grad"],
         reply["forward_flops"],
         Cost(*reply["cost"]),
@@ -174,7 +166,7 @@ def _measurement(
         device=parse_device(options.device) if options.device else None,
         argument_bytes=reply["argument_bytes"],
         devices=reply["devices"],
-        work=Work(*reply["work"]),
+        is_random=reply["is_random"],
     )
 
 
@@ -195,10 +187,17 @@ def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -
 def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
     which = {"compile": bool(options.compile), "only_stages": not options.policies}
     try:
-        rows = session.ask("alternatives", **which)["alternatives"]
+        reply = session.ask("alternatives", **which)
     except VerificationError as error:
-        return replace(found, notes=(*found.notes, f"no alternatives: {error}"))
-    return replace(found, alternatives=tuple(pareto_marked(list(map(_alternative, rows)))))
+        return replace(found, failed={str(error): ["all placements"]})
+    failed: dict[str, list[str]] = {}
+    for name, reason in reply["failed"]:
+        failed.setdefault(failure_message(reason), []).append(name)
+    return replace(
+        found,
+        alternatives=tuple(pareto_marked(list(map(_alternative, reply["alternatives"])))),
+        failed=failed,
+    )
 
 
 def _add_compiled(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
@@ -207,7 +206,7 @@ def _add_compiled(session: Session, options: MeasureOptions, found: Measurement)
     try:
         if options.compile:
             reply = session.ask("compile")
-            total, needed = reply["bytes"], reply["needed"]
+            total, needed = reply["temporary"], reply["needed"]
         for number, site in enumerate(sites):
             if options.compile or site.verdict is SiteVerdict.WASTEFUL:
                 sites[number] = _site(session.ask("confirm", site=number)["site"])

@@ -10,6 +10,10 @@ from ..measure.devices import Device
 from ..measure.worker.records import PLAIN, Chain, NamedValue, Need
 from .chain import GROUP, Arc, Place, Run
 
+# Compiled placements that all need more than this share of the peak without checkpoints decide
+# nothing, unless compiling was asked for.
+MERGED = 0.95
+
 
 @dataclass(frozen=True, slots=True)
 class StageDecision:
@@ -34,6 +38,19 @@ class StageDecision:
     decision: str
     policy: str | None
     group: tuple[int, ...] = ()
+
+    @property
+    def parts(self) -> int:
+        """How much must be written for it; 0 if nothing."""
+        if self.decision == PLAIN:
+            return 0
+        return (
+            1
+            + 2 * (self.decision == GROUP)
+            + (self.policy is not None)
+            + (self.policy or "").count('"') // 2
+            + self.all_but_last
+        )
 
     @property
     def all_but_last(self) -> bool:
@@ -77,28 +94,14 @@ class Placement:
     compiled: int | None = None
 
     @property
+    def parts(self) -> int:
+        """How much must be written for it."""
+        return sum(stage.parts for stage in self.stages)
+
+    @property
     def peak(self) -> int:
         """The peak of the compiled program, or else of the trace."""
         return self.measured.peak_bytes if self.compiled is None else self.compiled
-
-
-@dataclass(frozen=True, slots=True)
-class BatchPlan:
-    """The plan for a batch size.
-
-    Attributes:
-        size: the batch size.
-        peak_bytes: the peak of its placement.
-        operations: the operations of the placement, as a multiple of those without checkpoints.
-        seconds: the estimated time of a step, if the rates of the device are known.
-        host_bytes: bytes that its policies move to host memory.
-    """
-
-    size: int
-    peak_bytes: int
-    operations: float
-    seconds: float | None
-    host_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,7 @@ class Plan:
     Attributes:
         target: the function, as the user named it.
         jax: the version of JAX.
+        backend: the platform that programs are compiled for.
         budget: the budget, as the user wrote it.
         budget_bytes: the budget in bytes.
         bare: the cost without checkpoints.
@@ -118,6 +122,7 @@ class Plan:
         pareto: the Pareto front of peak and FLOPs, the lowest peak first, if requested.
         sites: the files and lines of the current sites.
         tried: the number of traced placements.
+        is_merged: whether compiled placements all needed about as much as no checkpoint.
         bare_compiled: compiled bytes without checkpoints, None if nothing was compiled.
         candidates: the compiled placements, the lowest peak first.
         unwritten: a better placement, which cannot be written into the source.
@@ -128,13 +133,11 @@ class Plan:
         is_step: whether it is a training step, whose peak includes its arguments.
         devices: the number of devices that the arguments are sharded over.
         device: the device to fit on, if requested.
-        seconds: the estimated time of the placement on it, if its rates are known.
-        batch: the largest batch that fits, if requested; if none does, the smallest that was tried.
-        batches: the front of batch size and operations, the smallest batch first.
     """
 
     target: str
     jax: str
+    backend: str
     budget: str
     budget_bytes: int
     bare: Need
@@ -145,6 +148,7 @@ class Plan:
     pareto: tuple[Placement, ...] = ()
     sites: tuple[tuple[Path, int], ...] = ()
     tried: int = 0
+    is_merged: bool = False
     bare_compiled: int | None = None
     candidates: tuple[Placement, ...] = ()
     unwritten: Placement | None = None
@@ -155,9 +159,6 @@ class Plan:
     is_step: bool = False
     devices: int = 1
     device: Device | None = None
-    seconds: float | None = None
-    batch: int | None = None
-    batches: tuple[BatchPlan, ...] = ()
 
     @property
     def needed_bytes(self) -> int:
@@ -165,11 +166,9 @@ class Plan:
         return self.best.peak + (0 if self.is_step else self.argument_bytes)
 
     @property
-    def most_traced(self) -> int:
-        """The traced peak that the source may have once the plan is written."""
-        if self.best.compiled is None:
-            return self.budget_bytes
-        return self.best.measured.peak_bytes
+    def basis(self) -> str:
+        """How the peak of the placement is known."""
+        return "traced" if self.best.compiled is None else f"compiled for {self.backend}"
 
 
 def decisions(chain: Chain, path: Sequence[Arc]) -> tuple[StageDecision, ...]:

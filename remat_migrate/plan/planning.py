@@ -7,20 +7,20 @@ the traces.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import VerificationError
-from ..measure.devices import Device
 from ..measure.options import MeasureOptions
-from ..measure.session import Session, measuring, with_shardings
+from ..measure.session import Session, compiling, measuring
 from ..measure.target import Target
-from ..measure.worker.records import NamedValue, Need, Work
+from ..measure.worker.records import NamedValue, Need
 from .budget import Budget
 from .chain import Arc, Place, chain_from
 from .compiling import compiled_candidates
-from .plan import Obstacle, Placement, Plan
+from .plan import MERGED, Obstacle, Placement, Plan
 from .planner import EQUAL, Gradient, Planner
 
 if TYPE_CHECKING:
@@ -31,9 +31,6 @@ _EXACT, _NEAR = 1.01, 1.25
 # Seconds that compiling may take unless it was asked for, and the placements that must fit in.
 _SECONDS, _LEAST = 60.0, 4
 _SECONDS_PER_EQUATION = 0.001
-# Compiled placements that all need more than this share of the peak without checkpoints decide
-# nothing, unless compiling was asked for.
-_MERGED = 0.95
 # Placements to fall back on, if writing the best one turns out to be wrong.
 _OTHERS = 3
 
@@ -88,7 +85,7 @@ def planned(
 ) -> Plan:
     """Return the cheapest placement for a measured target, see `plan`."""
     found = session.measurement
-    options, target = with_shardings(options, found), session.target
+    options, target = compiling(options, found), session.target
     reply = session.ask("chains", offload=offload)
     chains = [chain_from(data) for data in reply["chains"]]
     if not chains:
@@ -136,7 +133,8 @@ def planned(
 
     planners = [Planner(chain, gradient) for chain in chains]
     tried, candidates = candidates_of(planners)
-    if compiles and not options.compile and _are_merged(candidates, reached):
+    is_merged = bool(compiles) and not options.compile and _are_merged(candidates, reached)
+    if is_merged:
         compiles = False
         limit = aim = budget.bytes_of(bare.peak_bytes, arguments)
         tried, candidates = candidates_of(planners, *tried)
@@ -164,6 +162,7 @@ def planned(
     return Plan(
         target=target.text,
         jax=found.jax,
+        backend=found.backend,
         budget=budget.text,
         budget_bytes=limit,
         bare=bare,
@@ -174,6 +173,7 @@ def planned(
         pareto=front,
         sites=sites,
         tried=gradient.tried,
+        is_merged=is_merged,
         bare_compiled=reached if compiles else None,
         candidates=candidates,
         unwritten=ideal,
@@ -184,16 +184,7 @@ def planned(
         is_step=found.is_step,
         devices=found.devices,
         device=found.device,
-        seconds=_seconds(session, best, found.device),
     )
-
-
-def _seconds(session: Session, placement: Placement, device: Device | None) -> float | None:
-    """Return the estimated time of a placement on a device, if its rates are known."""
-    if device is None:
-        return None
-    work = Work(*session.ask("work", runs=placement.runs)["work"])
-    return device.seconds(work, session.measurement.devices)
 
 
 def _best_writable(
@@ -220,7 +211,7 @@ def _are_merged(candidates: Sequence[Placement], bare: int) -> bool:
 
     XLA then merges every recomputation with the forward pass.
     """
-    return all(one.peak > _MERGED * bare for one in candidates)
+    return all(one.peak > MERGED * bare for one in candidates)
 
 
 def _is_as_good(one: Placement, other: Placement) -> bool:
@@ -277,16 +268,16 @@ def _traced(
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
     """Return the cheapest placement within the budget, or else the lowest, and which it is.
 
-    Of about equally cheap placements, this is the one with the lowest peak. The peak is that of the
-    compiled program where there is one.
+    Of placements that are about as good, this is the one with the simplest source. The peak is that
+    of the compiled program where there is one.
     """
     within = [one for one in tried if one.peak <= limit]
     least = min((one.measured.flops for one in within), default=0)
     cheap = [one for one in within if one.measured.flops <= EQUAL * least]
-    best = min(
-        cheap or tried, key=lambda one: (one.peak, one.measured.flops, not one.name, len(one.runs))
-    )
-    return best, bool(within)
+    best = min(cheap or tried, key=lambda one: (one.peak, one.measured.flops))
+    similar = [one for one in within or tried if _is_as_good(one, best)]
+    order = operator.attrgetter("parts", "measured.flops", "peak")
+    return min(similar, key=order), bool(within)
 
 
 def _front(placements: Sequence[Placement]) -> tuple[Placement, ...]:

@@ -18,6 +18,7 @@ from support import cli, read_files, write_files
 
 jax = pytest.importorskip("jax")
 
+from remat_migrate.cli import plan_writing  # noqa: E402
 from remat_migrate.measure.worker.instruments.liveness import peak  # noqa: E402
 from remat_migrate.measure.worker.internals import internals  # noqa: E402
 from remat_migrate.plan import applying  # noqa: E402
@@ -284,7 +285,7 @@ def test_the_best_placement_that_can_be_written_is_written(project):
     better = plan["not_writable"]
     assert [one["line"] for one in better["obstacles"]] == [13]
     assert better["measured"]["flops"] < plan["measured"]["flops"]
-    assert "mixed.py: written as planned" in ran.err
+    assert "mixed.py: written otherwise than planned" in ran.err  # 4 % more operations
     assert "for each in w[:2]" in (project / "mixed.py").read_text()
     assert "the same program" in ran.err
 
@@ -323,3 +324,16 @@ def test_a_source_that_computes_something_else_is_restored(project, monkeypatch)
     assert "is not the same program" in ran.err
     assert "`mul float32[2048,64]`" in ran.err
     assert (project / "model.py").read_text() == MODEL
+
+
+def test_what_is_written_instead_is_said(project, monkeypatch):
+    """The source with the plan needs too much, so that the next best is written."""
+    first = iter([True])
+    monkeypatch.setattr(plan_writing, "_exceeds", lambda *_: next(first, False))
+    ran = cli(project, *words("chain", "70%"), "--apply")
+    assert ran.code == 0, ran.err
+    assert "model.py: written otherwise than planned" in ran.err
+    assert re.search(r"promised +traced +[\d.]+ MB", ran.err)
+    assert re.search(r"instead +\S", ran.err)
+    assert re.search(r"rewritten +traced +[\d.]+ MB", ran.err)
+    assert "The plan was not written: the rewritten source needs " in ran.err

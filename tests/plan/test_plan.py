@@ -140,7 +140,7 @@ def test_unreachable_budget(project):
     words = ("plan", "model:loss", "--args", "model:args", "--budget", "1kB")
     ran = cli(project, *words)
     assert ran.code == 1
-    assert "The budget cannot be met: the lowest peak found is" in ran.out
+    assert "The budget cannot be met: the lowest traced peak found is" in ran.out
     plan = json.loads(cli(project, *words, "--output-format", "json").out)
     assert not plan["met"]
     assert plan["budget_bytes"] == 1000

@@ -1,4 +1,4 @@
-"""`measure` and `plan` on training steps: gradients that the target takes itself, meshes, batches.
+"""`measure` and `plan` on training steps: gradients that the target takes itself, and meshes.
 
 The process has 8 virtual CPU devices.
 """
@@ -82,10 +82,6 @@ def args():
 def parts():
     w, x = args()
     return w, jax.ShapeDtypeStruct((4, 1024, 64), jnp.float32)
-
-
-def batched(batch):
-    return args()[0], jax.ShapeDtypeStruct((batch, 64), jnp.float32)
 """
 
 
@@ -105,27 +101,15 @@ def run(project: Path, command: str, target: str, args: str, *more: str) -> dict
 
 
 @pytest.mark.slow
-def test_predicted_and_compiled_on_each_device(project):
-    """Adam, bfloat16, 4 micro-batches, donated state, 8 devices."""
-    found = run(project, "measure", "steps:accumulated_step", "on_mesh")
-    assert (found["grad"], found["devices"]) == ("none", 8)
-    assert found["peak_bytes"] == pytest.approx(found["compiled_bytes"], rel=0.3)
-    words = ("--budget", "60%", "--no-compile")
+def test_meshes_are_compiled(project):
+    """Adam, bfloat16, 4 micro-batches, donated state, 8 devices: compiled is what each needs."""
+    whole = run(project, "measure", "steps:accumulated_step", "on_mesh")
+    sharded = run(project, "measure", "steps:accumulated_step", "fully_sharded")
+    assert (whole["grad"], whole["devices"]) == ("none", 8)
+    assert sharded["argument_bytes"] < 0.3 * whole["argument_bytes"]
+    assert sharded["compiled_bytes"] < whole["compiled_bytes"] < 0.5 * whole["peak_bytes"]
+    words = ("--budget", "80%", "--no-compile")
     plan = run(project, "plan", "steps:accumulated_step", "on_mesh", *words)
-    assert plan["met"]
-    assert plan["without_checkpoints"]["peak_bytes"] == found["peak_bytes"]
-    promised, measured = plan["promised"]["peak_bytes"], plan["measured"]["peak_bytes"]
-    assert promised == pytest.approx(measured, rel=0.02)
-
-
-@pytest.mark.slow
-def test_compiled_plan_on_a_mesh(project):
-    found = run(project, "measure", "steps:accumulated_step", "fully_sharded")
-    assert found["peak_bytes"] == pytest.approx(found["compiled_bytes"], rel=0.4)
-    whole = run(project, "measure", "steps:accumulated_step", "on_mesh", "--no-compile")
-    assert whole["compiled_bytes"] is None
-    assert found["argument_bytes"] < 0.3 * whole["argument_bytes"]
-    plan = run(project, "plan", "steps:accumulated_step", "on_mesh", "--budget", "80%")
     assert plan["met"]
     assert plan["devices"] == 8
     assert plan["compiled_peak_bytes"] <= plan["budget_bytes"]
@@ -199,15 +183,12 @@ def test_device(project):
     words = ("measure", "others:several", "--args", "others:args")
     text = cli(project, *words, "--device", "h100").out
     assert "as a training step" in text
-    assert ", one device" in text
-    assert "It fits on H100: " in text
-    assert "roofline estimate" in text
+    assert "It fits on H100 (traced): " in text
+    assert " of 60.0 GB\n  JAX uses 75% of its 80.0 GB by default" in text
     found = run(project, "measure", "others:several", "args", "--device", "A100-80GB")
-    seconds, flops = found["device"]["seconds"], found["flops"]
-    # No faster than all operations, which are in float32, at the peak rate.
-    assert flops / 19.5e12 <= seconds < 1.0
-    assert found["device"]["needed_bytes"] == found["peak_bytes"]
-    needed = found["peak_bytes"]
+    assert found["device"]["memory_bytes"] == 0.75 * found["device"]["nominal_bytes"]
+    needed = found["device"]["needed_bytes"]
+    assert needed == found["peak_bytes"]
     ran = cli(project, *words, "--device", f"{0.6 * needed:.0f}B", "--no-compile")
     assert "It does not fit on " in ran.out
     assert "planned for " in ran.out
@@ -220,55 +201,6 @@ def test_arguments_count_on_a_device(project):
     assert plan["device"]["needed_bytes"] == (
         plan["measured"]["peak_bytes"] + plan["argument_bytes"]
     )
-    assert plan["device"]["seconds"] is None
-
-
-@pytest.mark.parametrize(("target", "args"), [("loss", "args"), ("loss", "batched")])
-def test_largest_batch(project, target, args):
-    """The batch is the first axis of the data, or a parameter of the function that makes it."""
-    words = ("--batch", "auto", "--budget", "8MB", "--no-compile")
-    plan = run(project, "plan", f"others:{target}", args, *words)
-    sizes = [one["size"] for one in plan["batches"]]
-    assert plan["met"]
-    assert sizes == sorted(sizes)
-    assert sizes[-1] == plan["batch"]
-    operations = [one["operations"] for one in plan["batches"]]
-    assert operations == sorted(operations)
-    more = str(int(plan["batch"] * 1.05))
-    larger = run(project, "plan", f"others:{target}", args, "--batch", more, *words[2:])
-    assert not larger["met"]
-    again = run(
-        project, "plan", f"others:{target}", args, "--batch", str(plan["batch"]), *words[2:]
-    )
-    assert again["measured"] == plan["measured"]
-
-
-def test_front_of_batches(project):
-    words = ("plan", "others:loss", "--args", "others:args", "--batch", "auto", "--no-compile")
-    text = cli(project, *words, "--budget", "8MB").out
-    assert "The largest batch that fits is " in text
-    assert "x1.000\n" in text
-    assert "█" in text
-    ran = cli(project, *words, "--budget", "1kB")
-    assert ran.code == 1
-    assert "No batch fits" in ran.out
-
-
-@pytest.mark.slow
-def test_front_of_batches_with_offloading(project):
-    """What moves to host memory leaves room for a larger batch, for less recomputation."""
-    words = ("--batch", "auto", "--budget", "8MB", "--no-compile")
-    plain = run(project, "plan", "others:loss", "args", *words)
-    found = run(project, "plan", "others:loss", "args", *words, "--offload")
-    assert found["batch"] >= plain["batch"]
-    largest = found["batches"][-1]
-    assert largest["size"] == found["batch"]
-    assert largest["host_bytes"] == found["measured"]["host_bytes"]
-    assert any(one["host_bytes"] for one in found["batches"])
-    assert largest["operations"] < plain["batches"][-1]["operations"]
-    ran = cli(project, "plan", "others:loss", "--args", "others:args", *words, "--offload")
-    assert " on the host" in ran.out
-    assert "█" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -277,9 +209,6 @@ def test_front_of_batches_with_offloading(project):
         ("plan others:loss --args others:args", "missing --budget SHARE|BYTES, or --device"),
         ("plan others:loss --args others:args --device H10x", "--device H10x: expected memory"),
         ("plan others:loss --args others:args --device A100", "such as A100-40GB, A100-80GB"),
-        ("plan others:loss --args others:args --budget 40% --batch auto", "needs --budget in"),
-        ("measure others:loss --args others:args --batch auto", "only `plan` finds"),
-        ("measure others:loss --args others:args --batch 0", "neither a positive integer"),
         ("measure others:nothing --args others:args --device 0GB", "--device 0GB: expected"),
         ("plan others:nothing --args others:args --budget 1GB --grad none", "takes no gradient"),
         ("measure others:loss others:penalty others:many --args others:args --args others:args",

@@ -6,9 +6,10 @@ Each alternative traces the whole function again, differentiated in the same way
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple
 
 from . import interception
 from .entry import Entry
@@ -34,8 +35,8 @@ class Variant(NamedTuple):
 
     name: str
     program: Callable[..., Any]
-    decision: Optional[Decision] = None
-    lines: Tuple[Tuple[Path, int], ...] = ()
+    decision: Decision | None = None
+    lines: tuple[tuple[Path, int], ...] = ()
 
 
 def variants(entry: Entry, has_sites: bool, only_stages: bool) -> Iterator[Variant]:
@@ -52,7 +53,7 @@ def variants(entry: Entry, has_sites: bool, only_stages: bool) -> Iterator[Varia
     yield from _of_stages(entry, flat, usable, only_stages)
 
 
-def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Optional[Alternative]:
+def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Alternative | None:
     """Return the policy that keeps most of the savings of all checkpoints for far less work.
 
     Args:
@@ -63,7 +64,7 @@ def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Optional[Alternative
     saved, added = bare.peak_bytes - cost.peak_bytes, cost.flops - bare.flops
     if saved <= PEAK_TOLERANCE * bare.peak_bytes or added <= FLOPS_TOLERANCE * bare.flops:
         return None
-    found: List[Alternative] = []
+    found: list[Alternative] = []
     jaxpr = flat_loss(entry).jaxpr
     for policy in reversed(DOTS_POLICIES):
         if not can_differentiate(jaxpr, policy):
@@ -110,7 +111,7 @@ def _of_stages(
         whole = {(0, len(flat.jaxpr.eqns)): _options(policy)}
         yield Variant("whole function with " + policy, gradient(entry, flat, whole, {}))
     for chain in flat.chains():
-        where = "%s:%s in %s" % (
+        where = "{}:{} in {}".format(
             os.path.basename(chain.path),
             ",".join(map(str, chain.lines)),
             chain.function,
@@ -120,7 +121,7 @@ def _of_stages(
         for policy in on_stages:
             for name, runs in _placements(chain, only_stages):
                 program = gradient(entry, flat, {run: _options(policy) for run in runs}, {})
-                label = "%s of %s%s" % (name, where, _suffix(policy))
+                label = f"{name} of {where}{_suffix(policy)}"
                 yield Variant(label, program, lines=lines)
     for number in flat.scans():
         if not flat.frames[number]:
@@ -136,11 +137,11 @@ def _suffix(policy: str) -> str:
     return "" if policy == "nothing_saveable" else " with " + policy
 
 
-def _options(policy: str) -> Dict[str, Any]:
+def _options(policy: str) -> dict[str, Any]:
     return Kind(policy=policy).options
 
 
-def _placements(chain: StageChain, only_usual: bool) -> Iterator[Tuple[str, List[Tuple[int, int]]]]:
+def _placements(chain: StageChain, only_usual: bool) -> Iterator[tuple[str, list[tuple[int, int]]]]:
     """Yield placements of checkpoints on a chain: a name, and the runs of equations."""
     runs = [(stage.start, stage.stop) for stage in chain.heavy]
     count = len(runs)
@@ -161,5 +162,5 @@ def _placements(chain: StageChain, only_usual: bool) -> Iterator[Tuple[str, List
             yield "line %d alone" % line, own
 
 
-def _are_adjacent(runs: List[Tuple[int, int]]) -> bool:
+def _are_adjacent(runs: list[tuple[int, int]]) -> bool:
     return all(first[1] == second[0] for first, second in zip(runs, runs[1:]))

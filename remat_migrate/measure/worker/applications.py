@@ -1,4 +1,4 @@
-"""Count how often each checkpoint is applied when a program runs once, including loop iterations.
+"""Count how often each checkpoint is applied when a program runs once, and find who calls it.
 
 The program is traced with `COUNT`: each checkpoint is left out, and its input arrays get a name per
 application. Differentiation keeps exactly one copy of a name, on the primal value, wherever the
@@ -9,10 +9,11 @@ argument may be loop-invariant, but the carry is not.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 from . import interception
-from .interception import MARK, Site
+from .interception import MARK, NOWHERE, Location, Site, is_library
 from .internals import internals
 
 
@@ -24,10 +25,10 @@ class _Mark(NamedTuple):
     leaf: int
 
 
-_Counts = Dict[_Mark, int]
+_Counts = dict[_Mark, int]
 
 
-def applications(jaxpr: Any) -> Dict[Site, int]:
+def applications(jaxpr: Any) -> dict[Site, int]:
     """Return how often each site is applied when a jaxpr that was traced with `COUNT` runs once.
 
     Counts the branch that applies a site most often, and the body of a `while` loop once. Does not
@@ -38,13 +39,13 @@ def applications(jaxpr: Any) -> Dict[Site, int]:
     return {sites[number]: times for number, times in counts.items()}
 
 
-def marked_site(equation: Any) -> Optional[Site]:
+def marked_site(equation: Any) -> Site | None:
     """Return the site that an equation marks, if any."""
     mark = _mark(equation)
     return None if mark is None else interception.sites()[mark.site]
 
 
-def _mark(equation: Any) -> Optional[_Mark]:
+def _mark(equation: Any) -> _Mark | None:
     if internals().name(equation) == "name":
         name = internals().label(equation)
         if name.startswith(MARK):
@@ -52,7 +53,7 @@ def _mark(equation: Any) -> Optional[_Mark]:
     return None
 
 
-def _mark_counts(jaxpr: Any, known: Dict[int, _Counts]) -> _Counts:
+def _mark_counts(jaxpr: Any, known: dict[int, _Counts]) -> _Counts:
     """Return how often each mark in a jaxpr is evaluated; `known` caches jaxprs by `id`."""
     if id(jaxpr) in known:
         return known[id(jaxpr)]
@@ -73,10 +74,10 @@ def _mark_counts(jaxpr: Any, known: Dict[int, _Counts]) -> _Counts:
     return found
 
 
-def _largest_branches(branches: Iterable[_Counts]) -> List[_Counts]:
+def _largest_branches(branches: Iterable[_Counts]) -> list[_Counts]:
     """Return the counts of each site in the branch that applies it most often."""
-    most: Dict[int, int] = {}
-    chosen: Dict[int, _Counts] = {}
+    most: dict[int, int] = {}
+    chosen: dict[int, _Counts] = {}
     for branch in branches:
         for site, times in _site_counts(branch).items():
             if times > most.get(site, 0):
@@ -85,13 +86,56 @@ def _largest_branches(branches: Iterable[_Counts]) -> List[_Counts]:
     return list(chosen.values())
 
 
-def _site_counts(counts: _Counts) -> Dict[int, int]:
+def _site_counts(counts: _Counts) -> dict[int, int]:
     """Return how often each site is applied, by number."""
-    most: Dict[Tuple[int, int], int] = {}
+    most: dict[tuple[int, int], int] = {}
     for mark, times in counts.items():
         key = mark.site, mark.application
         most[key] = max(times, most.get(key, 0))
-    found: Dict[int, int] = {}
+    found: dict[int, int] = {}
     for (site, _), times in most.items():
         found[site] = found.get(site, 0) + times
     return found
+
+
+def calling_lines(jaxpr: Any) -> dict[Site, set[Location]]:
+    """Return the lines that call each site, in a jaxpr that was traced with `COUNT`."""
+    found: dict[Site, set[Location]] = {}
+    for site, location in _Walk().calls(internals().opened(jaxpr), NOWHERE):
+        found.setdefault(site, set()).add(location)
+    return found
+
+
+class _Walk:
+    def __init__(self) -> None:
+        # The line that first called a jaxpr, by the `id` of the jaxpr.
+        self._first: dict[int, Location] = {}
+        self._seen: set[tuple[int, Location]] = set()
+
+    def calls(self, jaxpr: Any, caller: Location) -> Iterator[tuple[Site, Location]]:
+        """Yield the sites in a jaxpr that the line `caller` runs, each with its calling line."""
+        if (id(jaxpr), caller) in self._seen:
+            return
+        self._seen.add((id(jaxpr), caller))
+        first = self._first.setdefault(id(jaxpr), caller)
+        for equation in jaxpr.eqns:
+            site = marked_site(equation)
+            _, bodies, _ = internals().inner(equation)
+            if site is None and not bodies:
+                continue
+            location = _user_line(equation)
+            if location in (NOWHERE, first):
+                # JAX itself makes the call; only some versions record who called JAX.
+                location = caller
+            if site is not None:
+                yield site, location
+            for body in map(internals().opened, bodies):
+                yield from self.calls(body, location)
+
+
+def _user_line(equation: Any) -> Location:
+    """Return the innermost line of the user's code that an equation comes from."""
+    for path, _, line in internals().places(equation):
+        if not is_library(path):
+            return Location(path, line)
+    return NOWHERE

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from .instruments.liveness import Shares, donated_arguments, peak, size
-from .instruments.partition import argument_shardings, shares, spec_of
+from .instruments.liveness import donated_arguments, peak, size
 from .internals import internals
 from .training.differentiation import taken
 
@@ -35,7 +35,7 @@ class Differentiation(NamedTuple):
     """
 
     by: str = VALUE_AND_GRAD
-    argnums: Tuple[int, ...] = (0,)
+    argnums: tuple[int, ...] = (0,)
     has_aux: bool = False
     jit: bool = True
 
@@ -53,18 +53,19 @@ class Entry:
         devices: number of these devices.
         donated: indices of the arguments that a training step donates.
         argument_bytes: bytes of the traced arguments on each device.
-        counted: bytes of the arguments that count in the peak, those of a training step; else None.
+        counted: bytes of the arguments that count in the traced peak, those of a training step on
+            all devices together; else None.
         forward_pass: the jaxpr of the function without checkpoints, once it was traced.
     """
 
-    donated: Tuple[int, ...] = ()
+    donated: tuple[int, ...] = ()
     forward_pass: Any = None
 
     def __init__(
         self,
         function: Callable[..., Any],
-        args: Tuple[Any, ...],
-        kwargs: Dict[str, Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         how: Differentiation,
     ) -> None:
         self.function = function
@@ -87,14 +88,9 @@ class Entry:
             for shape, sharding in zip(self.shapes, chosen)
         )
         self.argument_bytes = sum(map(_bytes_on_device, self.placed_shapes))
-        self.counted = self.argument_bytes if self.how.by == NONE else None
-        meshes = [getattr(sharding, "mesh", None) for sharding in chosen]
-        self._mesh = next((mesh for mesh in meshes if mesh is not None), None)
-        self._specs = [
-            spec_of(sharding, len(shape.shape)) for sharding, shape in zip(chosen, self.shapes)
-        ]
+        self.counted = sum(map(size, self.shapes)) if self.how.by == NONE else None
 
-    def _check(self, args: Tuple[Any, ...]) -> None:
+    def _check(self, args: tuple[Any, ...]) -> None:
         if inspect.isgeneratorfunction(self.function) or inspect.isasyncgenfunction(self.function):
             raise Unfit("it is a generator function: measure the function that returns the loss")
         if inspect.iscoroutinefunction(self.function):
@@ -115,13 +111,13 @@ class Entry:
             if others and not any(map(_is_inexact_array, leaves)):
                 kind = "a value of type " + type(others[0]).__name__
                 if _is_array(others[0]):
-                    kind = "an array of dtype %s" % others[0].dtype
+                    kind = f"an array of dtype {others[0].dtype}"
                 raise Unfit(
                     "argument %d holds %s, which cannot be differentiated:"
                     " name the arguments to differentiate by with --argnums" % (number, kind)
                 )
 
-    def _filled(self, flat: Sequence[Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    def _filled(self, flat: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         values = iter(flat)
         leaves = [
             next(values) if is_traced else fixed
@@ -130,11 +126,11 @@ class Entry:
         args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
         return args, kwargs
 
-    def arguments(self) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments, with shapes in place of arrays."""
         return self._filled(self.placed_shapes)
 
-    def names(self) -> List[str]:
+    def names(self) -> list[str]:
         """Return the name of each traced argument, such as `params['w']`."""
         args, kwargs = self._filled(self.shapes)
         try:
@@ -208,11 +204,11 @@ class Entry:
 
         return transform(outputs, argnums=self.differentiated_leaves(), has_aux=self.how.has_aux)
 
-    def differentiated_leaves(self) -> Tuple[int, ...]:
+    def differentiated_leaves(self) -> tuple[int, ...]:
         """Return the indices in `shapes` of the arguments to differentiate by."""
         count = len(self.shapes)
         args, _ = self._filled(range(count))
-        chosen: List[Any] = []
+        chosen: list[Any] = []
         for number in self.how.argnums:
             chosen += jax.tree_util.tree_leaves(args[number])
         return tuple(
@@ -228,7 +224,7 @@ class Entry:
             return jax.vjp(function, *primals, has_aux=True)
         return jax.vjp(function, *primals)
 
-    def _by_differentiated(self, flat: Sequence[Any]) -> Tuple[Callable[..., Any], List[Any]]:
+    def _by_differentiated(self, flat: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
         """Return the function of what it is differentiated by alone, and these values.
 
         As in `equinox.filter_grad`, an argument with other leaves, such as the strings, integers
@@ -282,7 +278,7 @@ class Entry:
             donated = donated_arguments(opened)
             self.donated = tuple(n for n, v in enumerate(opened.invars) if v in donated)
             if self.devices == 1:
-                self._place(argument_shardings(opened))
+                self._place(_requested_shardings(opened))
         return jaxpr
 
     def gradient_jaxpr(self) -> Any:
@@ -295,20 +291,15 @@ class Entry:
         return internals().dead_code_removed(jaxpr) if self.how.jit else internals().opened(jaxpr)
 
     def peak(self, jaxpr: Any) -> int:
-        """Return the peak of a traced program on each device."""
-        return peak(jaxpr, self.counted, self._shares(jaxpr))
-
-    def _shares(self, jaxpr: Any) -> Shares:
-        if self._mesh is None:
-            return {}
-        return shares(internals().opened(jaxpr), self._specs, dict(self._mesh.shape))
+        """Return the peak of a traced program, of all devices together."""
+        return peak(jaxpr, self.counted)
 
     def _check_loss(self, shape: Any) -> None:
         if self.how.has_aux:
             if not (isinstance(shape, tuple) and len(shape) == 2):
-                raise Unfit("has_aux: it returns %s, not a pair" % _shown(shape))
+                raise Unfit(f"has_aux: it returns {_shown(shape)}, not a pair")
             shape = shape[0]
-        leaves: List[Any] = jax.tree_util.tree_leaves(shape)
+        leaves: list[Any] = jax.tree_util.tree_leaves(shape)
         inexact = len(leaves) == 1 and jax.numpy.issubdtype(leaves[0].dtype, np.floating)
         if inexact and leaves[0].shape == () and not isinstance(shape, (tuple, list, dict)):
             return
@@ -324,8 +315,8 @@ class Entry:
 
     def _refuse(self, returned: str) -> None:
         raise Unfit(
-            "it returns %s, but only a scalar can be differentiated: name the loss, or pass"
-            " --grad none if this function takes gradients itself" % returned
+            f"it returns {returned}, but only a scalar can be differentiated: name the loss, or"
+            " pass --grad none if this function takes gradients itself"
         )
 
 
@@ -334,7 +325,7 @@ def _shown(shape: Any) -> str:
     if not leaves:
         return "no array"
     if len(leaves) == 1 and hasattr(leaves[0], "shape"):
-        return "%s%s" % (leaves[0].dtype, list(leaves[0].shape))
+        return f"{leaves[0].dtype}{list(leaves[0].shape)}"
     return "%d arrays" % len(leaves)
 
 
@@ -352,6 +343,20 @@ def _bytes_on_device(shape: Any) -> int:
     if sharding is None:
         return size(shape)
     return size(shape_of(sharding.shard_shape(shape.shape), shape.dtype))
+
+
+def _requested_shardings(jaxpr: Any) -> list[Any]:
+    """Return the sharding that a jitted function requests for each argument of an open jaxpr."""
+    found: dict[Any, Any] = {}
+    for equation in jaxpr.eqns:
+        if internals().is_inlined_call(equation):
+            requested = equation.params.get("in_shardings", ())
+            found.update(
+                (atom, sharding)
+                for atom, sharding in zip(equation.invars, requested)
+                if not internals().is_literal(atom) and hasattr(sharding, "spec")
+            )
+    return [found.get(variable) for variable in jaxpr.invars]
 
 
 def _device_count(sharding: Any) -> int:

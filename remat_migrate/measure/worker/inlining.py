@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import copy
 import itertools
-from typing import Any, Callable, Dict, List, Tuple
+from collections.abc import Callable
+from typing import Any
 
 from .applications import marked_site
 from .interception import is_library
 from .internals import internals
 
 # Lines that the user can edit (path, function, line), the innermost first.
-Frames = Tuple[Tuple[str, str, int], ...]
+Frames = tuple[tuple[str, str, int], ...]
 
 
-def inlined(closed: Any) -> Tuple[Any, Tuple[Any, ...], Callable[[Any], Frames]]:
+def inlined(closed: Any) -> tuple[Any, tuple[Any, ...], Callable[[Any], Frames]]:
     """Return a jaxpr without calls of jitted functions and marks.
 
     Returns:
@@ -34,7 +35,7 @@ def inlined(closed: Any) -> Tuple[Any, Tuple[Any, ...], Callable[[Any], Frames]]
     return jaxpr, tuple(inliner.constants.values()), inliner.frames_of
 
 
-def _inputs(closed: Any) -> Tuple[Dict[Any, Any], List[Any]]:
+def _inputs(closed: Any) -> tuple[dict[Any, Any], list[Any]]:
     """Return the variables of the constants with their values, and those of the arguments."""
     opened = internals().opened(closed)
     values = list(getattr(closed, "consts", ()))
@@ -63,18 +64,18 @@ class _Inliner:
         equations: the equations.
     """
 
-    def __init__(self, constants: Dict[Any, Any]) -> None:
+    def __init__(self, constants: dict[Any, Any]) -> None:
         self.constants = constants
-        self.equations: List[Any] = []
+        self.equations: list[Any] = []
         # The frames of inlined equations, by the identity of their source information.
-        self._frames: Dict[int, Frames] = {}
+        self._frames: dict[int, Frames] = {}
 
     def frames_of(self, equation: Any) -> Frames:
         """Return the frames of an equation, with those of the calls around it."""
         found = self._frames.get(id(equation.source_info))
         return _user_frames(equation) if found is None else found
 
-    def run(self, jaxpr: Any, names: Dict[Any, Any], call: Any) -> List[Any]:
+    def run(self, jaxpr: Any, names: dict[Any, Any], call: Any) -> list[Any]:
         """Add the equations of a jaxpr, and return its outputs.
 
         Args:

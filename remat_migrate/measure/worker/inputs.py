@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import os
 import pkgutil
 import sys
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
 from ...verify.worker.inputs import declared
 from ...verify.worker.load import NotFound, load_module
 from .entry import Unfit
 
-Arguments = Tuple[Tuple[Any, ...], Dict[str, Any]]
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def load_function(module: Optional[str], path: str, qualname: str) -> Callable[..., Any]:
+def load_function(module: str | None, path: str, qualname: str) -> Callable[..., Any]:
     """Load a function, method, or other callable by name.
 
     Raises:
@@ -28,12 +28,12 @@ def load_function(module: Optional[str], path: str, qualname: str) -> Callable[.
     for part in qualname.split("."):
         if not hasattr(found, part):
             near = declared.nearest(part, [name for name in dir(found) if name[:1] != "_"])
-            raise NotFound("%s has no %s%s" % (getattr(found, "__name__", path), part, near))
+            raise NotFound("{} has no {}{}".format(getattr(found, "__name__", path), part, near))
         found = getattr(found, part)
     if isinstance(found, type):
-        raise NotFound("%s is a class: name a function, or a method as Class.method" % qualname)
+        raise NotFound(f"{qualname} is a class: name a function, or a method as Class.method")
     if not callable(found):
-        raise NotFound("%s is not callable, it has type %s" % (qualname, type(found).__name__))
+        raise NotFound(f"{qualname} is not callable, it has type {type(found).__name__}")
     function: Callable[..., Any] = found
     return function
 
@@ -49,10 +49,10 @@ def _imported(name: str) -> Any:
         folders = getattr(sys.modules[package], "__path__", ()) if package else _user_folders()
         known = [found.name for found in pkgutil.iter_modules(folders)]
         hint = declared.nearest(last, known)
-        raise NotFound("there is no module %s%s" % (missing, hint)) from None
+        raise NotFound(f"there is no module {missing}{hint}") from None
 
 
-def _user_folders() -> List[str]:
+def _user_folders() -> list[str]:
     """Return the folders of `sys.path` outside the standard library and installed packages."""
     libraries = os.path.dirname(os.__file__)
     return [
@@ -62,38 +62,16 @@ def _user_folders() -> List[str]:
     ]
 
 
-def batch_parameter(function: Optional[Callable[..., Any]]) -> Optional[str]:
-    """Return the parameter of a function that is the batch size, if it has one."""
-    if function is None:
-        return None
-    names = inspect.signature(function).parameters
-    return next((name for name in ("batch", "batch_size") if name in names), None)
-
-
-def first_batch(function: Optional[Callable[..., Any]]) -> Optional[int]:
-    """Return the batch size to start from; None if the arguments of the function have one."""
-    parameter = batch_parameter(function)
-    if function is None or parameter is None:
-        return None
-    default = inspect.signature(function).parameters[parameter].default
-    return default if isinstance(default, int) else 1
-
-
-def from_function(
-    function: Callable[..., Any], name: str, batch: Optional[int] = None
-) -> Arguments:
+def from_function(function: Callable[..., Any], name: str) -> Arguments:
     """Call a function that returns arguments: a tuple, a dictionary, or both.
 
     Args:
         function: the function.
         name: its name in messages.
-        batch: the batch size, if the function has a parameter for it.
     """
-    if batch is not None and (parameter := batch_parameter(function)):
-        function = functools.partial(function, **{parameter: batch})
     if required := _required(function):
         raise Unfit(
-            "a function that returns arguments must not take any (%s)" % ", ".join(required)
+            "a function that returns arguments must not take any ({})".format(", ".join(required))
         )
     result = function()
     if inspect.isgenerator(result):
@@ -113,7 +91,7 @@ def from_cases(file: str, function: str) -> Arguments:
     for name, made in declared.functions(file):
         if function == name or function.endswith("." + name):
             return from_function(made, name)
-    raise NotFound("%s declares no case for %s" % (file, function))
+    raise NotFound(f"{file} declares no case for {function}")
 
 
 def without_arguments(function: Callable[..., Any]) -> Arguments:
@@ -124,14 +102,15 @@ def without_arguments(function: Callable[..., Any]) -> Arguments:
     """
     if required := _required(function):
         raise Unfit(
-            "it needs arguments (%s): write a function that returns them, as arrays or as"
-            " jax.ShapeDtypeStruct(shape, dtype), and pass --args module:function"
-            % ", ".join(required)
+            "it needs arguments ({}): write a function that returns them, as arrays or as"
+            " jax.ShapeDtypeStruct(shape, dtype), and pass --args module:function".format(
+                ", ".join(required)
+            )
         )
     return (), {}
 
 
-def _required(function: Callable[..., Any]) -> List[str]:
+def _required(function: Callable[..., Any]) -> list[str]:
     """Return the parameters without a default; none if the signature is unknown."""
     try:
         parameters = list(inspect.signature(function).parameters.values())

@@ -12,16 +12,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import itertools
 import os
 import sys
 import warnings
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import jax
 
 from .internals import internals
-from .lines import line_of
 
 # Prefix of the names that mark the inputs of a checkpoint, see `COUNT`.
 MARK = "remat_migrate_site_"
@@ -71,7 +72,7 @@ class Decision(NamedTuple):
     """
 
     keep: bool = True
-    options: Tuple[Tuple[str, Any], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
     marked: bool = False
 
 
@@ -85,9 +86,9 @@ class _State:
 
     def __init__(self) -> None:
         # The number of each site, in the order of their first calls.
-        self.numbers: Dict[Site, int] = {}
+        self.numbers: dict[Site, int] = {}
         # Calls of each site in the current trace.
-        self.calls: Dict[Site, Dict[Location, int]] = {}
+        self.calls: dict[Site, dict[Location, int]] = {}
         self.default = KEEP
         self.plan: Mapping[Site, Decision] = {}
         # Whether JAX itself is applying a checkpoint, as `jax.remat` does with `jax.checkpoint`.
@@ -101,7 +102,7 @@ _state = _State()
 
 def install() -> None:
     """Intercept checkpoints from now on, once per process."""
-    originals: Dict[int, Callable[..., Any]] = {}
+    originals: dict[int, Callable[..., Any]] = {}
     for home in internals().homes:
         module = importlib.import_module(home)
         for name in _NAMES:
@@ -114,12 +115,12 @@ def install() -> None:
                 setattr(module, name, replacement)
 
 
-def sites() -> List[Site]:
+def sites() -> list[Site]:
     """Return all sites that were traced so far, in the order of their first calls."""
     return list(_state.numbers)
 
 
-def calls_of(site: Site) -> Dict[Location, int]:
+def calls_of(site: Site) -> dict[Location, int]:
     """Return the lines that called a site in the last trace, and how often."""
     return dict(_state.calls.get(site, {}))
 
@@ -150,9 +151,17 @@ def caller() -> Location:
     frame: Any = sys._getframe(1)
     while frame is not None:
         if not is_library(frame.f_code.co_filename):
-            return Location(frame.f_code.co_filename, line_of(frame))
+            return Location(frame.f_code.co_filename, _line_of(frame))
         frame = frame.f_back
     return NOWHERE
+
+
+def _line_of(frame: Any) -> int:
+    """Return the line on which the current call of a frame starts; Python's own may be another."""
+    # Instructions have two bytes.
+    here = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
+    start: int | None = next(here, (None,))[0]
+    return start or frame.f_lineno or 0
 
 
 @contextlib.contextmanager
@@ -196,12 +205,12 @@ def _intercepting(original: Callable[..., Any], name: str) -> Callable[..., Any]
 def _apply(
     site: Site,
     original: Callable[..., Any],
-    args: Tuple[Any, ...],
-    options: Dict[str, Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
     wrapped: Callable[..., Any],
     function: Callable[..., Any],
-    inputs: Tuple[Any, ...],
-    keywords: Dict[str, Any],
+    inputs: tuple[Any, ...],
+    keywords: dict[str, Any],
 ) -> Any:
     number = _state.numbers.setdefault(site, len(_state.numbers))
     calls = _state.calls.setdefault(site, {})
@@ -220,8 +229,8 @@ def _apply(
 
 
 def _mark(
-    number: int, static: Any, inputs: Tuple[Any, ...], keywords: Dict[str, Any]
-) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    number: int, static: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the inputs of an application with a name on each array."""
     _state.applications += 1
     application = "%s%d_%d_" % (MARK, number, _state.applications)
@@ -235,13 +244,13 @@ def _mark(
     return tuple(traced.get(place, value) for place, value in enumerate(inputs)), keywords
 
 
-def _argnums(static: Any) -> Tuple[int, ...]:
+def _argnums(static: Any) -> tuple[int, ...]:
     if static is None:
         return ()
     return tuple(static) if isinstance(static, (tuple, list, range, set)) else (int(static),)
 
 
-def describe(function: Callable[..., Any]) -> Tuple[str, Location]:
+def describe(function: Callable[..., Any]) -> tuple[str, Location]:
     """Return the qualified name of a checkpointed function, and the line that defines it."""
     inner: Any = function
     while True:
@@ -291,7 +300,7 @@ def note_object(made: Any, site: Site) -> None:
         made.__dict__["__module__"] = noted
 
 
-def _requested_site() -> Optional[Site]:
+def _requested_site() -> Site | None:
     """Return the site that a library is applying a checkpoint for, None if the user applies it.
 
     Stops at the first frame of the user's code, which may apply checkpoints of its own.
@@ -301,7 +310,7 @@ def _requested_site() -> Optional[Site]:
         code = frame.f_code
         names = code.co_varnames + code.co_cellvars + code.co_freevars
         if REQUESTED in names:
-            site: Optional[Site] = frame.f_locals[REQUESTED]
+            site: Site | None = frame.f_locals[REQUESTED]
             return site
         if "self" in names:
             instance = frame.f_locals.get("self")
@@ -315,8 +324,8 @@ def _requested_site() -> Optional[Site]:
     return None
 
 
-@functools.lru_cache(maxsize=None)
-def _library_folders() -> Tuple[str, ...]:
+@functools.cache
+def _library_folders() -> tuple[str, ...]:
     folders = []
     for name in _APPLYING:
         module = sys.modules.get(name)
@@ -331,7 +340,7 @@ def forget_folders() -> None:
     is_library.cache_clear()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def is_library(path: str) -> bool:
     """Return whether a file belongs to Python, JAX, or a library that applies checkpoints."""
     if path.startswith("<"):

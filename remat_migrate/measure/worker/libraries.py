@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from typing import Any, Callable, Dict, Tuple
+from collections.abc import Callable
+from typing import Any
 
 import jax
 
@@ -27,7 +28,7 @@ from .interception import (
 )
 
 # Modules and their equivalents of `jax.checkpoint`.
-_EQUIVALENTS: Dict[str, Tuple[str, ...]] = {
+_EQUIVALENTS: dict[str, tuple[str, ...]] = {
     "flax.core.lift": ("remat", "checkpoint", "remat_scan"),
     "flax.core": ("remat", "checkpoint", "remat_scan"),
     "flax.linen": ("remat", "checkpoint", "remat_scan"),
@@ -91,8 +92,8 @@ def _request(
     original: Callable[..., Any],
     api: str,
     function: Any,
-    args: Tuple[Any, ...],
-    options: Dict[str, Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
 ) -> Any:
     """Call the library, and attribute the checkpoints of the result to the calling line."""
     # Read by name from this frame and from that of `lifted`, see `interception.REQUESTED`.

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
+import linecache
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +24,6 @@ from .inlining import Frames
 from .instruments.flops import flops_of_equation
 from .instruments.liveness import size
 from .internals import internals
-from .lines import tree_of
 from .records import NamedValue
 
 # Operations per byte below which a value is not worth a name: reading it takes as long.
@@ -41,20 +43,20 @@ class NamedValues:
 
     def __init__(self, frames_of: Callable[[Any], Frames]) -> None:
         """Remember how to find the user's frames of an equation, the innermost first."""
-        self.found: Dict[str, NamedValue] = {}
-        self._names: Dict[Tuple[str, str, int], Optional[str]] = {}
+        self.found: dict[str, NamedValue] = {}
+        self._names: dict[tuple[str, str, int], str | None] = {}
         self._frames_of = frames_of
 
-    def added(self, equations: Sequence[Any]) -> List[Any]:
+    def added(self, equations: Sequence[Any]) -> list[Any]:
         """Return equations with a name on each value that is worth one, in bodies of scans, too."""
         equations = [self._with_body(equation) for equation in equations]
         places = [next(iter(self._frames_of(equation)), None) for equation in equations]
         needed = _needed(equations)
-        known: Dict[int, int] = {}
-        result: List[Any] = []
+        known: dict[int, int] = {}
+        result: list[Any] = []
         # The operations that saving a value avoids: those of the last costly equation, if only
         # linear ones follow. The backward pass of others needs what they read, not their result.
-        avoided: Dict[Any, int] = {}
+        avoided: dict[Any, int] = {}
         for equation, place, following in zip(equations, places, [*places[1:], None]):
             result.append(equation)
             costs = flops_of_equation(equation, known)
@@ -87,7 +89,7 @@ class NamedValues:
         named = body.replace(jaxpr=opened.replace(eqns=equations))
         return equation.replace(params=dict(equation.params, jaxpr=named))
 
-    def _name(self, place: Tuple[str, str, int], count: int, flops: int) -> Optional[str]:
+    def _name(self, place: tuple[str, str, int], count: int, flops: int) -> str | None:
         path, function, line = place
         if place not in self._names:
             target = _assigned(path, line)
@@ -107,9 +109,9 @@ class NamedValues:
         return name
 
 
-def _needed(equations: Sequence[Any]) -> Set[Any]:
+def _needed(equations: Sequence[Any]) -> set[Any]:
     """Return the values that the backward pass needs, as operands or through linear operations."""
-    found: Set[Any] = set()
+    found: set[Any] = set()
     for equation in reversed(equations):
         reads = [atom for atom in equation.invars if not internals().is_literal(atom)]
         passes_on = len(reads) == 1 and not found.isdisjoint(equation.outvars)
@@ -125,7 +127,7 @@ def _is_linear(equation: Any) -> bool:
     return name in _LINEAR or scales
 
 
-def _named(equation: Any, name: str) -> List[Any]:
+def _named(equation: Any, name: str) -> list[Any]:
     """Return an equation followed by a name of its output, which keeps its variable."""
     *others, made = equation.outvars
     unnamed = copy.copy(made)
@@ -141,7 +143,7 @@ def _named(equation: Any, name: str) -> List[Any]:
 
 def _assigned(path: str, line: int) -> str:
     """Return the variable that the statement at a line assigns; empty if it is not one."""
-    tree = tree_of(path)
+    tree = _tree_of(path)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Assign) and node.lineno <= line <= (node.end_lineno or 0):
             if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -149,9 +151,9 @@ def _assigned(path: str, line: int) -> str:
     return ""
 
 
-def names_in(equations: Sequence[Any]) -> List[str]:
+def names_in(equations: Sequence[Any]) -> list[str]:
     """Return the names of values that equations compute, in bodies of scans, too."""
-    found: Dict[str, None] = {}
+    found: dict[str, None] = {}
     for equation in equations:
         if internals().name(equation) == "name":
             found[internals().label(equation)] = None
@@ -159,3 +161,15 @@ def names_in(equations: Sequence[Any]) -> List[str]:
         for body in bodies:
             found.update(dict.fromkeys(names_in(internals().opened(body).eqns)))
     return list(found)
+
+
+@functools.lru_cache(maxsize=64)
+def _tree_of(path: str) -> ast.Module | None:
+    """Parse a file; None if it cannot be read or parsed."""
+    text = "".join(linecache.getlines(path))
+    if not text:
+        return None
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return None

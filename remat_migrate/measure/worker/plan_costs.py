@@ -8,20 +8,20 @@ an argument is live from the backward pass of the last stage that reads it until
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Set, Tuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .entry import Entry, shape_of
-from .instruments.compiled import peak_bytes
+from .instruments.compiled import compiled
 from .instruments.flops import flops
 from .instruments.liveness import host_bytes, size
-from .instruments.roofline import work
 from .internals import internals
 from .named_values import names_in
-from .records import BODY, PLAIN, Chain, Choice, Link, Need, Work
+from .records import BODY, PLAIN, WRAPPED, Chain, Choice, Link, Need
 from .stage_combinations import PlacedStage, combinations
 from .stage_costs import (
     DOTS_POLICIES,
@@ -40,7 +40,7 @@ from .training.gradients import gradient
 _OFFLOADING = 'offload_dot_with_no_batch_dims("device", "pinned_host")'
 
 
-def chains(entry: Entry, flat: Flat, *, offloading: bool = False) -> List[Chain]:
+def chains(entry: Entry, flat: Flat, *, offloading: bool = False) -> list[Chain]:
     """Return the chains of a program, the outermost first, with the costs of each stage.
 
     Args:
@@ -51,12 +51,12 @@ def chains(entry: Entry, flat: Flat, *, offloading: bool = False) -> List[Chain]
     Raises:
         Exception: any error that JAX raises while it traces a stage.
     """
-    known: Dict[Any, Any] = {}
+    known: dict[Any, Any] = {}
     found = [_Links(entry, flat, stages, known, offloading) for stages in cut(flat)]
     return [Chain(tuple(links.links())) for links in found]
 
 
-def cut(flat: Flat) -> List[List[PlacedStage]]:
+def cut(flat: Flat) -> list[list[PlacedStage]]:
     """Return the stages of each chain of a program, which is cut into those of the shortest."""
     found = [list(_without_gaps(flat, heavy)) for heavy in combinations(flat)]
     if found:
@@ -64,31 +64,67 @@ def cut(flat: Flat) -> List[List[PlacedStage]]:
     return found
 
 
-def trace(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Need:
+def trace(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Need:
     """Trace the gradient computation with checkpoints on some runs of equations."""
     jaxpr = entry.traced(_gradient(entry, flat, runs))
     return Need(entry.peak(jaxpr), flops(jaxpr), host_bytes(jaxpr))
 
 
-def work_of(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Work:
-    """Return the work of the gradient computation with checkpoints on some runs of equations."""
-    return work(entry.traced(_gradient(entry, flat, runs)))
-
-
-def compiled_bytes(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> int:
+def compiled_bytes(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> int:
     """Compile the gradient computation with checkpoints, and return its memory besides inputs.
 
     On the CPU, whose memory is host memory, what policies offload does not count either.
     """
     program = _gradient(entry, flat, runs)
-    found = peak_bytes(entry, program)
+    found = compiled(entry, program).peak
     offloads = any("offload" in str(kind.policy) for kind in runs.values())
     if offloads and jax.default_backend() == "cpu":
         found -= host_bytes(entry.traced(program))
     return found
 
 
-def _gradient(entry: Entry, flat: Flat, runs: Mapping[Tuple[int, int], Kind]) -> Callable[..., Any]:
+def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Need) -> Chain:
+    """Return a chain of a loss with costs that are those of the whole training step.
+
+    The step has values of its own while it differentiates the loss, such as its arguments and the
+    sums of gradients, and may differentiate the loss once for each part of a batch.
+
+    Args:
+        entry: the training step.
+        flat: its loss.
+        chain: the stages of the loss.
+        bare: the cost of the step without checkpoints.
+    """
+    every = {
+        (link.start, link.stop): choice
+        for link in chain.links
+        for choice in link.choices
+        if link.heavy and (choice.kind, choice.policy) == (WRAPPED, None)
+    }
+    need = trace(entry, flat, dict.fromkeys(every, Kind(WRAPPED)))
+    recomputed = sum(choice.flops for choice in every.values())
+    times = (need.flops - bare.flops) / recomputed if recomputed else 1.0
+    peak = held = 0
+    for link in chain.links:
+        plain = link.choices[0]
+        peak = max(peak, held + plain.peak)
+        held += plain.inputs + plain.others
+    more = bare.peak_bytes - peak
+    return Chain(
+        tuple(
+            link._replace(
+                flops=round(link.flops * times),
+                choices=tuple(
+                    one._replace(peak=max(one.peak + more, 0), flops=round(one.flops * times))
+                    for one in link.choices
+                ),
+            )
+            for link in chain.links
+        )
+    )
+
+
+def _gradient(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Callable[..., Any]:
     wrapped, bodies = {}, {}
     loops = set(flat.scans())
     for (start, stop), kind in runs.items():
@@ -107,7 +143,7 @@ class _Links:
         entry: Entry,
         flat: Flat,
         stages: Sequence[PlacedStage],
-        known: Dict[Any, Any],
+        known: dict[Any, Any],
         offloading: bool,
     ) -> None:
         """Find the values that pass between stages; `known` caches traces across chains."""
@@ -118,17 +154,17 @@ class _Links:
         self._stages = stages
         self._loops = set(flat.scans())
         self._segments = [flat.segment(stage.start, stage.stop) for stage in self._stages]
-        self._maker: Dict[Any, int] = {}
-        self._readers: Dict[Any, List[int]] = {}
+        self._maker: dict[Any, int] = {}
+        self._readers: dict[Any, list[int]] = {}
         for number, segment in enumerate(self._segments):
             self._maker.update(dict.fromkeys(segment.outvars, number))
             for variable in segment.invars:
                 self._readers.setdefault(variable, []).append(number)
         self._active = _active(flat)
         self._known = known
-        self._signatures: Dict[int, Any] = {}
+        self._signatures: dict[int, Any] = {}
 
-    def links(self) -> List[Link]:
+    def links(self) -> list[Link]:
         kept = [
             {kind: self._passes(number, kind).saved for kind in self._kinds(number)}
             for number in range(len(self._stages))
@@ -175,7 +211,7 @@ class _Links:
             tuple(choices),
         )
 
-    def _kinds(self, number: int) -> Tuple[Kind, ...]:
+    def _kinds(self, number: int) -> tuple[Kind, ...]:
         stage = self._stages[number]
         if not stage.is_heavy and number in (0, len(self._stages) - 1):
             return (Kind(),)  # in no group
@@ -184,7 +220,7 @@ class _Links:
             segment = self._segments[number]
             policies = [*self._policies, *self._by_name(segment)]
             self._known[key] = available_kinds(segment, bool(self._loops_in(stage)), policies)
-        found: Tuple[Kind, ...] = self._known[key]
+        found: tuple[Kind, ...] = self._known[key]
         return found
 
     def _by_name(self, segment: Any) -> Iterator[str]:
@@ -194,23 +230,23 @@ class _Links:
         ]
         values.sort(key=lambda one: -one.flops / one.bytes)
         for count in sorted({(len(values) + 1) // 2, len(values)} - {0}):
-            names = ", ".join('"%s"' % one.name for one in values[:count])
-            yield "save_only_these_names(%s)" % names
+            names = ", ".join(f'"{one.name}"' for one in values[:count])
+            yield f"save_only_these_names({names})"
         if values and self._offloading:
             yield (
                 "save_and_offload_only_these_names(names_which_can_be_saved=[],"
-                ' names_which_can_be_offloaded=[%s], offload_src="device",'
-                ' offload_dst="pinned_host")' % names
+                f' names_which_can_be_offloaded=[{names}], offload_src="device",'
+                ' offload_dst="pinned_host")'
             )
 
-    def _loops_in(self, stage: PlacedStage) -> List[int]:
+    def _loops_in(self, stage: PlacedStage) -> list[int]:
         return [loop for loop in self._loops if stage.start <= loop < stage.stop]
 
     # -- the stage that each value counts for
 
-    def _owners(self, plain: List[Saved]) -> Dict[Any, int]:
+    def _owners(self, plain: list[Saved]) -> dict[Any, int]:
         """Return for each value from a stage the stage that it counts for as an input."""
-        found: Dict[Any, int] = {}
+        found: dict[Any, int] = {}
         for variable, readers in self._readers.items():
             if variable in self._maker:
                 saving = (
@@ -221,7 +257,7 @@ class _Links:
                 found[variable] = next(saving, readers[0])
         return found
 
-    def _shared_bytes(self, kept: List[Dict[Kind, Saved]], owners: Mapping[Any, int]) -> List[int]:
+    def _shared_bytes(self, kept: list[dict[Kind, Saved]], owners: Mapping[Any, int]) -> list[int]:
         """Return for each stage the bytes of its outputs that both it and their reader save."""
         found = []
         for number, segment in enumerate(self._segments):
@@ -235,7 +271,7 @@ class _Links:
             found.append(total)
         return found
 
-    def _gradient_bytes(self) -> List[int]:
+    def _gradient_bytes(self) -> list[int]:
         """Return the bytes of gradients and cotangents that are live while a stage runs backward.
 
         These are gradients of arguments that later stages have computed, and cotangents on their
@@ -286,7 +322,7 @@ class _Links:
 def _is_dominated(one: Choice, choices: Sequence[Choice]) -> bool:
     """Return whether an earlier choice of the same kind is at least as good in every respect."""
 
-    def costs(choice: Choice) -> Tuple[int, int, int]:
+    def costs(choice: Choice) -> tuple[int, int, int]:
         return choice.inputs + choice.others, choice.peak, choice.flops
 
     return any(
@@ -310,7 +346,7 @@ def _without_gaps(flat: Flat, heavy: Sequence[PlacedStage]) -> Iterator[PlacedSt
     yield from light(len(flat.jaxpr.eqns))
 
 
-def _active(flat: Flat) -> Set[Any]:
+def _active(flat: Flat) -> set[Any]:
     """Return the variables between the differentiated arguments and the loss."""
     jaxpr = flat.jaxpr
     first = len(flat.constants)

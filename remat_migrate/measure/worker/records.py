@@ -5,12 +5,13 @@ On the pipe a record is a JSON array of its fields, and a path a string.
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple
 
 
-class SiteVerdict(str, Enum):
+class SiteVerdict(StrEnum):
     """The effect of a checkpoint on the gradient computation."""
 
     SAVES = "saves"
@@ -32,21 +33,7 @@ class Cost(NamedTuple):
 
     peak_bytes: int
     flops: int
-    residual_bytes: Optional[int]
-
-
-class Work(NamedTuple):
-    """The work of a program, for an estimate of its time.
-
-    Attributes:
-        low_flops: floating-point operations of matrix products and convolutions in 16 bits.
-        flops: other floating-point operations.
-        bytes: bytes that are read from and written to memory.
-    """
-
-    low_flops: int
-    flops: int
-    bytes: int
+    residual_bytes: int | None
 
 
 class CallLine(NamedTuple):
@@ -78,12 +65,12 @@ class SiteMeasurement(NamedTuple):
     line: int
     api: str
     function: str
-    calls: Tuple[CallLine, ...]
+    calls: tuple[CallLine, ...]
     applications: int
     cost: Cost
     without: Cost
     verdict: SiteVerdict
-    compiled: Optional[Tuple[int, int]] = None
+    compiled: tuple[int, int] | None = None
     note: str = ""
 
     @property
@@ -97,7 +84,7 @@ class SiteMeasurement(NamedTuple):
         return self.cost.flops - self.without.flops
 
     @property
-    def residual_bytes_avoided(self) -> Optional[int]:
+    def residual_bytes_avoided(self) -> int | None:
         """Bytes of residuals that the checkpoint avoids."""
         if self.cost.residual_bytes is None or self.without.residual_bytes is None:
             return None
@@ -119,9 +106,9 @@ class Alternative(NamedTuple):
     name: str
     peak_bytes: int
     flops: int
-    compiled_bytes: Optional[int]
+    compiled_bytes: int | None
     pareto: bool = False
-    lines: Tuple[Tuple[Path, int], ...] = ()
+    lines: tuple[tuple[Path, int], ...] = ()
 
 
 class Residual(NamedTuple):
@@ -140,7 +127,7 @@ class Residual(NamedTuple):
     bytes: int
     origin: str
     name: str = ""
-    path: Optional[Path] = None
+    path: Path | None = None
     line: int = 0
 
 
@@ -182,7 +169,7 @@ class NamedValue(NamedTuple):
     flops: int
 
     @property
-    def place(self) -> Tuple[str, str, int]:
+    def place(self) -> tuple[str, str, int]:
         """The file, function and line of the assignment."""
         return str(self.path), self.function, self.line
 
@@ -200,7 +187,7 @@ class Choice(NamedTuple):
     """
 
     kind: str
-    policy: Optional[str]
+    policy: str | None
     inputs: int
     others: int
     peak: int
@@ -229,13 +216,13 @@ class Link(NamedTuple):
     function: str
     line: int
     heavy: bool
-    inputs: Tuple[Tuple[int, int], ...]
+    inputs: tuple[tuple[int, int], ...]
     cotangent: int
     flops: int
-    choices: Tuple[Choice, ...]
+    choices: tuple[Choice, ...]
 
     @property
-    def place(self) -> Tuple[str, str, int]:
+    def place(self) -> tuple[str, str, int]:
         """The line in its function; stages with the same place get the same checkpoint."""
         return self.path, self.function, self.line
 
@@ -247,12 +234,12 @@ class Chain(NamedTuple):
         links: the stages.
     """
 
-    links: Tuple[Link, ...]
+    links: tuple[Link, ...]
 
 
-def pareto_marked(alternatives: Sequence[Alternative]) -> List[Alternative]:
+def pareto_marked(alternatives: Sequence[Alternative]) -> list[Alternative]:
     """Sort alternatives by peak, and mark the Pareto front; the first of equal ones is on it."""
-    least: Optional[int] = None
+    least: int | None = None
     marked = []
     for one in sorted(alternatives, key=lambda one: (one.peak_bytes, one.flops)):
         best = least is None or one.flops < least

@@ -7,19 +7,18 @@ one of them does not lose the earlier results.
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import importlib
 import json
 import os
 import sys
 import traceback
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from ...verify.worker.failures import describe
 from ...verify.worker.load import NotFound
 
-Reply = Dict[str, Any]
+Reply = dict[str, Any]
 
 
 class _Session:
@@ -27,16 +26,12 @@ class _Session:
 
     Attributes:
         entry: function that was measured.
-        first: the same with the arguments that were given first.
-        source: function that returns the arguments, None if no function does.
         measured: its measurement.
         flat: its flat jaxpr, once chains were requested.
         subject: which of the user's functions is running: `target` or `args`.
     """
 
     entry: Any = None
-    first: Any = None
-    source: Any = None
     measured: Any = None
     flat: Any = None
     subject: str = "target"
@@ -69,13 +64,13 @@ def _answer(request: Reply) -> Reply:
         return {"error": dict(describe(error), at=_user_line(error)), "of": _Session.subject}
 
 
-def _user_line(error: BaseException) -> Optional[List[Any]]:
+def _user_line(error: BaseException) -> list[Any] | None:
     """Return the innermost path and line of the user's code in a traceback, if any."""
     try:
         from .interception import is_library
     except ImportError:
         return None  # JAX is not installed
-    found: Optional[List[Any]] = None
+    found: list[Any] | None = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         path = frame.f_code.co_filename
         if not is_library(path):
@@ -94,7 +89,7 @@ def _start(request: Reply) -> Reply:
 
     for name, value in request["flags"].items():
         if not internals().set_flag(name, value):
-            raise Unsupported("jax %s has no flag %s" % (jax.__version__, name))
+            raise Unsupported(f"jax {jax.__version__} has no flag {name}")
     internals().exclude(interception.OWN_FOLDER)
     interception.install()
     differentiation.install()
@@ -107,22 +102,21 @@ def _start(request: Reply) -> Reply:
 
 
 def _measure(request: Reply) -> Reply:
+    import jax
+
     from . import inputs
     from .entry import Differentiation
+    from .instruments.flops import draws_random_numbers
     from .training import gradients
 
-    target, given, batch = request["target"], request["args"], request.get("batch")
+    target, given = request["target"], request["args"]
     function = inputs.load_function(**target)
-    _Session.source = None
     if given is not None:
         _Session.subject = "args"
-        _Session.source = inputs.load_function(**given)
-        if request.get("largest"):
-            batch = inputs.first_batch(_Session.source)
-        args, kwargs = inputs.from_function(_Session.source, given["qualname"], batch)
+        args, kwargs = inputs.from_function(inputs.load_function(**given), given["qualname"])
     elif request["cases"] is not None:
         _Session.subject = "args"
-        name = "%s.%s" % (target["module"] or "", target["qualname"])
+        name = "{}.{}".format(target["module"] or "", target["qualname"])
         args, kwargs = inputs.from_cases(request["cases"], name)
     else:
         args, kwargs = inputs.without_arguments(function)
@@ -130,39 +124,14 @@ def _measure(request: Reply) -> Reply:
     how = Differentiation(
         request["by"], tuple(request["argnums"]), request["has_aux"], request["jit"]
     )
-    _Session.entry, _Session.measured = gradients.measured(function, args, kwargs, how)
-    _Session.first = _Session.entry
-    if batch is not None and not inputs.batch_parameter(_Session.source):
-        return _batch({"size": batch})
-    return _measured()
-
-
-def _batch(request: Reply) -> Reply:
-    """Measure the target with another batch size; without a size, return the present one."""
-    from . import inputs
-    from .training import gradients
-    from .training.batch import with_batch
-
-    first, source, size = _Session.first, _Session.source, request["size"]
-    if start := inputs.first_batch(source):
-        if size is None:
-            return {"batch": start}
-        args, kwargs = inputs.from_function(source, "batch", size)
-    else:
-        now, (args, kwargs) = with_batch(first, size or 1)
-        if size is None:
-            return {"batch": now}
-    _Session.entry, _Session.measured = gradients.measured(first.function, args, kwargs, first.how)
-    return _measured()
-
-
-def _measured() -> Reply:
-    entry, measured = _Session.entry, _Session.measured
+    entry, measured = gradients.measured(function, args, kwargs, how)
+    _Session.entry, _Session.measured = entry, measured
     return {
         "grad": entry.how.by,
+        "backend": jax.default_backend(),
+        "is_random": draws_random_numbers(entry.forward_pass),
         "argument_bytes": entry.argument_bytes,
         "devices": entry.devices,
-        "work": measured.work,
         "forward_flops": measured.forward_flops,
         "cost": measured.cost,
         "bare": measured.bare,
@@ -182,11 +151,10 @@ def _confirm(request: Reply) -> Reply:
 def _compile(request: Reply) -> Reply:
     """Compile the program as it is."""
     from . import interception
-    from .instruments.compiled import memory_of
+    from .instruments.compiled import compiled
 
     with interception.plan({}):
-        used, needed = memory_of(_Session.entry, _Session.entry.differentiated)
-    return {"bytes": used, "needed": needed}
+        return compiled(_Session.entry, _Session.entry.differentiated)._asdict()
 
 
 def _alternatives(request: Reply) -> Reply:
@@ -194,8 +162,13 @@ def _alternatives(request: Reply) -> Reply:
     from .alternatives import measured, variants
 
     entry = _Session.entry
-    found = variants(entry, bool(_Session.measured.sites), request["only_stages"])
-    return {"alternatives": [measured(one, entry, request["compile"]) for one in found]}
+    rows, failed = [], []
+    for one in variants(entry, bool(_Session.measured.sites), request["only_stages"]):
+        try:
+            rows.append(measured(one, entry, request["compile"]))
+        except Exception as error:
+            failed.append([one.name, dict(describe(error), at=_user_line(error))])
+    return {"alternatives": rows, "failed": failed}
 
 
 def _cheaper(request: Reply) -> Reply:
@@ -211,33 +184,20 @@ def _chains(request: Reply) -> Reply:
     from . import plan_costs
     from .entry import NONE
     from .training.gradients import flat_loss
-    from .training.step_costs import in_step
 
     entry = _Session.entry
     _Session.flat = flat = flat_loss(entry)
     # The stages first, whose traces the whole gradient shares.
     chains = plan_costs.chains(entry, flat, offloading=request.get("offload", False))
     bare = plan_costs.trace(entry, flat, {})
-    is_divided = entry.devices > 1
-    if entry.how.by == NONE or is_divided:
-        trace = functools.partial(plan_costs.trace, entry, flat)
-        chains = [in_step(chain, bare, trace, is_divided=is_divided) for chain in chains]
+    if entry.how.by == NONE:
+        chains = [plan_costs.in_step(entry, flat, chain, bare) for chain in chains]
     return {
         "bare": bare,
         "equations": len(flat.jaxpr.eqns),
         "values": list(flat.values.values()),
         "chains": chains,
     }
-
-
-def _stages(request: Reply) -> Reply:
-    """Find the stages of the function, without their costs."""
-    from . import plan_costs
-    from .training.gradients import flat_loss
-
-    _Session.flat = flat_loss(_Session.entry)
-    plan_costs.cut(_Session.flat)
-    return {}
 
 
 def _trace(request: Reply) -> Reply:
@@ -254,17 +214,10 @@ def _compile_runs(request: Reply) -> Reply:
     return {"bytes": plan_costs.compiled_bytes(_Session.entry, _Session.flat, _runs(request))}
 
 
-def _runs(request: Reply) -> Dict[Any, Any]:
+def _runs(request: Reply) -> dict[Any, Any]:
     from .stage_costs import Kind
 
     return {(start, stop): Kind(kind, policy) for start, stop, kind, policy in request["runs"]}
-
-
-def _work(request: Reply) -> Reply:
-    """Return the work of the gradient computation with checkpoints on runs of equations."""
-    from . import plan_costs
-
-    return {"work": plan_costs.work_of(_Session.entry, _Session.flat, _runs(request))}
 
 
 def _residuals(request: Reply) -> Reply:
@@ -292,7 +245,7 @@ def _program(request: Reply) -> Reply:
 
     entry = _Session.entry
 
-    def computed(arrays: List[Any]) -> List[Any]:
+    def computed(arrays: list[Any]) -> list[Any]:
         leaves = jax.tree_util.tree_leaves(entry.differentiated(*arrays))
         return [jax.numpy.asarray(leaf) for leaf in leaves]
 
@@ -304,16 +257,13 @@ def _program(request: Reply) -> Reply:
 _ANSWERS = {
     "start": _start,
     "measure": _measure,
-    "batch": _batch,
     "confirm": _confirm,
     "compile": _compile,
     "alternatives": _alternatives,
     "cheaper": _cheaper,
     "chains": _chains,
-    "stages": _stages,
     "trace": _trace,
     "compile_runs": _compile_runs,
-    "work": _work,
     "residuals": _residuals,
     "jaxprs": _jaxprs,
     "program": _program,

@@ -8,20 +8,18 @@ of them, but the peak stays the same.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import jax
 
 from . import interception
-from .applications import applications
-from .calls import calling_lines
+from .applications import applications, calling_lines
 from .entry import NONE, Entry
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
 from .instruments.residuals import gradient_and_residual_bytes
-from .instruments.roofline import work
 from .interception import COUNT, KEEP, LEAVE_OUT, Decision, Location, Site
-from .records import CallLine, Cost, SiteMeasurement, SiteVerdict, Work
+from .records import CallLine, Cost, SiteMeasurement, SiteVerdict
 
 # Smaller shares of the peak without a checkpoint count as no difference.
 PEAK_TOLERANCE = 0.02
@@ -40,15 +38,13 @@ class Measured(NamedTuple):
         bare: cost without any checkpoint.
         sites: sites that are applied when the function runs.
         measurements: the measurement of each of them.
-        work: the work of the gradient computation as it is.
     """
 
     forward_flops: int
     cost: Cost
     bare: Cost
-    sites: List[Site]
-    measurements: List[SiteMeasurement]
-    work: Work
+    sites: list[Site]
+    measurements: list[SiteMeasurement]
 
 
 class Variant(NamedTuple):
@@ -57,12 +53,10 @@ class Variant(NamedTuple):
     Attributes:
         cost: cost of the computation.
         calls: lines that call each site, and how often.
-        jaxpr: the traced computation.
     """
 
     cost: Cost
-    calls: Dict[Site, Dict[Location, int]]
-    jaxpr: Any
+    calls: dict[Site, dict[Location, int]]
 
 
 def measure(entry: Entry) -> Measured:
@@ -76,11 +70,10 @@ def measure(entry: Entry) -> Measured:
         entry.forward_pass = jaxpr = entry.forward_jaxpr()
         applied, forward = applications(jaxpr), flops(jaxpr)
         lines = calling_lines(jaxpr)
-    cost, calls, program = trace(entry, {})
-    done = work(program)
+    cost, calls = trace(entry, {})
     if not calls:
         forward = cost.flops if entry.how.by == NONE else forward
-        return Measured(forward, cost, cost, [], [], done)
+        return Measured(forward, cost, cost, [], [])
     sites = list(calls)
     bare = trace(entry, {}, LEAVE_OUT).cost
     if len(sites) == 1:
@@ -107,21 +100,21 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
-    return Measured(forward, cost, bare, sites, measurements, done)
+    return Measured(forward, cost, bare, sites, measurements)
 
 
-def _call_lines(calls: Dict[Location, int]) -> Tuple[CallLine, ...]:
+def _call_lines(calls: dict[Location, int]) -> tuple[CallLine, ...]:
     return tuple(CallLine(Path(p.path), p.line, count) for p, count in calls.items() if p.line)
 
 
-def trace(entry: Entry, decisions: Dict[Site, Decision], default: Decision = KEEP) -> Variant:
+def trace(entry: Entry, decisions: dict[Site, Decision], default: Decision = KEEP) -> Variant:
     """Trace the gradient computation with other decisions about its checkpoints."""
     with interception.plan(decisions, default):
         jaxpr, residual_bytes = gradient_and_residual_bytes(entry)
         calls = {
             site: found for site in interception.sites() if (found := interception.calls_of(site))
         }
-        return Variant(Cost(entry.peak(jaxpr), flops(jaxpr), residual_bytes), calls, jaxpr)
+        return Variant(Cost(entry.peak(jaxpr), flops(jaxpr), residual_bytes), calls)
 
 
 def verdict(cost: Cost, without: Cost, forward_flops: int) -> SiteVerdict:
@@ -160,12 +153,12 @@ def confirm(entry: Entry, site: Site, measurement: SiteMeasurement) -> SiteMeasu
         )
     if saved <= PEAK_TOLERANCE and saves_in_trace:
         return measurement._replace(
-            note="compiled for %s, the program needs no less memory with it: XLA may merge the"
-            " recomputation with the forward pass" % jax.default_backend()
+            note=f"compiled for {jax.default_backend()}, the program needs no less memory with it:"
+            " XLA may merge the recomputation with the forward pass"
         )
     return measurement
 
 
-def _compiled(entry: Entry, decisions: Dict[Site, Decision]) -> int:
+def _compiled(entry: Entry, decisions: dict[Site, Decision]) -> int:
     with interception.plan(decisions):
         return temporary_bytes(entry, entry.differentiated)

@@ -7,7 +7,8 @@ It is completed by the lines of other functions that run elsewhere, those at a s
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from .stages import HEAVY, Flat, StageChain
 
@@ -16,7 +17,7 @@ _SHARE = 0.03
 # Share of the operations of the largest combination that others must cover.
 _COVERED = 0.6
 
-_Run = Tuple[int, int]
+_Run = tuple[int, int]
 
 
 class PlacedStage(NamedTuple):
@@ -35,12 +36,12 @@ class PlacedStage(NamedTuple):
         return bool(self.line)
 
 
-def combinations(flat: Flat) -> List[Tuple[PlacedStage, ...]]:
+def combinations(flat: Flat) -> list[tuple[PlacedStage, ...]]:
     """Return the heavy stages of each combination, in order; the outermost combination first."""
     chains = sorted(flat.chains(1, _SHARE), key=lambda chain: _depth(flat, chain))
     levels = _levels(chains)
     loops = set(flat.scans())
-    found: Dict[Tuple[_Run, ...], Tuple[PlacedStage, ...]] = {}
+    found: dict[tuple[_Run, ...], tuple[PlacedStage, ...]] = {}
     for first, level in zip(chains, levels):
         runs = _runs(first)
         if len(runs) == 1 and not any(start <= n < stop for start, stop in runs for n in loops):
@@ -56,10 +57,10 @@ def combinations(flat: Flat) -> List[Tuple[PlacedStage, ...]]:
     return [stages for stages, flops in zip(found.values(), covered) if flops >= least]
 
 
-def _combined(first: StageChain, others: Sequence[StageChain]) -> Tuple[PlacedStage, ...]:
+def _combined(first: StageChain, others: Sequence[StageChain]) -> tuple[PlacedStage, ...]:
     """Return the stages of a chain, and all lines of others that do not overlap with them."""
     least = HEAVY * max(stage.flops for stage in first.heavy)
-    chosen: List[PlacedStage] = []
+    chosen: list[PlacedStage] = []
     for chain in (first, *others):
         for line in chain.lines:
             own = [
@@ -76,13 +77,13 @@ def _overlap(one: PlacedStage, other: PlacedStage) -> bool:
     return one.start < other.stop and other.start < one.stop
 
 
-def _runs(chain: StageChain) -> Tuple[_Run, ...]:
+def _runs(chain: StageChain) -> tuple[_Run, ...]:
     return tuple((stage.start, stage.stop) for stage in chain.heavy)
 
 
-def _levels(chains: Sequence[StageChain]) -> List[int]:
+def _levels(chains: Sequence[StageChain]) -> list[int]:
     """Return for each chain, the outermost first, how many chains contain it in a stage."""
-    levels: List[int] = []
+    levels: list[int] = []
     for number, chain in enumerate(chains):
         outer = [levels[n] for n in range(number) if _contains(_runs(chains[n]), _runs(chain))]
         levels.append(1 + max(outer, default=0))
@@ -96,7 +97,7 @@ def _contains(outer: Sequence[_Run], inner: Sequence[_Run]) -> bool:
     )
 
 
-def _depth(flat: Flat, chain: StageChain) -> Tuple[int, str, str]:
+def _depth(flat: Flat, chain: StageChain) -> tuple[int, str, str]:
     """Return the call depth of a chain's function, with its name to break ties."""
     functions = [frame[:2] for frame in reversed(flat.frames[chain.heavy[0].start])]
     return functions.index((chain.path, chain.function)), chain.path, chain.function

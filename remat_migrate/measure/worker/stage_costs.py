@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,17 +37,17 @@ class Kind(NamedTuple):
     """
 
     kind: str = PLAIN
-    policy: Optional[str] = None
+    policy: str | None = None
 
     @property
-    def options(self) -> Dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         """The options of the checkpoint."""
         if self.policy is None:
             return {}
         return {"policy": _policy(self.policy)}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _policy(text: str) -> Callable[..., Any]:
     """Return a policy; the same object for the same text, as JAX caches by it."""
     tree = ast.parse(text, mode="eval").body
@@ -82,10 +83,10 @@ class Segment(NamedTuple):
     """
 
     run: Callable[[Kind], Callable[..., Any]]
-    shapes: Tuple[Any, ...]
-    inputs: Tuple[Role, ...]
-    outputs: Tuple[Role, ...]
-    output_shapes: Tuple[Any, ...]
+    shapes: tuple[Any, ...]
+    inputs: tuple[Role, ...]
+    outputs: tuple[Role, ...]
+    output_shapes: tuple[Any, ...]
 
 
 class Saved(NamedTuple):
@@ -97,8 +98,8 @@ class Saved(NamedTuple):
         others: bytes of all saved values except inputs, including outputs.
     """
 
-    inputs: Tuple[bool, ...]
-    outputs: Tuple[bool, ...]
+    inputs: tuple[bool, ...]
+    outputs: tuple[bool, ...]
     others: int
 
 
@@ -122,9 +123,9 @@ class Passes:
             live.bytes,
         )
         self._flops = flops(self._jaxpr)
-        self._needs: Dict[Tuple[int, ...], Need] = {}
+        self._needs: dict[tuple[int, ...], Need] = {}
 
-    def needs(self, own: Tuple[int, ...]) -> Need:
+    def needs(self, own: tuple[int, ...]) -> Need:
         """Return the cost, including the inputs that count for this stage.
 
         Args:
@@ -142,7 +143,7 @@ def _traced(segment: Segment, kind: Kind) -> Any:
     run = segment.run(kind)
 
     def program(arguments: Sequence[Any], weights: Sequence[Any]) -> Any:
-        def stage(*chosen: Any) -> Tuple[List[Any], List[Any]]:
+        def stage(*chosen: Any) -> tuple[list[Any], list[Any]]:
             whole = list(arguments)
             for place, value in zip(active_inputs, chosen):
                 whole[place] = value
@@ -180,9 +181,9 @@ def _read(values: Sequence[Any]) -> Any:
     return total
 
 
-def available_kinds(jaxpr: Any, is_scan: bool, policies: Sequence[str]) -> Tuple[Kind, ...]:
+def available_kinds(jaxpr: Any, is_scan: bool, policies: Sequence[str]) -> tuple[Kind, ...]:
     """Return the ways to place a checkpoint on a stage that differ, starting with none."""
-    distinct: Dict[Any, Optional[str]] = {(): None}
+    distinct: dict[Any, str | None] = {(): None}
     for policy in policies:
         saved = _saved(jaxpr, Kind(WRAPPED, policy).options["policy"])
         distinct.setdefault(tuple((id(one), str(how)) for one, how in saved), policy)
@@ -206,7 +207,7 @@ def can_differentiate(jaxpr: Any, policy: str) -> bool:
     )
 
 
-def _saved(jaxpr: Any, policy: Callable[..., Any]) -> Iterator[Tuple[Any, Any]]:
+def _saved(jaxpr: Any, policy: Callable[..., Any]) -> Iterator[tuple[Any, Any]]:
     """Yield the equations that a policy does not recompute, and what it decides."""
     for equation in internals().opened(jaxpr).eqns:
         _, bodies, _ = internals().inner(equation)

@@ -10,17 +10,11 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import (
     Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
     NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
 )
 
 import jax
@@ -31,13 +25,13 @@ from .instruments.flops import flops_of_equation
 from .interception import own_checkpoint
 from .internals import internals
 from .named_values import NamedValues
-from .signatures import Signatures
 from .training.differentiation import TracedLoss
 
 # Stages with a smaller share of the operations of the largest stage are light.
 HEAVY = 0.02
 # Share of all operations that must come from a function for it to be a chain.
 _SHARE = 0.6
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 # Shorter periods are not iterations of a loop over layers.
 _SHORTEST_PERIOD = 2
 
@@ -62,10 +56,10 @@ class StageChain(NamedTuple):
 
     path: str
     function: str
-    heavy: Tuple[Stage, ...]
+    heavy: tuple[Stage, ...]
 
     @property
-    def lines(self) -> Tuple[int, ...]:
+    def lines(self) -> tuple[int, ...]:
         """The lines of the heavy stages."""
         return tuple(sorted({stage.line for stage in self.heavy}))
 
@@ -89,26 +83,27 @@ class Flat:
         self.jaxpr = jaxpr.replace(eqns=named.added(jaxpr.eqns))
         self.values = named.found
         # The last equation that reads each variable.
-        self._last: Dict[Any, int] = {}
+        self._last: dict[Any, int] = {}
         for number, equation in enumerate(self.jaxpr.eqns):
             self._last.update(dict.fromkeys(_variables(equation.invars), number))
         self._last.update(dict.fromkeys(_variables(self.jaxpr.outvars), len(self.jaxpr.eqns)))
-        self._signatures = Signatures()
-        self._functions: Dict[int, Callable[..., Any]] = {}
-        self._runners: Dict[Any, Callable[..., Any]] = {}
+        # With the segment, which keeps its `id`.
+        self._signatures: dict[int, tuple[Any, str]] = {}
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self._runners: dict[Any, Callable[..., Any]] = {}
         # Scans with a checkpoint on their body.
-        self._bodies: Dict[Any, Any] = {}
-        self._cuts: Tuple[int, ...] = ()
+        self._bodies: dict[Any, Any] = {}
+        self._cuts: tuple[int, ...] = ()
 
     @functools.cached_property
-    def frames(self) -> List[Frames]:
+    def frames(self) -> list[Frames]:
         """The user frames (path, function, line) of each equation, the innermost first."""
         return [self._frames_of(equation) for equation in self.jaxpr.eqns]
 
     @functools.cached_property
-    def flops(self) -> List[int]:
+    def flops(self) -> list[int]:
         """The operations of each equation."""
-        known: Dict[int, int] = {}
+        known: dict[int, int] = {}
         return [flops_of_equation(equation, known) for equation in self.jaxpr.eqns]
 
     @property
@@ -125,7 +120,7 @@ class Flat:
             share: share of all operations that must come from a function.
         """
         total = sum(self.flops)
-        shares: Dict[Tuple[str, str], int] = {}
+        shares: dict[tuple[str, str], int] = {}
         for frames, cost in zip(self.frames, self.flops):
             for key in {(path, function) for path, function, _ in frames}:
                 shares[key] = shares.get(key, 0) + cost
@@ -164,18 +159,18 @@ class Flat:
             flops = sum(self.flops[start + first : start + last])
             yield Stage(start + first, start + last, line, flops)
 
-    def _signature(self, number: int) -> Tuple[Any, ...]:
+    def _signature(self, number: int) -> tuple[Any, ...]:
         equation = self.jaxpr.eqns[number]
         shapes = tuple(getattr(v.aval, "shape", None) for v in equation.outvars)
         return equation.primitive.name, self.frames[number], shapes
 
-    def staged(self, wrapped: Mapping[Tuple[int, int], Mapping[str, Any]]) -> Callable[..., Any]:
+    def staged(self, wrapped: Mapping[tuple[int, int], Mapping[str, Any]]) -> Callable[..., Any]:
         """Return the function with checkpoints on some runs of equations.
 
         Args:
             wrapped: options of the checkpoint, by start and stop of the run.
         """
-        runs: List[Tuple[int, int, Optional[Mapping[str, Any]]]] = []
+        runs: list[tuple[int, int, Mapping[str, Any] | None]] = []
         position = 0
         for start, stop in sorted(wrapped):
             runs += ((first, last, None) for first, last in self._pieces(position, start))
@@ -198,11 +193,11 @@ class Flat:
 
         return function
 
-    def cut(self, stages: Sequence[Tuple[int, int]]) -> None:
+    def cut(self, stages: Sequence[tuple[int, int]]) -> None:
         """Evaluate equations outside checkpoints by stage, so that equal stages are traced once."""
         self._cuts = tuple(sorted({end for stage in stages for end in stage}))
 
-    def _pieces(self, start: int, stop: Optional[int]) -> Iterator[Tuple[int, int]]:
+    def _pieces(self, start: int, stop: int | None) -> Iterator[tuple[int, int]]:
         stop = len(self.jaxpr.eqns) if stop is None else stop
         ends = [start, *(cut for cut in self._cuts if start < cut < stop), stop]
         return ((first, last) for first, last in zip(ends, ends[1:]) if first < last)
@@ -231,15 +226,17 @@ class Flat:
         changed.jaxpr = self.jaxpr.replace(eqns=equations)
         return changed
 
-    def signature(self, segment: Any) -> int:
-        """Return a number that equal segments share."""
-        return self._signatures.of_run(segment.eqns, segment.invars, segment.outvars)
+    def signature(self, segment: Any) -> str:
+        """Return a text that equal segments share, whatever addresses their functions have."""
+        if id(segment) not in self._signatures:
+            self._signatures[id(segment)] = segment, _ADDRESS.sub("", str(segment))
+        return self._signatures[id(segment)][1]
 
     def function(self, segment: Any) -> Callable[..., Any]:
         """Return a function that evaluates a segment; equal ones share it, and are traced once."""
         return self._functions.setdefault(self.signature(segment), evaluating(segment))
 
-    def runner(self, segment: Any, options: Optional[Mapping[str, Any]]) -> Callable[..., Any]:
+    def runner(self, segment: Any, options: Mapping[str, Any] | None) -> Callable[..., Any]:
         """Return a function that evaluates a segment, under a checkpoint if options are given."""
         function = self.function(segment)
         key = id(function), None if options is None else _key(options)
@@ -260,7 +257,7 @@ class Flat:
         return internals().segment(self.jaxpr, list(inputs), outputs, equations)
 
 
-def _key(options: Mapping[str, Any]) -> Tuple[Tuple[str, int], ...]:
+def _key(options: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
     return tuple((name, id(value)) for name, value in options.items())
 
 
@@ -282,7 +279,7 @@ def _with_body_checkpointed(equation: Any, options: Mapping[str, Any]) -> Any:
     )
 
 
-def _shapes(variables: Sequence[Any]) -> List[Any]:
+def _shapes(variables: Sequence[Any]) -> list[Any]:
     return [shape_of(variable.aval.shape, variable.aval.dtype) for variable in variables]
 
 

@@ -81,23 +81,14 @@ def render_plan(plan: Plan, screen: Screen) -> str:
         **_head(),
         "target": plan.target,
         "jax": plan.jax,
+        "backend": plan.backend,
         "budget": plan.budget,
         "budget_bytes": plan.budget_bytes,
         "argument_bytes": plan.argument_bytes,
         "devices": plan.devices,
-        "device": plan.device and _device(plan.device, plan.needed_bytes, plan.seconds),
+        "device": plan.device and _device(plan.device, plan.needed_bytes),
         "met": plan.is_met,
-        "batch": plan.batch,
-        "batches": [
-            {
-                "size": one.size,
-                "peak_bytes": one.peak_bytes,
-                "operations": one.operations,
-                "seconds": one.seconds,
-                "host_bytes": one.host_bytes,
-            }
-            for one in plan.batches
-        ],
+        "met_by": plan.basis.partition(" ")[0] if plan.is_met else None,
         "traced_placements": plan.tried,
         "without_checkpoints": {
             **_need(plan.bare),
@@ -126,14 +117,14 @@ def render_plan(plan: Plan, screen: Screen) -> str:
     return json.dumps(document, indent=2)
 
 
-def _device(device: Device, needed: int, seconds: float | None) -> dict[str, object]:
-    """Return whether a program fits on a device, and its estimated time there."""
+def _device(device: Device, needed: int) -> dict[str, object]:
+    """Return whether a program fits on a device."""
     return {
         "name": device.name,
         "memory_bytes": device.memory,
+        "nominal_bytes": device.nominal,
         "needed_bytes": needed,
         "fits": needed <= device.memory,
-        "seconds": seconds,
         "source": device.source or None,
     }
 
@@ -176,6 +167,7 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
         **_head(),
         "target": found.target,
         "jax": found.jax,
+        "backend": found.backend,
         "grad": found.grad,
         "forward_flops": found.forward_flops,
         "flops": found.cost.flops,
@@ -184,7 +176,7 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
         "compiled_bytes": found.compiled_bytes,
         "argument_bytes": found.argument_bytes,
         "devices": found.devices,
-        "device": found.device and _device(found.device, found.needed_bytes, found.seconds),
+        "device": found.device and _device(found.device, found.needed_bytes),
         "without_checkpoints": {
             "peak_bytes": found.bare.peak_bytes,
             "flops": found.bare.flops,
@@ -203,6 +195,11 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
                 ],
             }
             for one in found.alternatives
+        ],
+        "failed": [
+            {"name": name, "reason": reason}
+            for reason, names in found.failed.items()
+            for name in names
         ],
         "notes": list(found.notes),
     }

@@ -69,7 +69,10 @@ def weight_entry(weight: SiteMeasurement, found: Measurement) -> WeightEntry:
     notes = [weight.note] if weight.note else []
     if weight.compiled is not None:
         with_it, without = map(size, weight.compiled)
-        notes.append(f"compiled: {with_it} of temporary memory with it, {without} without")
+        notes.append(
+            f"compiled for {found.backend}: {with_it} of temporary memory with it,"
+            f" {without} without"
+        )
     return WeightEntry(
         weight,
         found,

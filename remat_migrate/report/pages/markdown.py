@@ -97,7 +97,7 @@ def _head(page: Page) -> Iterator[str]:
         for one in report.weighed.found:
             bare = f", {size(one.bare.peak_bytes)} without checkpoints" if one.sites else ""
             peak, flops = size(one.cost.peak_bytes), operations(one.cost.flops)
-            yield f"- measured {format_code(one.target)}: peak {peak}{bare}, {flops}"
+            yield f"- measured {format_code(one.target)}: traced peak {peak}{bare}, {flops}"
         for target, reason in report.weighed.failed.items():
             yield f"- not measured: {format_code(target)}: {escape(reason)}"
 
@@ -257,7 +257,7 @@ def _measured(page: Page) -> Iterator[str]:
         ]
         yield _folded(
             f"Pareto-optimal placements of {target}",
-            "| peak | operations | checkpoints |",
+            "| traced peak | operations | checkpoints |",
             "| ---: | ---: | --- |",
             *rows,
         )

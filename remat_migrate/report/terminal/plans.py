@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...measure.worker.records import Need
+from ...plan.plan import MERGED
 from .display import Screen, pluralize, printable
-from .weights import devices, duration, fit_lines, operations, size
+from .weights import devices, fit_lines, operations, size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,72 +17,69 @@ if TYPE_CHECKING:
     from ...measure.worker.records import Cost, NamedValue
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
 
-# The length of the longest bar.
-_BAR = 30
-
-
-# Bytes per second between an accelerator and its host in one direction, as over PCIe 4.0.
-_HOST_BANDWIDTH = 25e9
-
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     """Yield all that is known about a plan."""
     title = f"{printable(plan.target)}, planned for {printable(plan.budget)}"
     of_budget = f" ({size(plan.budget_bytes)})" if plan.budget.endswith("%") else ""
-    how = "traced" if plan.bare_compiled is None else "compiled"
+    how = "traced" if plan.bare_compiled is None else f"compiled for {plan.backend}"
     where = f", {devices(plan.devices)}"
     yield screen.paint(f"{title}{of_budget}, {how} with jax {plan.jax}{where}", "bold")
-    yield f"  without checkpoints  {_need(plan.bare, plan)}{_also(plan.bare_compiled)}"
+    yield f"  without checkpoints  traced {_need(plan.bare, plan)}{_also(plan.bare_compiled)}"
     if plan.checkpoints:
         now = pluralize(plan.checkpoints, "checkpoint")
-        yield f"  current              {_need(plan.now, plan)}, {now}"
-    difference = _difference(plan.best.promised, plan.best.measured)
-    yield f"  planned              {_need(plan.best.measured, plan)}{_also(plan.best.compiled)}"
-    yield f"  promised             {_need(plan.best.promised, plan)}; measured {difference}"
+        yield f"  current              traced {_need(plan.now, plan)}, {now}"
+    best = plan.best
+    difference = _difference(best.promised, best.measured)
+    yield f"  planned              traced {_need(best.measured, plan)}{_also(best.compiled)}"
+    yield f"  promised             by stages {_need(best.promised, plan)}; traced {difference}"
     yield ""
     if not plan.is_met:
-        text = f"The budget cannot be met: the lowest peak found is {_peak(plan)}, with"
+        kind = plan.basis.partition(" ")[0]
+        text = f"The budget cannot be met: the lowest {kind} peak found is {_peak(plan)}, with"
         yield screen.paint(text, "red", "bold")
         name = f"; this one is {_named(plan.best)}" if plan.best.name else ""
         compiled = f", {len(plan.candidates)} of them compiled" if plan.candidates else ""
         tried = f"{pluralize(plan.tried, 'placement')} traced, all obvious ones included"
         yield f"({tried}{compiled}{name})"
-    elif all(s.decision == "plain" for s in plan.best.stages):
-        yield screen.paint("No checkpoint is needed.", "green", "bold")
+    else:
+        by = "met by the trace" if best.compiled is None else "met"
+        text = f"The budget is {by}: {size(best.peak)} of {size(plan.budget_bytes)}, {plan.basis}."
+        yield screen.paint(text, "green", "bold")
+        if not best.runs:
+            yield "No checkpoint is needed."
     for stage in plan.best.stages:
         yield f"{screen.path(stage.path)}:{stage.line}  {_decision(stage)}"
     for value in plan.values:
         place = f"{screen.path(value.path)}:{value.line}"
         yield f"{place}  {_value(value)}"
     if host := plan.best.measured.host_bytes:
-        seconds = 2 * host / _HOST_BANDWIDTH
-        yield (
-            f"Offloaded to host memory: {size(host)}, about {seconds:.2g} s to move there and back"
-            " at 25 GB/s"
-        )
+        yield f"Offloaded to host memory: {size(host)}"
     yield from _fallback_lines(plan, screen)
     if plan.checkpoints:
         yield ""
         yield "The plan replaces the current checkpoints, which are removed."
     if plan.bare_compiled is not None:
         yield ""
-        yield "Compiled, with gradients, beside the predicted peak:"
+        yield f"Compiled for {plan.backend}, with gradients, beside the traced peak:"
         yield _compiled(plan.bare_compiled, plan.bare, plan, "no checkpoint")
         for one in plan.candidates:
             mark = " (planned)" if one is plan.best else ""
             yield _compiled(one.peak, one.measured, plan, _named(one) + mark)
     else:
         yield ""
-        yield "Not compiled; with --compile, the compiled programs decide."
+        yield (
+            f"Compiled for {plan.backend}, no placement needs less than {MERGED:.0%} of the memory"
+            " without checkpoints: XLA merges what they compute again. The trace decides."
+            if plan.is_merged
+            else "Not compiled; with --compile, the compiled programs decide."
+        )
     if plan.device is not None:
         yield ""
-        yield from fit_lines(plan.needed_bytes, plan.device, plan.seconds, screen)
-    if plan.batch is not None:
-        yield ""
-        yield from _batches(plan, screen)
+        yield from fit_lines(plan.needed_bytes, plan.device, plan.basis, screen)
     if plan.pareto:
         yield ""
-        yield "Pareto-optimal placements in memory and operations:"
+        yield "Pareto-optimal placements in memory and operations, traced:"
         for one in plan.pareto:
             yield f"  {_need(one.measured, plan)}  {_named(one)}"
 
@@ -101,23 +99,6 @@ def _fallback_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         yield f"  `--budget {best.peak}B` writes the lowest that can be written"
 
 
-def _batches(plan: Plan, screen: Screen) -> Iterator[str]:
-    """Yield the front of batch size and recomputation, drawn as bars."""
-    if not plan.is_met:
-        yield screen.paint(f"No batch fits, not even {plan.batch}.", "red", "bold")
-        return
-    yield screen.paint(f"The largest batch that fits is {plan.batch}.", "green", "bold")
-    yield "Batch sizes, the peak of their cheapest placement, and what it recomputes:"
-    most = max(one.operations for one in plan.batches) - 1.0
-    host = any(one.host_bytes for one in plan.batches)
-    for one in plan.batches:
-        bar = "█" * round(_BAR * (one.operations - 1.0) / most) if most > 0 else ""
-        time = "" if one.seconds is None else f"  {duration(one.seconds / one.size):>8} an example"
-        offloaded = f"  {size(one.host_bytes):>8} on the host" if host else ""
-        peak = size(one.peak_bytes)
-        yield f"  {one.size:>8}  {peak:>8}{offloaded}{time}  x{one.operations:.3f} {bar}".rstrip()
-
-
 def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:
     """Yield why no placement can be written."""
     for one in obstacles:
@@ -125,10 +106,10 @@ def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[
     yield "No files changed."
 
 
-def written_lines(changes: Sequence[FileChange], screen: Screen) -> Iterator[str]:
-    """Yield where a plan was written."""
+def written_lines(changes: Sequence[FileChange], how: str, screen: Screen) -> Iterator[str]:
+    """Yield where a plan was written, and how."""
     for change in changes:
-        yield f"{screen.path(change.path)}: written as planned; `remat-migrate undo` reverts it"
+        yield f"{screen.path(change.path)}: written {how}; `remat-migrate undo` reverts it"
 
 
 def patch_line(folder: Path) -> str:
@@ -139,20 +120,26 @@ def patch_line(folder: Path) -> str:
     )
 
 
-def exceeded_line(plan: Plan, cost: Cost) -> str:
+def exceeded_line(plan: Plan, cost: Cost, compiled: int | None) -> str:
     """Return what a rewritten source needs that needs more than planned."""
-    now = Need(cost.peak_bytes, cost.flops)
-    return (
-        f"the rewritten source needs {size(now.peak_bytes)}:"
-        f" {_difference(plan.best.measured, now)} compared with the plan"
-    )
+    planned, now = plan.best, Need(cost.peak_bytes, cost.flops)
+    text = f"{_difference(planned.measured, now)} compared with the plan"
+    if compiled is not None and planned.compiled is not None:
+        text += f"; {plan.basis} {size(compiled)}, planned {size(planned.compiled)}"
+    return f"the rewritten source needs {size(now.peak_bytes)}, traced: {text}"
 
 
-def rewritten_lines(plan: Plan, cost: Cost) -> Iterator[str]:
+def rewritten_lines(
+    promised: Placement, plan: Plan, cost: Cost, compiled: int | None
+) -> Iterator[str]:
     """Yield what the rewritten source needs compared with the plan."""
-    planned, now = plan.best.measured, Need(cost.peak_bytes, cost.flops)
-    yield f"  planned    {_need(planned, plan)}"
-    yield f"  rewritten  {_need(now, plan)}: {_difference(planned, now)}"
+    now = Need(cost.peak_bytes, cost.flops)
+    if promised is not plan.best:
+        yield f"  promised   traced {_need(promised.measured, plan)}{_also(promised.compiled)}"
+        yield f"  instead    {_named(plan.best)}"
+    yield f"  planned    traced {_need(plan.best.measured, plan)}{_also(plan.best.compiled)}"
+    difference = _difference(promised.measured, now)
+    yield f"  rewritten  traced {_need(now, plan)}{_also(compiled)}: {difference}"
 
 
 def _peak(plan: Plan) -> str:

@@ -10,7 +10,6 @@ from .display import Screen, pluralize, printable
 
 if TYPE_CHECKING:
     from ...measure.devices import Device
-    from ...measure.fix_effects import Effect
     from ...measure.measurement import Measurement
     from ...measure.worker.records import Alternative, Residual, SiteMeasurement
 
@@ -45,7 +44,14 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
         yield from _residuals(found.residuals, screen)
     if found.device is not None:
         yield ""
-        yield from fit_lines(found.needed_bytes, found.device, found.seconds, screen)
+        basis = "traced" if found.needed_compiled is None else f"compiled for {found.backend}"
+        yield from fit_lines(found.needed_bytes, found.device, basis, screen)
+    if found.failed:
+        yield ""
+        yield screen.paint("Placements that could not be measured:", "red", "bold")
+        for reason, names in found.failed.items():
+            yield from (f"  {printable(line)}" for line in reason.splitlines())
+            yield from (f"    {printable(name)}" for name in names)
     for note in found.notes:
         yield ""
         yield f"note: {printable(note)}"
@@ -69,19 +75,20 @@ def _cheaper(found: Measurement, one: Alternative) -> str:
     work = (one.flops - bare.flops) / (now.flops - bare.flops)
     return (
         f"Cheaper: with policy=jax.checkpoint_policies.{one.name}, the checkpoints keep {kept:.0%}"
-        f" of the savings (peak {size(one.peak_bytes)}) for {work:.0%} of the recomputation."
+        f" of the savings (traced peak {size(one.peak_bytes)}) for {work:.0%} of the recomputation."
     )
 
 
 def _totals(found: Measurement) -> Iterator[str]:
-    yield f"  peak memory   {size(found.cost.peak_bytes)}" + (
+    yield f"  traced peak   {size(found.cost.peak_bytes)}" + (
         f", without checkpoints {size(found.bare.peak_bytes)}" if found.sites else ""
     )
     share = "included" if found.is_step else "not included"
     if found.argument_bytes:
         yield f"  arguments     {size(found.argument_bytes)}, {share}"
     if found.compiled_bytes is not None:
-        yield f"  compiled      {size(found.compiled_bytes)} {compiled_kind(found)}"
+        kind = f"{compiled_kind(found)}, for {found.backend}"
+        yield f"  compiled      {size(found.compiled_bytes)} {kind}"
     more = ""
     if found.sites and found.bare.flops:
         ratio = found.cost.flops / found.bare.flops
@@ -96,32 +103,24 @@ def compiled_kind(found: Measurement) -> str:
     return "in all" if found.is_step else "of temporary memory"
 
 
-def fit_lines(needed: int, device: Device, seconds: float | None, screen: Screen) -> Iterator[str]:
-    """Yield whether a program fits on a device, and how long it takes.
+def fit_lines(needed: int, device: Device, basis: str, screen: Screen) -> Iterator[str]:
+    """Yield whether a program fits on a device.
 
     Args:
         needed: bytes that it needs, arguments included.
         device: the device.
-        seconds: its estimated time, if known.
+        basis: how that is known.
         screen: how to print.
     """
     fits = needed <= device.memory
     text = "fits" if fits else "does not fit"
     yield screen.paint(
-        f"It {text} on {printable(device.name)}: {size(needed)} of {size(device.memory)}",
+        f"It {text} on {printable(device.name)} ({basis}): {size(needed)} of {size(device.memory)}",
         "green" if fits else "red",
         "bold",
     )
-    if seconds is not None:
-        yield (
-            f"  about {duration(seconds)} (roofline estimate: the larger of operations at the peak"
-            " rate and bytes at the peak bandwidth)"
-        )
-
-
-def duration(seconds: float) -> str:
-    """Format a time with three digits."""
-    return _scaled(seconds * 1e6, ((1e6, "s"), (1e3, "ms")), "µs")
+    if device.share < 1:
+        yield f"  JAX uses {device.share:.0%} of its {size(device.nominal)} by default"
 
 
 def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator[str]:
@@ -136,7 +135,10 @@ def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator
     yield f"  {verdict}: {effect(site, found)}"
     if site.compiled is not None:
         with_it, without = site.compiled
-        yield f"  compiled: {size(with_it)} of temporary memory with it, {size(without)} without"
+        yield (
+            f"  compiled for {found.backend}: {size(with_it)} of temporary memory with it,"
+            f" {size(without)} without"
+        )
     if site.note:
         yield f"  {printable(site.note)}"
     if site.verdict in ("wasteful", "does-nothing"):
@@ -149,12 +151,12 @@ def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator
 
 
 def effect(site: SiteMeasurement, found: Measurement) -> str:
-    """Return `peak memory 3.25 GB -> 533 MB (-84%), recomputes 0.72 of a forward pass`."""
+    """Return `traced peak 3.25 GB -> 533 MB (-84%), recomputes 0.72 of a forward pass`."""
     before, after = site.without.peak_bytes, site.cost.peak_bytes
     share = (after - before) / before if before else 0.0
-    peak = f"peak memory {size(before)} -> {size(after)} ({share:+.0%})"
+    peak = f"traced peak {size(before)} -> {size(after)} ({share:+.0%})"
     if abs(share) < 0.005:
-        peak = f"peak memory unchanged at {size(after)}"
+        peak = f"traced peak unchanged at {size(after)}"
     flops = site.recomputed_flops
     if not flops:
         return peak
@@ -171,19 +173,18 @@ def _advice(found: Measurement, screen: Screen) -> Iterator[str]:
         for one in found.alternatives
         if one.pareto and one.peak_bytes < 0.98 * found.cost.peak_bytes
     ]
-    if len(found.alternatives) < 2:  # it is itself the first
+    if better:
+        yield "It has no checkpoint. Placements that lower the traced peak:"
+        yield from _table(better, found, screen)
+    elif len(found.alternatives) > 1 and not found.failed:  # it is itself the first
+        yield "It has no checkpoint, and a checkpoint on a stage would not lower the traced peak."
+    else:
         yield "It has no checkpoint. No other placement was measured."
-        return
-    if not better:
-        yield "It has no checkpoint, and a checkpoint on a stage would not lower the peak."
-        return
-    yield "It has no checkpoint. Placements that lower the peak:"
-    yield from _table(better, found, screen)
 
 
 def alternative_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     """Yield the alternatives as a table with the Pareto front marked."""
-    yield "Alternatives (* Pareto-optimal in memory and operations):"
+    yield "Alternatives, traced (* Pareto-optimal in memory and operations):"
     yield from _table(found.alternatives, found, screen)
 
 
@@ -191,7 +192,9 @@ def _table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> I
     for one in rows:
         mark = "*" if one.pareto else " "
         ratio = one.flops / found.bare.flops if found.bare.flops else 1.0
-        compiled = "" if one.compiled_bytes is None else f"  compiled {size(one.compiled_bytes):>8}"
+        compiled = ""
+        if one.compiled_bytes is not None:
+            compiled = f"  compiled for {found.backend} {size(one.compiled_bytes):>8}"
         line = f"{mark} {size(one.peak_bytes):>8}  x{ratio:.3f}{compiled}  {printable(one.name)}"
         yield screen.paint(line, "green") if one.pareto else line
 
@@ -205,18 +208,6 @@ def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
         place = f" at {screen.path(row.path)}:{row.line}" if row.path else ""
         each = f"{times} times " if times > 1 else ""
         yield f"  {each + size(row.bytes):>18}  {row.shape}  {printable(row.origin)}{place}"
-
-
-def effect_text(effect: Effect) -> str:
-    """Return what a fix does to a target, after the objection to it, if any."""
-    figures = [
-        f"peak {size(effect.peak[0])} without it and {size(effect.peak[1])} with it",
-        f"operations {operations(effect.operations[0])} and {operations(effect.operations[1])}",
-    ]
-    if effect.compiled is not None:
-        figures.append(f"compiled {size(effect.compiled[0])} and {size(effect.compiled[1])}")
-    objection = f"{effect.objection}: " if effect.objection else ""
-    return f"{objection}{effect.target}, {', '.join(figures)}"
 
 
 def size(count: float) -> str:

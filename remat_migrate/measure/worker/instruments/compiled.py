@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Tuple
+from typing import Any, NamedTuple
 
 import jax
 
@@ -24,54 +24,39 @@ def choose_scheduler(version: str) -> None:
     numbers = tuple(int(part) for part in version.split(".")[:2])
     flags = os.environ.get("XLA_FLAGS", "")
     if _CONCURRENT[0] <= numbers < _CONCURRENT[1] and _SCHEDULER not in flags:
-        os.environ["XLA_FLAGS"] = (flags + " --%s=false" % _SCHEDULER).strip()
+        os.environ["XLA_FLAGS"] = (flags + f" --{_SCHEDULER}=false").strip()
+
+
+class Compiled(NamedTuple):
+    """The memory of a compiled program on each device.
+
+    Attributes:
+        temporary: bytes besides inputs and outputs; for a training step, all bytes.
+        peak: bytes besides inputs; for a training step, all bytes.
+        needed: all bytes. An output in the memory of a donated input counts once.
+    """
+
+    temporary: int
+    peak: int
+    needed: int
+
+
+def compiled(entry: Entry, program: Any) -> Compiled:
+    """Compile a program of an entry.
+
+    Raises:
+        Exception: any error that JAX raises while it compiles.
+    """
+    jitted = jax.jit(program, donate_argnums=entry.donated)
+    memory: Any = jitted.lower(*entry.placed_shapes).compile().memory_analysis()
+    inputs, temporary = int(memory.argument_size_in_bytes), int(memory.temp_size_in_bytes)
+    outputs = int(memory.output_size_in_bytes - memory.alias_size_in_bytes)
+    needed = inputs + outputs + temporary
+    if entry.counted is not None:
+        return Compiled(needed, needed, needed)
+    return Compiled(temporary, needed - inputs, needed)
 
 
 def temporary_bytes(entry: Entry, program: Any) -> int:
-    """Compile a program of an entry, and return the first number of `memory_of`.
-
-    Raises:
-        Exception: any error that JAX raises while it compiles.
-    """
-    return memory_of(entry, program)[0]
-
-
-def memory_of(entry: Entry, program: Any) -> Tuple[int, int]:
-    """Compile a program of an entry, and return its memory on each device.
-
-    Returns:
-        bytes besides inputs and outputs, or all for a training step; all bytes.
-
-    Raises:
-        Exception: any error that JAX raises while it compiles.
-    """
-    memory = _memory(entry, program)
-    whole = _whole(memory)
-    return whole if entry.counted is not None else int(memory.temp_size_in_bytes), whole
-
-
-def peak_bytes(entry: Entry, program: Any) -> int:
-    """Compile a program of an entry, and return its memory on each device besides inputs.
-
-    For a training step, includes the inputs. An output in the memory of a donated input counts
-    once.
-
-    Raises:
-        Exception: any error that JAX raises while it compiles.
-    """
-    memory = _memory(entry, program)
-    return _whole(memory) - (memory.argument_size_in_bytes if entry.counted is None else 0)
-
-
-def _whole(memory: Any) -> int:
-    return int(
-        memory.argument_size_in_bytes
-        + memory.output_size_in_bytes
-        - memory.alias_size_in_bytes
-        + memory.temp_size_in_bytes
-    )
-
-
-def _memory(entry: Entry, program: Any) -> Any:
-    jitted = jax.jit(program, donate_argnums=entry.donated)
-    return jitted.lower(*entry.placed_shapes).compile().memory_analysis()
+    """Compile a program of an entry, and return its temporary bytes."""
+    return compiled(entry, program).temporary

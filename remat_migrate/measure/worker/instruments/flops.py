@@ -9,7 +9,7 @@ because its number of iterations is unknown. Of several branches, the most expen
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Optional
+from typing import Any
 
 from ..internals import internals
 
@@ -38,9 +38,10 @@ _DATA_MOVEMENT = frozenset(
         "transpose",
     ]
 )
+_RANDOM = frozenset(["random_bits", "rng_bit_generator", "rng_uniform", "threefry2x32"])
 
 
-def flops(jaxpr: Any, known: Optional[Dict[int, int]] = None) -> int:
+def flops(jaxpr: Any, known: dict[int, int] | None = None) -> int:
     """Count the operations of a jaxpr, including those inside its equations.
 
     Args:
@@ -55,7 +56,7 @@ def flops(jaxpr: Any, known: Optional[Dict[int, int]] = None) -> int:
     return known[key]
 
 
-def flops_of_equation(equation: Any, known: Dict[int, int]) -> int:
+def flops_of_equation(equation: Any, known: dict[int, int]) -> int:
     """Count the operations of one equation."""
     how, inner, times = internals().inner(equation)
     if how == "branches":
@@ -78,6 +79,18 @@ def flops_of_equation(equation: Any, known: Dict[int, int]) -> int:
     if name.startswith("reduce"):
         return sum(map(_elements, equation.invars))
     return sum(map(_elements, equation.outvars))
+
+
+def draws_random_numbers(jaxpr: Any) -> bool:
+    """Return whether a jaxpr draws random numbers.
+
+    How they are drawn depends on the backend, and so does the memory for it, which no trace shows.
+    """
+    return any(
+        internals().name(equation) in _RANDOM
+        or any(map(draws_random_numbers, internals().inner(equation)[1]))
+        for equation in internals().opened(jaxpr).eqns
+    )
 
 
 def _elements(atom: Any) -> int:

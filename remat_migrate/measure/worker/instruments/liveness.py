@@ -11,17 +11,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import (
     Any,
-    Collection,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
     NamedTuple,
-    Optional,
-    Set,
-    Tuple,
 )
 
 import numpy as np
@@ -62,27 +55,7 @@ _NOT_ELEMENTWISE = frozenset(
 )
 
 
-Shares = Mapping[Any, int]
-
-
-class _Known(Dict[int, int]):
-    """A cache of peaks by the `id` of the jaxpr; `shares` divide the bytes of some values."""
-
-    def __init__(self, shares: Optional[Shares] = None) -> None:
-        super().__init__()
-        self.shares = shares or {}
-
-    def size(self, variable: Any) -> int:
-        """Return the bytes of a value on a device."""
-        return size(variable.aval) // self.shares.get(variable, 1)
-
-
-def peak(
-    jaxpr: Any,
-    arguments: Optional[int] = None,
-    shares: Optional[Shares] = None,
-    counted: Collection[Any] = (),
-) -> int:
+def peak(jaxpr: Any, arguments: int | None = None, counted: Collection[Any] = ()) -> int:
     """Return the peak of live bytes.
 
     Args:
@@ -91,17 +64,10 @@ def peak(
             has its arguments and outputs throughout, an output in the memory of a donated argument
             of the same type where there is one. At its end, where parameters and optimizer state
             are updated, elementwise operations are fused.
-        shares: number of parts of values that are divided over devices, see `partition`.
         counted: arguments that count, from the start to their last use.
     """
     if arguments is None:
-        return _Liveness(internals().opened(jaxpr), _Known(shares), counted=counted).peak()
-    run, kept = _step(jaxpr, arguments, _Known(shares))
-    return run.peak() + kept
-
-
-def _step(jaxpr: Any, arguments: int, known: _Known) -> Tuple[_Liveness, int]:
-    """Return the temporary values of a training step, and the bytes that it has throughout."""
+        return _Liveness(internals().opened(jaxpr), {}, counted=counted).peak()
     opened = internals().opened(jaxpr)
     free = Counter(str(variable.aval) for variable in donated_arguments(opened))
     kept = arguments
@@ -110,11 +76,11 @@ def _step(jaxpr: Any, arguments: int, known: _Known) -> Tuple[_Liveness, int]:
         if free[str(atom.aval)]:
             free[str(atom.aval)] -= 1
         else:
-            kept += known.size(atom)
-    return _Liveness(opened, known, is_step=True), kept
+            kept += size(atom.aval)
+    return _Liveness(opened, {}, is_step=True).peak() + kept
 
 
-def donated_arguments(jaxpr: Any) -> Set[Any]:
+def donated_arguments(jaxpr: Any) -> set[Any]:
     """Return the arguments of an open jaxpr that it donates to a jitted function."""
     arguments = set(jaxpr.invars)
     return {
@@ -126,7 +92,7 @@ def donated_arguments(jaxpr: Any) -> Set[Any]:
     }
 
 
-def _peak(jaxpr: Any, known: _Known) -> int:
+def _peak(jaxpr: Any, known: dict[int, int]) -> int:
     """Return the peak of a jaxpr."""
     opened = internals().opened(jaxpr)
     if id(opened) not in known:
@@ -178,7 +144,7 @@ class LiveAtMark:
             jaxpr: open jaxpr, without dead code.
             mark: name that occurs once; the value that it names does not count.
         """
-        self._run = run = _Liveness(jaxpr, _Known())
+        self._run = run = _Liveness(jaxpr, {})
         self._names = run.named()
         self._at, marked = self._names[mark]
         self.bytes = run.live_after(self._at) - run.size_of(marked)
@@ -204,8 +170,8 @@ class _Step(NamedTuple):
     """
 
     equation: Any
-    read: Tuple[Any, ...]
-    made: Tuple[Tuple[Any, int], ...]
+    read: tuple[Any, ...]
+    made: tuple[tuple[Any, int], ...]
 
 
 class _Liveness:
@@ -214,7 +180,7 @@ class _Liveness:
     def __init__(
         self,
         jaxpr: Any,
-        known: _Known,
+        known: dict[int, int],
         *,
         is_step: bool = False,
         counted: Collection[Any] = (),
@@ -229,11 +195,11 @@ class _Liveness:
         """
         self._known = known
         # For each view, the name of its operand.
-        self._operand: Dict[Any, Any] = {}
+        self._operand: dict[Any, Any] = {}
         names = {variable: variable for variable in (*jaxpr.constvars, *jaxpr.invars)}
         self._steps = list(self._inlined(jaxpr, names))
         # The last step that uses each value or a view of it.
-        self._last: Dict[Any, int] = {}
+        self._last: dict[Any, int] = {}
         for number, step in enumerate(self._steps):
             for name in step.read:
                 self._last[self._root(name)] = number
@@ -241,7 +207,7 @@ class _Liveness:
             if not _is_literal(atom):
                 self._last[self._root(names[atom])] = len(self._steps)
         # The step that makes each value that is not a view, and its bytes.
-        self._made: Dict[Any, Tuple[int, int]] = {
+        self._made: dict[Any, tuple[int, int]] = {
             name: (number, count)
             for number, step in enumerate(self._steps)
             for name, count in step.made
@@ -262,7 +228,7 @@ class _Liveness:
         Their inputs are live until the last use of the result instead. This holds for operations
         that no matrix product, loop or call depends on.
         """
-        needed: Set[Any] = set()
+        needed: set[Any] = set()
         for number in reversed(range(len(self._steps))):
             step = self._steps[number]
             roots = {self._root(name) for name in step.read}
@@ -279,7 +245,7 @@ class _Liveness:
                     for root in roots:
                         self._last[root] = max(self._last.get(root, -1), last)
 
-    def _inlined(self, jaxpr: Any, names: Dict[Any, Any]) -> Iterator[_Step]:
+    def _inlined(self, jaxpr: Any, names: dict[Any, Any]) -> Iterator[_Step]:
         """Yield the equations in order, with calls of jitted functions inlined.
 
         Args:
@@ -290,7 +256,7 @@ class _Liveness:
             if internals().is_inlined_call(equation):
                 _, (body,), _ = internals().inner(equation)
                 inner = internals().opened(body)
-                own: Dict[Any, Any] = {variable: object() for variable in inner.constvars}
+                own: dict[Any, Any] = {variable: object() for variable in inner.constvars}
                 for variable, atom in zip(inner.invars, equation.invars):
                     own[variable] = object() if _is_literal(atom) else names[atom]
                 yield from self._inlined(inner, own)
@@ -300,7 +266,7 @@ class _Liveness:
             made = []
             for variable in equation.outvars:
                 names[variable] = object()
-                count = 0 if _is_on_host(variable.aval) else self._known.size(variable)
+                count = 0 if _is_on_host(variable.aval) else size(variable.aval)
                 made.append((names[variable], count))
             if internals().name(equation) in VIEWS:
                 for variable, operand in zip(equation.outvars, equation.invars):
@@ -328,9 +294,9 @@ class _Liveness:
         """Return the bytes of the outputs."""
         return self.live_after(len(self._steps) - 1)
 
-    def _run(self) -> Iterator[Tuple[_Step, int, int, int]]:
+    def _run(self) -> Iterator[tuple[_Step, int, int, int]]:
         """Yield each step with the bytes live before it, made by it, and live after it."""
-        freed: Dict[int, List[Any]] = {}
+        freed: dict[int, list[Any]] = {}
         for name, number in self._last.items():
             freed.setdefault(number, []).append(name)
         live = self._given
@@ -340,7 +306,7 @@ class _Liveness:
             live += made - sum(map(self.size_of, freed.get(number, ())))
             yield step, before, made, live
 
-    def named(self) -> Dict[str, Tuple[int, Any]]:
+    def named(self) -> dict[str, tuple[int, Any]]:
         """Return for each `checkpoint_name` its step and the value that it names."""
         return {
             internals().label(step.equation): (number, self._root(step.made[0][0]))

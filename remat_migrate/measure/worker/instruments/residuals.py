@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, List, Optional, Tuple
+from typing import Any
 
 import jax
 
@@ -13,7 +13,7 @@ from ..records import Residual
 from .liveness import size
 
 
-def residuals(entry: Entry) -> List[Residual]:
+def residuals(entry: Entry) -> list[Residual]:
     """Return all residuals: constants and arguments first, then values in the order of computation.
 
     Lists the same values as `jax.ad_checkpoint.print_saved_residuals`, except that only arguments
@@ -43,7 +43,7 @@ def residuals(entry: Entry) -> List[Residual]:
     return found
 
 
-def passes(entry: Entry) -> Tuple[str, str]:
+def passes(entry: Entry) -> tuple[str, str]:
     """Return the jaxprs of the forward and the backward pass as text.
 
     The outputs of the forward pass after the value are the residuals. They are the inputs of the
@@ -57,7 +57,7 @@ def passes(entry: Entry) -> Tuple[str, str]:
     return forward.pretty_print(use_color=False), backward.pretty_print(use_color=False)
 
 
-def _traced_vjp(entry: Entry) -> Tuple[Any, Any]:
+def _traced_vjp(entry: Entry) -> tuple[Any, Any]:
     """Trace the forward pass: return its jaxpr, and the shapes of its value and residuals."""
     if entry.how.by == NONE:
         raise Unfit("it takes gradients itself: name the loss to see its residuals and passes")
@@ -70,7 +70,7 @@ def _computed(aval: Any, equation: Any) -> Residual:
     origin, name = "output of " + internals().name(equation), ""
     if internals().name(equation) == "name":
         name = internals().label(equation)
-        origin = "named '%s'" % name
+        origin = f"named '{name}'"
     path, _, line = next(internals().places(equation), ("", "", 0))
     return Residual(_text(aval), size(aval), origin, name, Path(path) if path else None, line)
 
@@ -101,19 +101,19 @@ def _rounds_to_own_precision(equation: Any) -> bool:
 
 
 def _text(aval: Any) -> str:
-    return "%s[%s]" % (
+    return "{}[{}]".format(
         getattr(aval, "dtype", aval),
         ",".join(map(str, getattr(aval, "shape", ()))),
     )
 
 
-def residual_sizes(entry: Entry) -> List[int]:
+def residual_sizes(entry: Entry) -> list[int]:
     """Return the bytes of each residual, arguments and constants excluded."""
     jaxpr, shapes = _traced_vjp(entry)
     return _sizes(jaxpr, shapes[0], shapes[1])
 
 
-def gradient_and_residual_bytes(entry: Entry) -> Tuple[Any, Optional[int]]:
+def gradient_and_residual_bytes(entry: Entry) -> tuple[Any, int | None]:
     """Return the jaxpr of the gradient computation, and the total bytes of the residuals.
 
     The second is None for a function that takes gradients itself.
@@ -128,7 +128,7 @@ def gradient_and_residual_bytes(entry: Entry) -> Tuple[Any, Optional[int]]:
     return gradient, sum(_sizes(jaxpr, outputs, held))
 
 
-def _held(jaxpr: Any, outputs: Any, held: Any) -> List[Any]:
+def _held(jaxpr: Any, outputs: Any, held: Any) -> list[Any]:
     """Return the variables among a jaxpr's outputs that follow `outputs`: the residuals."""
     first = len(jax.tree_util.tree_leaves(outputs))
     count = len(jax.tree_util.tree_leaves(held))
@@ -136,7 +136,7 @@ def _held(jaxpr: Any, outputs: Any, held: Any) -> List[Any]:
     return list(dict.fromkeys(atom for atom in variables if not internals().is_literal(atom)))
 
 
-def _sizes(jaxpr: Any, outputs: Any, held: Any) -> List[int]:
+def _sizes(jaxpr: Any, outputs: Any, held: Any) -> list[int]:
     opened = internals().opened(jaxpr)
     passed = set(opened.invars) | set(opened.constvars)
     return [size(atom.aval) for atom in _held(jaxpr, outputs, held) if atom not in passed]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
 
@@ -29,10 +30,10 @@ class TracedLoss(NamedTuple):
     """
 
     closed: Any
-    arguments: Tuple[int, ...]
+    arguments: tuple[int, ...]
     outputs: int
 
-    def evaluate(self, *values: Any) -> List[Any]:
+    def evaluate(self, *values: Any) -> list[Any]:
         """Evaluate the function unchanged."""
         return internals().evaluate(internals().opened(self.closed), self.closed.consts, values)
 
@@ -43,7 +44,7 @@ Observer = Callable[[TracedLoss], Callable[..., Sequence[Any]]]
 class _State:
     """The state of the process; there is no observer inside a differentiated function."""
 
-    observer: Optional[Observer] = None
+    observer: Observer | None = None
     # How often the measured code took a gradient.
     taken: int = 0
 
@@ -107,14 +108,14 @@ def _observe(
     function: Callable[..., Any],
     argnums: Any,
     has_aux: bool,
-    args: Tuple[Any, ...],
+    args: tuple[Any, ...],
     kwargs: Any,
 ) -> Any:
     leaves, tree = jax.tree_util.tree_flatten((args, kwargs))
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, jax.core.Tracer)]
-    returned: List[Any] = []
+    returned: list[Any] = []
 
-    def of_tracers(*values: Any) -> List[Any]:
+    def of_tracers(*values: Any) -> list[Any]:
         filled = list(leaves)
         for place, value in zip(places, values):
             filled[place] = value
@@ -140,11 +141,11 @@ def _observe(
     return jax.tree_util.tree_unflatten(out_tree, filled)
 
 
-def _leaves_of(args: Tuple[Any, ...], argnums: Any) -> List[int]:
+def _leaves_of(args: tuple[Any, ...], argnums: Any) -> list[int]:
     """Return the indices of the leaves of some arguments, or of all if `argnums` is None."""
     chosen = range(len(args)) if argnums is None else argnums
     numbers = {n % len(args) for n in ([chosen] if isinstance(chosen, int) else chosen)}
-    found: List[int] = []
+    found: list[int] = []
     start = 0
     for number, argument in enumerate(args):
         stop = start + len(jax.tree_util.tree_leaves(argument))

@@ -5,7 +5,8 @@ The loss is the target itself, or the function that the target differentiates.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import jax
 
@@ -17,16 +18,16 @@ from ..stages import Flat
 from .differentiation import TracedLoss, observed, taken
 
 # Options of a checkpoint, by the run of equations or the loop that it is on.
-Wrapped = Mapping[Tuple[int, int], Mapping[str, Any]]
+Wrapped = Mapping[tuple[int, int], Mapping[str, Any]]
 Bodies = Mapping[int, Mapping[str, Any]]
 
 
 def measured(
     function: Callable[..., Any],
-    args: Tuple[Any, ...],
-    kwargs: Dict[str, Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
     how: Differentiation,
-) -> Tuple[Entry, Measured]:
+) -> tuple[Entry, Measured]:
     """Measure a target; one that returns no loss, but takes gradients itself, is a training step.
 
     Raises:
@@ -56,7 +57,7 @@ def flat_loss(entry: Entry) -> Flat:
     Raises:
         Unfit: the target should take gradients itself, but takes none.
     """
-    found: Dict[Any, List[Flat]] = {}
+    found: dict[Any, list[Flat]] = {}
 
     def observer(loss: TracedLoss) -> Callable[..., Sequence[Any]]:
         flat = Flat(loss)

@@ -1,17 +1,36 @@
-"""JAX 0.4.30 to 0.6: a checkpoint is an equation that holds a jaxpr."""
+"""The private APIs of JAX that measuring needs, for JAX 0.4.30 and newer.
+
+No other module of the worker depends on the version of JAX or imports its private modules. Under
+`jax_remat3`, which JAX 0.10 added, checkpoints and names are `call_hi_primitive`s.
+"""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import jax
 
-Inner = Tuple[str, Tuple[Any, ...], int]
+Inner = tuple[str, tuple[Any, ...], int]
 
+OLDEST = (0, 4, 30)
+# Classes of `call_hi_primitive`s that pass their input on, and the names of the usual primitives.
+_PASSED_ON = {
+    "CheckpointName": "name",
+    "CheckpointNameFwd": "name",
+    # Passes on the first of two equal values: the saved one, and the recomputed one.
+    "PrimalLeftTangentRight": "copy",
+}
 # Primitives that apply a jaxpr for two elements to all elements of an array.
 _ELEMENTWISE = ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
+
+
+class Unsupported(Exception):
+    """This version of JAX is too old, or lacks a private function."""
 
 
 class Internals:
@@ -29,7 +48,7 @@ class Internals:
     }
 
     # Modules that define `checkpoint` and `remat`.
-    homes: Tuple[str, ...] = ("jax", "jax.ad_checkpoint", "jax._src.ad_checkpoint")
+    homes: tuple[str, ...] = ("jax", "jax.ad_checkpoint", "jax._src.ad_checkpoint")
 
     def __init__(self) -> None:
         """Import all private names.
@@ -37,13 +56,14 @@ class Internals:
         Raises:
             AttributeError, ImportError: a name is missing, see `missing`.
         """
-        self._used: Dict[str, Any] = {
+        self._used: dict[str, Any] = {
             name: getattr(importlib.import_module(module), name)
             for name, module in self.private.items()
         }
+        self._is_new = _numbers(jax.__version__) >= (0, 7)
 
     @classmethod
-    def missing(cls) -> List[str]:
+    def missing(cls) -> list[str]:
         """Return the private names that this version of JAX lacks."""
         return [
             module + "." + name
@@ -65,7 +85,7 @@ class Internals:
         """Return whether an input of an equation is a literal."""
         return isinstance(atom, self._used["Literal"])
 
-    def dead_code_removed(self, jaxpr: Any, outputs: Optional[int] = None) -> Any:
+    def dead_code_removed(self, jaxpr: Any, outputs: int | None = None) -> Any:
         """Remove dead code from a jaxpr and from the jaxprs inside it.
 
         Keeps the given number of outputs, or all.
@@ -81,20 +101,24 @@ class Internals:
         """Return a jaxpr of some equations of a jaxpr."""
         return self._used["Jaxpr"]((), list(invars), list(outvars), list(equations), jaxpr.effects)
 
-    def evaluate(self, jaxpr: Any, constants: Sequence[Any], args: Sequence[Any]) -> List[Any]:
+    def evaluate(self, jaxpr: Any, constants: Sequence[Any], args: Sequence[Any]) -> list[Any]:
         """Evaluate an open jaxpr."""
-        outputs: List[Any] = self._used["eval_jaxpr"](jaxpr, constants, *args)
+        outputs: list[Any] = self._used["eval_jaxpr"](jaxpr, constants, *args)
         return outputs
 
     # -- equations
 
     def name(self, equation: Any) -> str:
-        """Return the name of the primitive."""
-        return str(equation.primitive.name)
+        """Return the name of the primitive without `jax_remat3`."""
+        name = str(equation.primitive.name)
+        if name == "call_hi_primitive":
+            return _PASSED_ON.get(type(equation.params["_prim"]).__name__, name)
+        return name
 
     def label(self, equation: Any) -> str:
         """Return the name that a `name` equation assigns."""
-        return str(equation.params["name"])
+        params = equation.params
+        return str(params["_prim"].params["name"] if "_prim" in params else params["name"])
 
     def inner(self, equation: Any) -> Inner:
         """Return the jaxprs inside an equation: how they run, the jaxprs, and how often they run.
@@ -115,12 +139,12 @@ class Internals:
         if name == "custom_linear_solve":
             # The other jaxprs run as part of `solve`.
             return "call", (params["jaxprs"].solve,), 1
-        held = self._held(params)
+        held = self._held(params["_prim"].params if "_prim" in params else params)
         return ("call", held, 1) if held else ("", (), 1)
 
-    def _held(self, params: Mapping[str, Any]) -> Tuple[Any, ...]:
+    def _held(self, params: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return the jaxprs among the parameters of an equation."""
-        found: List[Any] = []
+        found: list[Any] = []
         for value in params.values():
             values = value if isinstance(value, (tuple, list)) else (value,)
             # Open and closed jaxprs are different classes in some versions.
@@ -131,17 +155,16 @@ class Internals:
         """Return whether an equation is a call of a jitted function."""
         return equation.primitive.name in ("pjit", "jit", "closed_call", "core_call")
 
-    def places(self, equation: Any) -> Iterator[Tuple[str, str, int]]:
+    def places(self, equation: Any) -> Iterator[tuple[str, str, int]]:
         """Yield the lines of user code that an equation comes from, the innermost first.
 
         Yields:
             path, function, line.
         """
-        for frame in self._frames(equation.source_info):
+        source = equation.source_info
+        # JAX 0.7 and newer take a traceback.
+        for frame in self._used["user_frames"](source.traceback if self._is_new else source):
             yield frame.file_name, frame.function_name, frame.start_line
-
-    def _frames(self, source_info: Any) -> Any:
-        return self._used["user_frames"](source_info)
 
     # -- programs
 
@@ -168,3 +191,25 @@ def _module(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version of JAX, such as `0.4.30.dev1`."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+@functools.cache
+def internals() -> Internals:
+    """Return the private APIs of the installed JAX.
+
+    Raises:
+        Unsupported: it is too old, or lacks a private function, which the message names.
+    """
+    if _numbers(jax.__version__) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise Unsupported("measuring needs jax %s or newer, this is %s" % (oldest, jax.__version__))
+    if missing := Internals.missing():
+        raise Unsupported(
+            "jax %s has no %s, which measuring needs" % (jax.__version__, ", ".join(missing))
+        )
+    return Internals()
