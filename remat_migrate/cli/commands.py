@@ -133,7 +133,7 @@ def check(
     if verify and not (fix or diff):
         raise UsageError("--verify requires --fix or --diff")
     if verify and Path("-") in paths:
-        raise UsageError("--verify and --measure cannot be combined with `-` (stdin)")
+        raise UsageError("--verify cannot be combined with `-` (stdin)")
     if diff and baseline.write:
         raise UsageError("--diff cannot be combined with --write-baseline")
     if fix and not diff and Path("-") not in paths:

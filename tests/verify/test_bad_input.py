@@ -282,7 +282,7 @@ def test_wrong_settings(project: Path, line: str, words: list[str]) -> None:
         (["--verify"], "--verify requires --fix or --diff"),
         (["--fix", "--command", "pytest"], "--command requires --verify"),
         (["--diff", "--test-budget", "5"], "--test-budget requires --verify"),
-        (["--fix", "--verify", "-"], "--verify and --measure cannot be combined with `-` (stdin)"),
+        (["--fix", "--verify", "-"], "--verify cannot be combined with `-` (stdin)"),
     ],
 )
 def test_options_without_effect(project: Path, arguments: list[str], words: str) -> None:
