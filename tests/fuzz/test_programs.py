@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fuzz.__main__ import GENERATORS, failures
+from fuzz.campaign import GENERATORS, failures
 from fuzz.drawing import Draw
 from fuzz.execution import Workers
 from fuzz.trial import Fixed, Trial, Wrong
 
 SEED = 8
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +79,10 @@ def test_a_wrong_fix_is_detected(
     monkeypatch.setattr(trial, "fixed", lambda *given, **options: broken)
     with pytest.raises(Wrong, match=problem):
         trial({"main.py": FLAG})
+
+
+def test_the_command() -> None:
+    command = [sys.executable, "-m", "tests.fuzz", "--examples", "1", "--only", "functions"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "1 tried" in ran.stdout
