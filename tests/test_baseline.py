@@ -215,8 +215,6 @@ def test_the_baseline_setting(folder: Path) -> None:
     for start, number in ((folder, 5), (folder / "src", 2)):
         ran = cli(start, "--output-format", "concise")
         assert (ran.code, last(ran)) == (0, f"No findings in {number} files.  (3 known)")
-    ran = cli(folder, "--no-baseline", "--output-format", "concise")
-    assert (ran.code, last(ran)) == (1, "Found 3 in 2 files: 3 fixable.")
     (folder / "known.json").unlink()
     ran = cli(folder)
     assert ran.code == 2
@@ -292,7 +290,6 @@ def test_entries_duplicated_by_a_merge_count_once(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--baseline", "known.json", "--no-baseline"], "cannot be combined with"),
         (["--baseline", "known.json", "--write-baseline", "known.json"], "cannot be combined with"),
         (["--write-baseline", "nowhere/known.json"], "folder nowhere does not exist"),
         (["--write-baseline", "src"], "src is not a regular file"),

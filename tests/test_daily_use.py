@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -97,27 +98,28 @@ def test_verbose_says_what_is_checked_with_what(tmp_path: Path) -> None:
     assert "cannot be combined" in cli(tmp_path, "-q", "-v").err
 
 
-def test_color_takes_precedence_over_the_environment(
+def test_the_environment_says_whether_to_use_colors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_files(tmp_path, {"pyproject.toml": "", "m.py": CODE})
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in cli(tmp_path, "m.py").out
-    assert "\x1b[31;1mRMT101" in cli(tmp_path, "m.py", "--color", "always").out
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "\x1b" in cli(tmp_path, "m.py").out
-    assert "\x1b" not in cli(tmp_path, "m.py", "--color", "never").out
+    assert "\x1b[31;1mRMT101" in cli(tmp_path, "m.py").out
 
 
-def test_safe_and_unsafe_fixes_differ_in_color(tmp_path: Path) -> None:
+def test_safe_and_unsafe_fixes_differ_in_color(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
     loop = (
         "import jax\n\n\ndef loss(x):\n"
         "    body = jax.checkpoint(lambda c, _: (c * 2, None))\n"
         "    return jax.lax.scan(body, x, None, length=5)[0]\n\n\ng = jax.grad(loss)\n"
     )
     write_files(tmp_path, {"pyproject.toml": "", "m.py": CODE + loop})
-    out = cli(tmp_path, "--color", "always").out
+    out = cli(tmp_path).out
     assert "\x1b[32msafe fix\x1b[0m" in out
     assert "\x1b[33;1munsafe fix\x1b[0m" in out.replace("advice, ", "")
 
@@ -157,3 +159,36 @@ def test_shells_complete_commands_formats_and_codes(
     monkeypatch.setenv("COMP_CWORD", str(len(words)))
     found = dict(line.split(",", 1)[::-1] for line in cli(tmp_path).out.splitlines())
     assert {value for value, kind in found.items() if kind == "plain"} == expected
+
+
+@pytest.fixture
+def two_rules(tmp_path: Path) -> Path:
+    old = "import jax\nfrom jax.ad_checkpoint import checkpoint\n\n"
+    code = old + "f = jax.checkpoint(abs, concrete=False)  # noqa: RMT101\ng = checkpoint(abs)\n"
+    write_files(tmp_path, {"pyproject.toml": "", "m.py": code})
+    return tmp_path
+
+
+def test_suppressed_findings_can_be_shown(two_rules: Path) -> None:
+    assert "RMT101" not in cli(two_rules, "--output-format", "concise").out
+    assert "RMT101" in cli(two_rules, "--output-format", "concise", "--ignore-noqa").out
+
+
+def test_which_findings_are_fixed(two_rules: Path) -> None:
+    for choice in (["--fixable", "RMT101"], ["--unfixable", "rmt103"]):
+        diff = cli(two_rules, "--diff", "--ignore-noqa", *choice).out
+        assert "-f = jax.checkpoint(abs, concrete=False)" in diff
+        assert "-from jax.ad_checkpoint" not in diff
+    wrong = cli(two_rules, "--fix", "--fixable", "RMT999")
+    assert (wrong.code, "--fixable: no rule code starts with RMT999" in wrong.err) == (2, True)
+
+
+def test_exit_code_of_a_run_that_fixes(two_rules: Path) -> None:
+    assert cli(two_rules, "--fix", "--exit-non-zero-on-fix").code == 1
+    assert cli(two_rules, "--fix", "--exit-non-zero-on-fix").code == 0
+
+
+def test_options_are_grouped(tmp_path: Path) -> None:
+    text = cli(tmp_path, "check", "--help").out
+    assert len(re.findall(r"^  -", text, re.MULTILINE)) <= 30 + len(["--help"])
+    assert text.index("Rules:") < text.index("Fixes:") < text.index("Exit code:")

@@ -26,7 +26,7 @@ def write(folder: Path, names: Iterable[str]) -> None:
 def discovered(paths: Sequence[Path], root: Path, exclude: tuple[str, ...] = ()) -> Targets:
     settings = Settings(root=root, exclude=(Globs(root, exclude),) if exclude else ())
     # What the command line gives is not read from files.
-    return discover(paths, NearestSettings(settings, Options(isolated=True)))
+    return discover(paths, NearestSettings(settings, Options(config=root / "settings.toml")))
 
 
 def found(folder: Path, paths: Sequence[Path] = (), **settings: object) -> set[str]:

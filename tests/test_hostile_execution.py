@@ -76,7 +76,7 @@ def loss(w, x):
 step = jax.value_and_grad(loss)
 """
 COMMANDS = (
-    ["--show-files"],
+    ["--statistics"],
     ["report", "--output-format", "html"],
 )
 

@@ -102,12 +102,8 @@ def test_the_form_is_that_of_schemastore() -> None:
 def test_valid_settings_are_valid_for_both(tmp_path: Path) -> None:
     Draft7Validator(SCHEMA).validate(tomllib.loads(VALID))
     write_files(tmp_path, {"base.toml": "", "m.py": "x = 1\n", "all.toml": VALID})
-    ran = cli(tmp_path, "--show-settings", "--config", "all.toml")
+    ran = cli(tmp_path, "--config", "all.toml")
     assert ran.code == 0, ran.err
-    # What is shown can be pasted.
-    shown = tomllib.loads(ran.out.partition("\n\n")[2])["tool"]["remat-migrate"]
-    Draft7Validator(SCHEMA).validate(shown)
-    assert shown["measure"] == tomllib.loads(VALID)["measure"]
 
 
 @pytest.mark.parametrize("body", INVALID)

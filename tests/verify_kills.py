@@ -75,7 +75,7 @@ RUNS = {
     ),
     "measure": ("measure", *_MEASURED),
     "plan": ("plan", *_MEASURED, "--budget", "1GB"),
-    "fix": ("check", "--fix", "--verify", "--no-project-tests", *_FIXABLE),
+    "fix": ("check", "--fix", "--verify", *_FIXABLE),
 }
 
 

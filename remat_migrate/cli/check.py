@@ -15,6 +15,7 @@ from ..engine.check import check_run, fix_in_memory
 from ..engine.run import Run
 from ..report.output import say, screen_of, write_diff, write_lines
 from ..rule import Finding
+from ..settings.settings import check_known, codes
 from .exit_codes import CLEAN, FINDINGS, SIGNALLED
 from .progress_bar import is_interactive, progress_bar
 from .results import Result, exit_code, report_of
@@ -33,10 +34,34 @@ class FixOptions:
     Attributes:
         unsafe: whether to make unsafe fixes, too.
         verify: how to verify the fixes; None to make them unverified.
+        fixable: prefixes of the codes to fix; empty for all.
+        unfixable: prefixes of the codes not to fix.
     """
 
     unsafe: bool = False
     verify: VerifyOptions | None = None
+    fixable: tuple[str, ...] = ()
+    unfixable: tuple[str, ...] = ()
+
+    def spares(self, finding: Finding) -> bool:
+        """Return whether a finding is not to be fixed."""
+        code = finding.code
+        return code.startswith(self.unfixable) or not code.startswith(self.fixable or ("",))
+
+
+def chosen_fixes(
+    run: Run, fixable: tuple[str, ...], unfixable: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the values of `--fixable` and `--unfixable`.
+
+    Raises:
+        SettingsError: one is no prefix of a rule's code.
+    """
+    known = sorted(rule.code for rule in run.rules)
+    chosen = codes(fixable, "--fixable"), codes(unfixable, "--unfixable")
+    for name, prefixes in zip(("--fixable", "--unfixable"), chosen, strict=True):
+        check_known(name, prefixes, known)
+    return chosen
 
 
 def apply_fixes(run: Run, how: FixOptions) -> Result:
@@ -125,7 +150,7 @@ def _fixed(
         return fix_in_memory(
             run,
             unsafe=how.unsafe,
-            withheld=withheld,
+            withheld=lambda finding: how.spares(finding) or withheld(finding),
             previous=previous,
         )
 

@@ -19,10 +19,10 @@ from .. import __version__
 from ..console import debug
 from ..errors import RematMigrateError, UsageError
 from ..report.outputs import needs_rules, shows_placements, write_file
-from .default_group import DefaultGroup
-from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, SIGNALLED
+from .default_group import DefaultGroup, GroupedCommand
+from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, FINDINGS, SIGNALLED
 from .jax_commands import measure_command, measure_configured, plan_command, verify_command
-from .options import analysis_options, verify_options
+from .options import analysis_options, fix_choice, proof_options
 from .output_control import output_control
 from .rule_commands import explain_command, rules_command
 from .run_setup import clean_up_before, describe_run, set_up_run, verification, with_progress
@@ -56,8 +56,9 @@ def cli() -> None:
     """
 
 
-@cli.command()
+@cli.command(cls=GroupedCommand)
 @analysis_options
+@fix_choice
 @click.option("--fix", is_flag=True, help="Apply safe fixes.")
 @click.option(
     "--unsafe-fixes",
@@ -72,7 +73,13 @@ def cli() -> None:
     " change its results; --verify=strict also reverts fixes that nothing exercised.",
 )
 @click.option("--verify-strict", is_flag=True, hidden=True)
-@verify_options
+@proof_options
+@click.option("--ignore-noqa", is_flag=True, help="Also report findings that comments suppress.")
+@click.option(
+    "--exit-non-zero-on-fix",
+    is_flag=True,
+    help="Exit with 1 if a fix was made, even if no findings are left.",
+)
 @click.option("--statistics", is_flag=True, help="Show the number of findings per rule.")
 @click.option(
     "--force-exclude",
@@ -82,8 +89,6 @@ def cli() -> None:
 @click.option(
     "--add-noqa", is_flag=True, help="Add a `# noqa` comment to each line with a finding."
 )
-@click.option("--show-settings", is_flag=True, help="Show the settings of the first file.")
-@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
 @click.option(
     "--stdin-filename",
     type=click.Path(path_type=Path),
@@ -103,8 +108,10 @@ def check(
     add_noqa: bool,
     diff: bool,
     statistics: bool,
-    show_settings: bool,
-    show_files: bool,
+    ignore_noqa: bool,
+    exit_non_zero_on_fix: bool,
+    fixable: tuple[str, ...],
+    unfixable: tuple[str, ...],
     stdin_filename: Path | None,
     verify: bool,
     verify_strict: bool,
@@ -117,10 +124,6 @@ def check(
     from ..cache.run_cache import RunCache, run_cache
     from ..prefilter.single_files import cannot_matter
 
-    if show_settings or show_files:
-        from .inspection import inspect_run
-
-        return inspect_run(paths, stdin_filename, options, files_only=show_files)
     verify = verify or verify_strict
     if add_noqa and (fix or diff or baseline.write or Path("-") in paths):
         raise UsageError(
@@ -138,7 +141,9 @@ def check(
         raise UsageError("--diff cannot be combined with --write-baseline")
     if fix and not diff and Path("-") not in paths:
         clean_up_before(paths)
-    needs_analysis = add_noqa or options.chooses_rules or stdin_filename or needs_rules(outputs)
+    needs_analysis = (
+        add_noqa or ignore_noqa or options.chooses_rules or stdin_filename or needs_rules(outputs)
+    )
     if not needs_analysis and cannot_matter(paths, lambda found: baseline.concerns(paths, found)):
         debug("no file mentions a checkpoint, a flag, or a suppression")
         _report_nothing(paths, () if diff else outputs, fixing=fix, count_only=statistics)
@@ -155,14 +160,15 @@ def check(
         return cache.outcome.replay()
 
     from ..engine.check import check_run
-    from .check import FixOptions, apply_fixes, show_diff
+    from .check import FixOptions, apply_fixes, chosen_fixes, show_diff
     from .results import Result, exit_code, record_baseline, report_of, write_reports
 
     with cache.recording():
         run = set_up_run(paths, stdin_filename, options, baseline, cache.about)
+    run = replace(run, ignores_comments=ignore_noqa)
     describe_run(run)
     how_to_verify = verification(run.settings, verify, strict=verify_strict, **how)
-    how_to_fix = FixOptions(unsafe_fixes, how_to_verify)
+    how_to_fix = FixOptions(unsafe_fixes, how_to_verify, *chosen_fixes(run, fixable, unfixable))
     with with_progress(run, "Fixing" if fix or diff else "Checking") as run:
         if diff:
             return show_diff(run, how_to_fix, exit_zero=exit_zero)
@@ -179,6 +185,8 @@ def check(
         found = report_of(run, result, unsafe=unsafe_fixes)
         write_reports(found, outputs, stream, cache, count_only=statistics)
         code = exit_code(run, result, exit_zero=exit_zero)
+    if exit_non_zero_on_fix and result.fixed:
+        code = code or FINDINGS
     cache.store(code, result.analysis)
     return code
 
@@ -212,7 +220,7 @@ def _report_nothing(
 # For `sweep`.
 @click.option("--patch", type=click.Path(dir_okay=False, path_type=Path), hidden=True)
 @click.option("--unsafe-fixes", is_flag=True, hidden=True)
-@verify_options
+@proof_options
 @output_control
 def report(
     paths: tuple[Path, ...],

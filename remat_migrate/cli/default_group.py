@@ -13,6 +13,33 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
+# The options of `check` by what they are about; the rest comes last.
+_GROUPS = {
+    "Rules": (
+        *("select", "ignore", "extend_select", "jax_version", "fixable", "unfixable"),
+        "ignore_noqa",
+    ),
+    "Files": ("exclude", "force_exclude", "config", "stdin_filename"),
+    "Fixes": ("fix", "unsafe_fixes", "diff", "add_noqa"),
+    "Verification": ("verify", "command", "cases", "python"),
+    "Report": ("outputs", "output_file", "statistics", "baseline", "write_baseline"),
+    "Exit code": ("fail_on", "exit_zero", "exit_non_zero_on_fix"),
+}
+
+
+class GroupedCommand(click.Command):
+    """A command whose help lists the options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options of each group under its title."""
+        options = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
+        records = {option.name: option.get_help_record(ctx) for option in options}
+        groups = {title: [records.pop(name) for name in names] for title, names in _GROUPS.items()}
+        for title, rows in (*groups.items(), ("Other", records.values())):
+            with formatter.section(title):
+                formatter.write_dl([row for row in rows if row])
+
+
 class DefaultGroup(click.Group):
     """A command group whose default command is `check`."""
 
@@ -50,8 +77,5 @@ class DefaultGroup(click.Group):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Also list the options of `check`."""
-        options = [p for p in self.commands["check"].get_params(ctx) if isinstance(p, click.Option)]
-        rows = [row for option in options if (row := option.get_help_record(ctx))]
-        with formatter.section("Options of check"):
-            formatter.write_dl([row for row in rows if "--help" not in row[0]])
+        self.commands["check"].format_options(ctx, formatter)
         super().format_options(ctx, formatter)

@@ -73,8 +73,6 @@ def _config(
                 f"{value!r} is neither a .toml file nor a TOML pair KEY=VALUE, such as"
                 " 'fail-on=\"note\"'."
             )
-    if file is not None and ctx.params.get("isolated"):
-        raise click.BadParameter("a settings file cannot be combined with --isolated.")
     return file, tuple(overrides)
 
 
@@ -127,8 +125,6 @@ _selection = _options(
         "--exclude",
         "Skip these files and folders instead of those in the settings: gitignore patterns.",
     ),
-    _patterns("--extend-exclude", "Also skip these files and folders."),
-    click.option("--isolated", is_flag=True, is_eager=True, help="Ignore all settings files."),
     click.option(
         "--config",
         multiple=True,
@@ -164,13 +160,18 @@ _analysis = _options(
     click.option(
         "--baseline", type=_FILE, metavar="FILE", help="Hide the findings that FILE lists."
     ),
-    click.option("--no-baseline", is_flag=True, help="Ignore the baseline in the settings."),
     click.option(
         "--write-baseline",
         type=_FILE,
         metavar="FILE",
         help="Write all findings to FILE as known; keep its entries for files not checked.",
     ),
+)
+
+
+fix_choice = _options(
+    _codes_option("--fixable", "Fix the findings of these rules only."),
+    _codes_option("--unfixable", "Do not fix the findings of these rules."),
 )
 
 
@@ -186,13 +187,12 @@ def analysis_options(command: _Command) -> _Command:
         outputs: tuple[Output, ...],
         output_file: Path | None,
         baseline: Path | None,
-        no_baseline: bool,
         write_baseline: Path | None,
         **more: Any,
     ) -> Any:
         placed = destinations(outputs, output_file)
         check_output(*(output.file for output in placed))
-        choice = BaselineChoice(baseline, no_baseline, write_baseline)
+        choice = BaselineChoice(baseline, write_baseline)
         choice.check()
         return command(outputs=placed, baseline=choice, **more)
 
@@ -213,8 +213,6 @@ def _with_options(command: _Command) -> _Command:
         jax_version: str | None,
         fail_on: Severity | None,
         exclude: tuple[str, ...],
-        extend_exclude: tuple[str, ...],
-        isolated: bool,
         config: tuple[Path | None, tuple[str, ...]],
         force_exclude: bool = False,
         **more: Any,
@@ -227,9 +225,7 @@ def _with_options(command: _Command) -> _Command:
             force_exclude,
             fail_on,
             exclude,
-            extend_exclude,
             *config,
-            isolated,
         )
         return command(options=options, **more)
 
@@ -284,14 +280,20 @@ _platform = click.option(
     "--platform", metavar="NAME", help="Platform that JAX runs on.  [default: cpu]"
 )
 
-# How old and new code are run and compared.
-verify_options = _options(
+# How fixes are verified; more is in the settings.
+proof_options = _options(
     click.option(
         "--command",
         metavar="CMD",
         help="Command that exercises the code; it runs before and after, and provides inputs.",
     ),
     _cases("arguments for the units to compare"),
+    _python,
+)
+
+# How old and new code are run and compared.
+verify_options = _options(
+    proof_options,
     click.option(
         "--project-tests/--no-project-tests",
         default=None,
@@ -303,7 +305,6 @@ verify_options = _options(
         metavar="SECONDS",
         help="Time that these tests may take in all.  [default: 60]",
     ),
-    _python,
     _platform,
 )
 

@@ -8,28 +8,22 @@ from typing import Any
 
 import click
 
-from ..console import When, configure
+from ..console import configure
 from ..errors import UsageError
 
 _FLAGS = ("-q", "--quiet", "-v", "--verbose", "-qv", "-vq")
-_COLORS = ("auto", "always", "never")
 
 
 def output_control(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--quiet`, `--verbose` and `--color` to a command."""
+    """Add `--quiet` and `--verbose` to a command."""
 
     @click.option("--quiet", "-q", is_flag=True, help="Print findings and errors, nothing else.")
     @click.option("--verbose", "-v", is_flag=True, help="Print what the run does.")
-    @click.option(
-        "--color",
-        type=click.Choice(_COLORS),
-        help="When to use colors.  [default: auto; env: NO_COLOR, FORCE_COLOR]",
-    )
     @wraps(command)
-    def controlled(quiet: bool, verbose: bool, color: When | None, **more: Any) -> Any:
+    def controlled(quiet: bool, verbose: bool, **more: Any) -> Any:
         if quiet and verbose:
             raise UsageError("--quiet cannot be combined with --verbose")
-        configure(quiet=quiet, verbose=verbose, color=color)
+        configure(quiet=quiet, verbose=verbose)
         return command(**more)
 
     return controlled
@@ -38,8 +32,8 @@ def output_control(command: Callable[..., Any]) -> Callable[..., Any]:
 def behind_command(args: Sequence[str], commands: Sequence[str]) -> list[str]:
     """Move these options behind a command that they precede: `-q report` becomes `report -q`."""
     at = 0
-    while at < len(args) and (args[at] in _FLAGS or args[at].startswith("--color")):
-        at += 2 if args[at] == "--color" else 1
+    while at < len(args) and args[at] in _FLAGS:
+        at += 1
     if 0 < at < len(args) and args[at] in commands:
         return [args[at], *args[:at], *args[at + 1 :]]
     return list(args)

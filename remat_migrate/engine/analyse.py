@@ -252,6 +252,7 @@ def _suppress(
         ran = frozenset(rule.code for rule in rules if not isinstance(rule, SuppressionRule))
         complete = all(rule in rules for rule in run.rules)
         directives = read_directives(source, python=path in python)
+        directives = () if run.ignores_comments else directives
         shown, hidden = _split(here, directives)
         places = [
             (finding.source.position(finding.span.start)[0], finding.code) for finding in hidden

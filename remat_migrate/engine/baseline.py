@@ -117,10 +117,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class BaselineChoice:
-    """The baseline options: the file to use, whether to use none, and the file to write."""
+    """The baseline options: the file to use, and the file to write."""
 
     file: Path | None = None
-    none: bool = False
     write: Path | None = None
 
     def check(self) -> None:
@@ -129,9 +128,8 @@ class BaselineChoice:
         Raises:
             UsageError: they do not agree, or it cannot.
         """
-        if self.file and (self.none or self.write):
-            other = "--no-baseline" if self.none else "--write-baseline"
-            raise UsageError(f"--baseline cannot be combined with {other}")
+        if self.file and self.write:
+            raise UsageError("--baseline cannot be combined with --write-baseline")
         if self.write is None:
             return
         if not self.write.absolute().parent.is_dir():
@@ -144,7 +142,7 @@ class BaselineChoice:
 
     def used(self, settings: Settings) -> Path | None:
         """Return the baseline to compare with, if any."""
-        return None if self.none or self.write else self.file or settings.baseline
+        return None if self.write else self.file or settings.baseline
 
     def concerns(self, paths: Sequence[Path], settings: Settings) -> bool:
         """Return whether the baseline matters for a run over these files without findings.

@@ -43,6 +43,7 @@ class Run:
         folders: the folders on the command line, or the current one.
         baselines: known findings, which are neither reported nor fixed, by the file in the settings
             of the files that they are for; under None, those for all files.
+        ignores_comments: whether findings that comments suppress are reported, too.
         progress: receives the progress of analyses.
     """
 
@@ -55,6 +56,7 @@ class Run:
     overlay: Mapping[Path, SourceFile] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
     baselines: Mapping[Path | None, Baseline] = field(default_factory=dict)
+    ignores_comments: bool = False
     progress: Progress = silent
 
     @property

@@ -25,7 +25,7 @@ class NearestSettings:
         """Start from the settings of the run; `read` finds those of folders."""
         self.main = main
         self._options = options
-        self._is_fixed = bool(options.config or options.isolated)
+        self._is_fixed = bool(options.config)
         # By folder: the settings that are in it, or None.
         self._in: dict[str, Settings | None] = {}
         self._of: dict[str, Settings] = {}

@@ -37,7 +37,7 @@ def load_settings(root: Path, start: Path, options: Options | None = None) -> Se
         SettingsError: the TOML is invalid, a key unknown, or a value of the wrong type.
     """
     options = options or Options()
-    folders = () if options.config or options.isolated else (start, *start.parents)
+    folders = () if options.config else (start, *start.parents)
     found = (file for folder in folders if has_settings(file := folder / _NAME))
     return settings_in(next(found, None), root, options)
 

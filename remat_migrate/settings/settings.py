@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -109,10 +109,8 @@ class Options:
         select, extend_select, ignore, jax_version, fail_on: as in the settings.
         force_exclude: exclude files even if they are given explicitly.
         exclude: patterns that replace those in the settings, relative to the current folder.
-        extend_exclude: further patterns, likewise.
         config: the file that replaces all other settings.
         overrides: TOML documents that override settings.
-        isolated: ignore all settings files.
     """
 
     select: tuple[str, ...] = ()
@@ -122,10 +120,8 @@ class Options:
     force_exclude: bool = False
     fail_on: Severity | None = None
     exclude: tuple[str, ...] = ()
-    extend_exclude: tuple[str, ...] = ()
     config: Path | None = None
     overrides: tuple[str, ...] = ()
-    isolated: bool = False
 
     @property
     def chooses_rules(self) -> bool:
@@ -137,7 +133,6 @@ class Options:
             or self.jax_version
             or self.config
             or self.overrides
-            or self.isolated
         )
 
 
@@ -155,8 +150,6 @@ def with_options(settings: Settings, options: Options) -> Settings:
     exclude = settings.exclude
     if options.exclude:
         exclude = (Globs(Path.cwd(), options.exclude),)
-    if options.extend_exclude:
-        exclude += (Globs(Path.cwd(), options.extend_exclude),)
     return replace(
         settings,
         select=codes(options.select, "--select") or settings.select,
@@ -179,19 +172,28 @@ def check_codes(settings: Settings, known: Iterable[str]) -> None:
     Raises:
         SettingsError: one is not.
     """
-    rules = sorted(known)
     named = {
         "select": settings.select,
         "extend-select": settings.extend_select,
         "ignore": settings.ignore,
         "per-file-ignores": [code for one in settings.per_file_ignores for code in one.codes],
     }
+    rules = sorted(known)
     for key, prefixes in named.items():
-        for prefix in prefixes:
-            if not any(rule.startswith(prefix) for rule in rules):
-                hint = did_you_mean(prefix, rules) if prefix[-3:].isdecimal() else ""
-                hint = hint or "; see `remat-migrate rules`"
-                raise SettingsError(f"{key}: no rule code starts with {prefix}{hint}")
+        check_known(key, prefixes, rules)
+
+
+def check_known(name: str, prefixes: Iterable[str], rules: Sequence[str]) -> None:
+    """Check that each prefix is one of a rule's code; `name` says where it stands.
+
+    Raises:
+        SettingsError: one is not.
+    """
+    for prefix in prefixes:
+        if not any(rule.startswith(prefix) for rule in rules):
+            hint = did_you_mean(prefix, rules) if prefix[-3:].isdecimal() else ""
+            hint = hint or "; see `remat-migrate rules`"
+            raise SettingsError(f"{name}: no rule code starts with {prefix}{hint}")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

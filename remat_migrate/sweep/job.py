@@ -90,14 +90,13 @@ def option_arguments(options: Options) -> list[str]:
         "--extend-select": options.extend_select,
         "--ignore": options.ignore,
         "--exclude": options.exclude,
-        "--extend-exclude": options.extend_exclude,
     }
     found = [part for name, values in lists.items() if values for part in (name, ",".join(values))]
     for name, value in (("--jax-version", options.jax_version), ("--fail-on", options.fail_on)):
         found += [name, value] if value else []
     for override in (*((str(options.config),) if options.config else ()), *options.overrides):
         found += ["--config", override]
-    return [*found, "--isolated"] if options.isolated else found
+    return found
 
 
 def sweep_source(source: Source, plan: Plan) -> Brief:

@@ -281,7 +281,7 @@ def test_wrong_settings(project: Path, line: str, words: list[str]) -> None:
     [
         (["--verify"], "--verify requires --fix or --diff"),
         (["--fix", "--command", "pytest"], "--command requires --verify"),
-        (["--diff", "--test-budget", "5"], "--test-budget requires --verify"),
+        (["--diff", "--cases", "cases.py"], "--cases requires --verify"),
         (["--fix", "--verify", "-"], "--verify cannot be combined with `-` (stdin)"),
     ],
 )
