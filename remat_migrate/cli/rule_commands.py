@@ -11,7 +11,7 @@ import click
 
 from ..errors import UsageError
 from .completion import rule_codes
-from .exit_codes import CLEAN
+from .exit_codes import CLEAN, FINDINGS
 from .output_control import output_control
 
 if TYPE_CHECKING:
@@ -60,6 +60,20 @@ def _explain(found: Rule | Sequence[Rule], output_format: str) -> None:
         write_lines([*([""] if number else []), *explained(rule, screen)], sys.stdout)
 
 
+def _test(path: Path) -> int:
+    from ..engine.rule_examples import failures, rules_in
+
+    rules = list(rules_in(path))
+    if not rules:
+        raise UsageError(f"--test: {path} defines no rules")
+    failed = [text for rule in rules for text in failures(rule)]
+    sys.stdout.writelines(text + "\n" for text in failed)
+    examples = sum(len(rule.wrong) + len(rule.right) for rule in rules)
+    codes = ", ".join(rule.code for rule in rules)
+    print(f"{codes}: {len(failed)} of {examples} examples failed", file=sys.stderr)
+    return FINDINGS if failed else CLEAN
+
+
 @click.command()
 @click.option(
     "--write",
@@ -71,13 +85,22 @@ def _explain(found: Rule | Sequence[Rule], output_format: str) -> None:
 @click.option(
     "--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format."
 )
+@click.option(
+    "--test",
+    "tested",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH",
+    help="Run the examples of the rules in a file or a folder.",
+)
 @output_control
-def rules_command(folder: Path | None, output_format: str) -> int:
+def rules_command(folder: Path | None, output_format: str, tested: Path | None) -> int:
     """List all rules and the safety of their fixes."""
     from ..engine.rules import load_rules
     from ..report.output import screen_of
     from ..report.terminal.explain import table
 
+    if tested is not None:
+        return _test(tested)
     if folder is not None:
         from ..report.pages.rule_page import write_pages
 

@@ -6,8 +6,8 @@ from itertools import chain
 
 import pytest
 from more_examples import right_examples, wrong_examples
-from support import findings, fixed
 
+from remat_migrate.engine.rule_examples import right_example_fails, wrong_example_fails
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Example, Rule
 
@@ -23,35 +23,14 @@ def name_of(value: Rule | Example) -> str:
     return value.before.strip().splitlines()[-1][:60] if value.before.strip() else "empty"
 
 
-def before(example: Example) -> dict[str, str]:
-    return {example.filename: example.before} | {path: old for path, old, _ in example.others}
-
-
-def after(example: Example) -> dict[str, str]:
-    if example.after is None:
-        return before(example)
-    return {example.filename: example.after} | {path: new for path, _, new in example.others}
-
-
-def only(rule: Rule) -> tuple[str, ...]:
-    # A suppression of another rule is unused only if that rule runs, too.
-    return () if rule.code == "RMT001" else (rule.code,)
-
-
 @pytest.mark.parametrize(("rule", "example"), WRONG, ids=name_of)
 def test_a_wrong_example_is_found_and_fixed_as_written(rule: Rule, example: Example) -> None:
-    codes = {finding.code for finding in findings(before(example), select=only(rule))}
-    assert codes == {rule.code}
-    once = fixed(before(example), select=only(rule), unsafe=True)
-    assert once == after(example)
-    if example.after is not None:
-        assert findings(once, select=only(rule)) == []
+    assert not wrong_example_fails(rule, example)
 
 
 @pytest.mark.parametrize(("rule", "example"), RIGHT, ids=name_of)
 def test_a_right_example_has_no_finding(rule: Rule, example: Example) -> None:
-    codes = {finding.code for finding in findings(before(example), select=only(rule))}
-    assert rule.code not in codes
+    assert not right_example_fails(rule, example)
 
 
 def test_every_rule_has_examples() -> None:
