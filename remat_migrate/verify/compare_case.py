@@ -107,7 +107,13 @@ def _differs_plainly(verdict: Verdict) -> bool:
 
 
 def is_undecided(verdict: Verdict) -> bool:
-    """Return whether numbers differ, but no more than those of the old code do by themselves."""
+    """Return whether a case says that a unit cannot be called equal, although it is not wrong.
+
+    Numbers differ, but no more than those of the old code do by themselves; or the new code fails,
+    but so does the old code with its checkpoints.
+    """
+    if verdict.outcome is Outcome.FAILS_BEFORE:
+        return verdict.calls > 0
     return verdict.outcome is Outcome.NOT_EXERCISED and verdict.max_abs is not None
 
 
