@@ -193,17 +193,11 @@ class Family:
         draw: Draw,
         project: Project,
         arguments: Sequence[Argument],
-        *,
-        of: str = "",
-        init: str = "def __init__(self, scale):\n    self.scale = scale",
     ) -> None:
-        """`of` is the base class, and `init` creates an instance or declares its fields."""
         self._draw = draw
         self._project = project
         self._arguments = arguments
         self.base = project.name("Base")
-        self._init = init
-        self._of = of
         self._hook_of_base = draw.pick(("idle", "abstract", "reads", "none"))
 
     def _hook(self, *, reads: bool = True, base: str = "") -> Lines:
@@ -220,8 +214,8 @@ class Family:
     def define(self, methods: Sequence[str], init: Sequence[str] = ()) -> str:
         """Define the classes; return the name of one that has all required methods."""
         draw, project, base = self._draw, self._project, self.base
-        header = f"class {base}({self._of}):" if self._of else f"class {base}:"
-        lines = [header, *indented([self._init, *indented(init)] if self._init else [])]
+        own = ["def __init__(self, scale):", "    self.scale = scale", *indented(init)]
+        lines = [f"class {base}:", *indented(own)]
         hook: Lines = []
         if self._hook_of_base == "reads":
             hook = self._hook()

@@ -48,12 +48,6 @@ def _plain(draw: Draw, project: Project, name: str) -> Reach:
     return _called(name, _options(draw))
 
 
-def _other_name(draw: Draw, project: Project, name: str) -> Reach:
-    if name == "jax.checkpoint":
-        name = draw.pick(("jax.remat", "ckpt", "checkpoint", "adc.checkpoint"))
-    return _called(name, _options(draw))
-
-
 def _own_name(draw: Draw, project: Project, name: str) -> Reach:
     """Return an alias with an uninformative name, perhaps of another alias."""
     for level in (COMPAT, *draw.pick(((), (OPS,)))):
@@ -102,31 +96,13 @@ def _factory(draw: Draw, project: Project, name: str) -> Reach:
     return Reach(f"{own}({given})(", ")", f"{own}({given})")
 
 
-def _registry(draw: Draw, project: Project, name: str) -> Reach:
-    own = project.name("WRAPPERS")
-    full = draw.pick((f"partial({name}, concrete=True)", f"lambda f: {name}(f, concrete=True)"))
-    project.define(COMPAT, own, [f"{own} = {{'full': {full}, 'none': lambda f: f}}"])
-    return Reach(f"{own}['full'](", ")", f"{own}['full']")
-
-
-def _spread(draw: Draw, project: Project, name: str) -> Reach:
-    own = project.name("OPTIONS")
-    options = draw.pick(("{'concrete': True}", "dict(concrete=True, prevent_cse=False)"))
-    project.define(COMPAT, own, [f"{own} = {options}"])
-    return _called(name, f"**{own}")
-
-
 _Form = Callable[[Draw, Project, str], Reach]
 _FORMS: tuple[_Form, ...] = (
     *[_plain] * 6,
-    _other_name,
-    _other_name,
     _own_name,
     _own_name,
     _partial,
     _wrapper,
     _wrapper,
     _factory,
-    _registry,
-    _spread,
 )

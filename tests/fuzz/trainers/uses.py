@@ -75,55 +75,6 @@ def _training(draw: Draw, project: Project, callee: Callee) -> Lines | None:
     ]
 
 
-def _two_models(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Update two sets of parameters in turn."""
-    first, second = callee.call(draw, "one"), callee.call(draw, "two")
-    update = callee.parameters.update
-    return [
-        "def loss(one, two, x):",
-        f"    return total({first}) - 0.5 * total({second})",
-        "",
-        f"one, two = params, {callee.parameters.value}",
-        "found = []",
-        "for step in range(2):",
-        "    grads = jax.grad(loss)(one, two, X)",
-        *indented(update(draw, "one", "grads")),
-        "    grads = jax.grad(loss, argnums=1)(one, two, X)",
-        *indented(update(draw, "two", "grads")),
-        "    found.append(grads)",
-        "return found, one, two",
-    ]
-
-
-def _trainer(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Update parameters that are attributes of an object."""
-    update = callee.parameters.update(draw, "self.params", "grads")
-    if any("jax.tree.map" in line for line in update) or not callee.parameters.is_dictionary:
-        update = ["self.params = jax.tree.map(lambda p, g: p - 0.1 * g, self.params, grads)"]
-    if draw.flip() and callee.parameters.is_dictionary:  # the gradient is taken of `x` alone
-        update = callee.parameters.update(draw, "self.params")
-        loss = f"lambda x: total({callee.call(draw, 'self.params')})"
-        body = [f"value, grads = jax.value_and_grad({loss})(x)"]
-    else:
-        body = [
-            "def loss(params):",
-            f"    return total({callee.call(draw)})",
-            "",
-            "value, grads = jax.value_and_grad(loss)(self.params)",
-        ]
-    return [
-        "class Trainer:",
-        "    def __init__(self, params):",
-        "        self.params = params",
-        "",
-        "    def step(self, x):",
-        *indented([*body, *update, "return value, grads"], 2),
-        "",
-        "trainer = Trainer(params)",
-        "return [trainer.step(X) for _ in range(2)]",
-    ]
-
-
 def _state(draw: Draw, project: Project, callee: Callee) -> Lines | None:
     """Change an attribute of the model between gradients."""
     if not callee.state:
@@ -182,93 +133,11 @@ def _alias(draw: Draw, project: Project, callee: Callee, made: str) -> Lines:
     return [f"fast = {made}"]
 
 
-def _mapped(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Call under one or two `vmap` with `in_axes`."""
-    values = _positional(draw, callee)
-    axes = f"(None, 0{', None' * len(values)})"
-    made = f"jax.vmap({callee.expression}, in_axes={axes})"
-    xs = "jnp.stack([x, 2.0 * x])"
-    if draw.flip(20):
-        made, xs = f"jax.vmap({made}, in_axes={axes})", "jnp.stack([x, 2.0 * x])[None]"
-    given = ", ".join(["params", xs, *values])
-    if draw.flip(30):  # where it is applied
-        return [f"return jax.value_and_grad(lambda x: total({made}({given})))(X)"]
-    alias = _alias(draw, project, callee, made)
-    return [*alias, f"return jax.value_and_grad(lambda x: total(fast({given})))(X)"]
-
-
-def _on_devices(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Call under `pmap` or `shard_map` on one device, with defaults for the other arguments."""
-    values = _positional(draw, callee)
-    if draw.flip():
-        if any(value.startswith("[") for value in values):
-            return None
-        axes = f"(None, 0{', None' * len(values)})"
-        static = f", static_broadcasted_argnums={tuple(range(2, 2 + len(values)))}"
-        made = f"jax.pmap({callee.expression}, in_axes={axes}{static if values else ''})"
-    else:
-        if values:
-            return None
-        made = (
-            f"jax.shard_map({callee.expression}, mesh=Mesh(np.array(jax.devices()[:1]), ('d',)),"
-            " in_specs=(P(), P('d')), out_specs=P('d'))"
-        )
-    alias = _alias(draw, project, callee, made)
-    given = ", ".join(["params", "x[None]", *values])
-    return [*alias, f"return jax.value_and_grad(lambda x: total(fast({given})))(X)"]
-
-
-def _bound(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Call bound by `partial`, mapped over rows or scanned."""
-    values = {one.name: draw.pick(one.values) for one in callee.arguments}
-    kept = [n for n, one in zip(values, callee.arguments, strict=True) if not one.default]
-    keywords = "".join(f", {n}={values[n]}" for n in kept)
-    bound = f"partial({callee.expression}, params{keywords})"
-    form = draw.pick(("call", "map", "vmap", "scan"))
-    run = {
-        "call": "bound(x)",
-        "map": "lax.map(bound, jnp.stack([x, 2.0 * x]))",
-        "vmap": "jax.vmap(bound)(jnp.stack([x, 2.0 * x]))",
-        "scan": "lax.scan(lambda c, _: (bound(c), None), x, None, length=2)[0]",
-    }[form]
-    return [f"bound = {bound}", f"return jax.value_and_grad(lambda x: total({run}))(X)"]
-
-
-def _each(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Call once for each value of the first argument."""
-    if not callee.arguments:
-        return None
-    first = callee.arguments[0]
-    call = callee.call(draw, given={first.name: "it"})
-    each = f"for it in ({', '.join(first.values)},)"
-    return ["x = X", f"return [jax.grad(lambda params: total({call}))(params) {each}]"]
-
-
-def _depth(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Loop over layers, whose number may be an argument."""
-    given = {}
-    for one in callee.arguments:
-        if one.kind == "index":
-            given[one.name] = "i"
-        elif one.kind == "flag" and draw.flip():
-            given[one.name] = "i > 0"
-        elif one.kind == "count" or (one.kind == "library" and one.values == ("1", "2")):
-            given[one.name] = "i + 1"
-    return [
-        "def loss(params, x):",
-        "    for i in range(2):",
-        f"        x = {callee.call(draw, given=given)}",
-        "    return total(x)",
-        "",
-        "return jax.value_and_grad(loss)(params, X)",
-    ]
-
-
 def _counted(draw: Draw, project: Project, callee: Callee) -> Lines | None:
     """Call in a compiled loop with a traced counter."""
     indices = [one.name for one in callee.arguments if one.kind == "index"]
     if not indices:
-        return _depth(draw, project, callee)
+        return None
     call = callee.call(draw, given=dict.fromkeys(indices, "i"))
     run = draw.pick(
         (
@@ -277,24 +146,6 @@ def _counted(draw: Draw, project: Project, callee: Callee) -> Lines | None:
         )
     )
     return [f"return jax.value_and_grad(lambda x: total({run}))(X)"]
-
-
-def _config(draw: Draw, project: Project, callee: Callee) -> Lines | None:
-    """Read values from a settings object that may change between gradients."""
-    flags = [one for one in callee.arguments if one.values]
-    if not flags:
-        return None
-    one = flags[0]
-    call = callee.call(draw, given={one.name: f"cfg.{one.name}"})
-    change = f"cfg.{one.name} = {one.values[-1]}" if draw.flip() else "x = x * 0.5"
-    return [
-        f"cfg = types.SimpleNamespace({one.name}={one.values[0]})",
-        "x, found = X, []",
-        "for step in range(2):",
-        f"    found.append(jax.value_and_grad(lambda x: total({call}))(x))",
-        f"    {change}",
-        "return found",
-    ]
 
 
 def _forwarded(draw: Draw, project: Project, callee: Callee) -> Lines | None:
@@ -323,16 +174,8 @@ _USES: tuple[_Use, ...] = (
     _frozen,
     _frozen,
     _training,
-    _two_models,
-    _trainer,
     _state,
     _compiled,
-    _mapped,
-    _on_devices,
-    _bound,
-    _each,
-    _depth,
     _counted,
-    _config,
     _forwarded,
 )

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from ..bodies import STEPS, TEMPLATES, Scope, filled
 from ..drawing import Draw
-from .library import CALLS
 from .project import OPS, Lines, Project, indented
 
 NAMES = {
@@ -18,7 +17,6 @@ NAMES = {
     "count": ("depth", "steps"),
     "mode": ("mode", "kind"),
     "index": ("layer", "index"),
-    "library": ("axis", "option", "setting", "k"),
 }
 VALUES = {
     "flag": ("True", "False", "DEEP"),
@@ -39,7 +37,7 @@ _INDEX = (
 )
 
 
-_KINDS = ("flag", "flag", "flag", "library", "library", "count", "mode", "index")
+_KINDS = ("flag", "flag", "flag", "count", "mode", "index")
 
 
 @dataclass(frozen=True)
@@ -72,11 +70,8 @@ def some_arguments(draw: Draw, least: int = 1) -> list[Argument]:
         kind = draw.pick(_KINDS)
         taken = {one.name for one in made}
         name = draw.pick([name for name in NAMES[kind] if name not in taken])
-        template, values = "", VALUES.get(kind, ())
-        if kind == "library":
-            call, values = draw.pick(CALLS)
-            template = draw.pick((f"y = y + 0.1 * jnp.sum({call})", f"y = y * jnp.mean({call})"))
-        elif kind == "index":
+        template, values = "", VALUES[kind]
+        if kind == "index":
             template = draw.pick(_INDEX)
         default = draw.pick(values) if draw.flip(40) or (made and made[-1].default) else ""
         made.append(Argument(name, kind, values, template, default))
@@ -164,19 +159,6 @@ def _spread(draw: Draw, project: Project, argument: Argument) -> Lines:
     return [*given.split("\n"), f"y = {helper}(y, **opts)"]
 
 
-def _in_dictionary(draw: Draw, project: Project, argument: Argument) -> Lines:
-    """Pass the value to a helper in a dictionary."""
-    name = argument.name
-    helper = project.name("helper")
-    read = draw.pick((f"opts['{name}']", f"opts.get('{name}')"))
-    lines = [f"{name} = {read}", *direct(draw, argument)]
-    if draw.flip():
-        lines = direct(draw, argument, f"opts['{name}']")
-    project.define(OPS, helper, [f"def {helper}(y, opts):", *indented([*lines, "return y"])])
-    given = draw.pick((f"{{'{name}': {name}}}", f"dict({name}={name}, scale=0.5)"))
-    return [f"opts = {given}", f"y = {helper}(y, opts)"]
-
-
 def _in_record(draw: Draw, project: Project, argument: Argument) -> Lines:
     """Pass the value as an attribute of an object."""
     name = argument.name
@@ -205,37 +187,6 @@ def _in_record(draw: Draw, project: Project, argument: Argument) -> Lines:
     return [*made, f"y = {helper}(y, cfg)"]
 
 
-def _in_sequence(draw: Draw, project: Project, argument: Argument) -> Lines:
-    name = argument.name
-    given = draw.pick((f"pack = ({name}, 0.5)", f"pack = [{name}, 0.5]"))
-    how = draw.pick(("index", "unpacked", "starred"))
-    if how == "starred":
-        helper = _helper(draw, project, argument, ", scale=1.0")
-        return [given, f"y = {helper}(y, *pack)"]
-    helper = project.name("helper")
-    read = f"{name} = pack[0]" if how == "index" else f"{name}, scale = pack"
-    lines = [read, *direct(draw, argument), "return y"]
-    project.define(OPS, helper, [f"def {helper}(y, pack):", *indented(lines)])
-    return [given, f"y = {helper}(y, pack)"]
-
-
-def _bound(draw: Draw, project: Project, argument: Argument) -> Lines:
-    """Bind the value by `partial`, a lambda, or a local function."""
-    name = argument.name
-    form = draw.pick(("partial", "lambda", "inner"))
-    if form == "inner":
-        return [
-            "def inner(y):",
-            *indented([*direct(draw, argument), "return y"]),
-            "",
-            "y = inner(y)",
-        ]
-    helper = _helper(draw, project, argument)
-    if form == "lambda":
-        return [f"step = lambda z: {helper}(z, {name})", "y = step(y)"]
-    return [f"step = partial({helper}, {name}={name})", "y = step(y)"]
-
-
 _Way = Callable[[Draw, Project, Argument], Lines]
 _WAYS: tuple[_Way, ...] = (
     _at_once,
@@ -244,10 +195,7 @@ _WAYS: tuple[_Way, ...] = (
     _to_helper,
     _spread,
     _spread,
-    _in_dictionary,
     _in_record,
-    _in_sequence,
-    _bound,
 )
 
 
