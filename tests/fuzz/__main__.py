@@ -1,9 +1,8 @@
 """Fuzz the tool: `python -m tests.fuzz --examples 10000` in a checkout.
 
-Two generators, with `--examples` programs each: functions with a checkpoint around them, and
-training code in several files. Each program is fixed, alternately with the unsafe fixes, and run
-under JAX before and after. The exit status is 1 if anything failed; each failure is shown with the
-command that reproduces it.
+Generates `--examples` programs: functions with a checkpoint around them, in one or two files. Each
+is fixed, alternately with the unsafe fixes, and run under JAX before and after. The exit status is
+1 if anything failed; each failure is shown with the command that reproduces it.
 """
 
 from __future__ import annotations
@@ -21,30 +20,27 @@ from tempfile import TemporaryDirectory
 from .checkpoint_programs import program
 from .drawing import Draw
 from .execution import Workers
-from .trainers import trainer
 from .trial import Trial, Wrong
 
-GENERATORS = {"functions": program, "trainers": trainer}
 
-
-def failures(trial: Trial, source: str, seed: int, numbers: Sequence[int]) -> list[str]:
+def failures(trial: Trial, seed: int, numbers: Sequence[int]) -> list[str]:
     """Try the programs with these numbers and describe those that fail."""
     found = []
     for number in numbers:
         try:
-            trial(GENERATORS[source](Draw(f"{seed}/{number}")), unsafe=number % 2 == 1)
+            trial(program(Draw(f"{seed}/{number}")), unsafe=number % 2 == 1)
         except Wrong as error:
             problem = str(error)
         except Exception:  # any other error is a crash of the tool: that is looked for
             problem = traceback.format_exc()
         else:
             continue
-        command = f"python -m tests.fuzz --seed {seed} --only {source} --program {number}"
+        command = f"python -m tests.fuzz --seed {seed} --program {number}"
         found.append(f"{problem}\nreproduce with: {command}\n")
     return found
 
 
-def run(task: tuple[str, int, Sequence[int]]) -> tuple[Counter[str], list[str]]:
+def run(task: tuple[int, Sequence[int]]) -> tuple[Counter[str], list[str]]:
     """Try a part of the programs in this process."""
     with TemporaryDirectory() as folder, Workers() as workers:
         trial = Trial(Path(folder), workers)
@@ -54,19 +50,13 @@ def run(task: tuple[str, int, Sequence[int]]) -> tuple[Counter[str], list[str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--examples", type=int, default=10_000, help="programs of each source")
+    parser.add_argument("--examples", type=int, default=10_000, help="programs")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=[*GENERATORS])
     parser.add_argument("--program", type=int, help="this one alone")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     given = parser.parse_args()
     numbers = range(given.examples) if given.program is None else [given.program]
-    sources = [given.only] if given.only else [*GENERATORS]
-    tasks = [
-        (source, given.seed, numbers[job :: given.jobs])
-        for source in sources
-        for job in range(given.jobs)
-    ]
+    tasks = [(given.seed, numbers[job :: given.jobs]) for job in range(given.jobs)]
     counts: Counter[str] = Counter()
     with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
         for more, found in pool.map(run, tasks):
