@@ -305,7 +305,8 @@ def test_more_paths_than_fit_on_a_disk(client, tmp_path):
     tree = entry.split()[2]
     git(bomb, "update-ref", "refs/heads/main", git(bomb, "commit-tree", tree, "-m", "bomb"))
     source = Source(bomb.as_uri())
-    brief = swept(client, (source,), plan_for(tmp_path / "out"))[source]
+    plan = plan_for(tmp_path / "out", limits=replace(LIMITS, size=1 << 24))
+    brief = swept(client, (source,), plan)[source]
     assert brief.status == "too-large", brief.reason
 
 
