@@ -105,15 +105,6 @@ def test_flax_made_learns_which_keys_it_needs(train):
     assert set(apply.args[0]["rngs"]) == {"dropout"} | ({"noise"} if train else set())
 
 
-def test_flax_made_of_a_method_with_setup():
-    init, apply = pure_functions.prepare(
-        WithSetup.encode, made(WithSetup.encode, WithSetup(), X, scale=3.0)
-    )
-    _, variables = exercise(init)
-    assert set(variables["params"]) == {"inward", "layers_0", "layers_1"}
-    exercise(apply)
-
-
 def free_function(x, width):
     return nn.Dense(width)(jnp.sin(x))
 
