@@ -91,9 +91,6 @@ def test_a_file_that_cannot_be_read_is_a_finding(project: Path, case: str) -> No
     fix_and_compare(project, "m_bad.py")
 
 
-TEXT = "import jax\n\n\nf = jax.checkpoint(print)  # noqa: RMT999\nx = 'é'\n"
-
-
 def test_a_loop_of_links(project: Path) -> None:
     (project / "self.py").symlink_to("self.py")
     (project / "up").symlink_to(project)

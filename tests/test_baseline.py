@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from support import Ran, cli, write_files
 
-from remat_migrate.engine.baseline import Coverage
 from remat_migrate.settings import load_settings
 
 ONE = (
@@ -201,14 +199,6 @@ def test_diff_shows_only_new_findings(folder: Path) -> None:
     assert (ran.code, (folder / "new.json").exists()) == (2, False)
 
 
-def test_fixes_are_applied_before_writing(folder: Path) -> None:
-    write_files(folder, {"src/c.py": ONE})
-    ran = cli(folder, "--fix", "--write-baseline", "rest.json")
-    assert ran.code == 0
-    assert entries(folder, "rest.json") == []
-    assert "concrete" not in (folder / "src/a.py").read_text()
-
-
 def test_the_baseline_setting(folder: Path) -> None:
     write_files(folder, {"pyproject.toml": '[tool.remat-migrate]\nbaseline = "known.json"\n'})
     assert load_settings(folder, folder).baseline == folder / "known.json"
@@ -280,13 +270,6 @@ def test_an_invalid_baseline_is_rejected(folder: Path, text: str, said: str) -> 
         assert (ran.code, (folder / "bad.json").read_text()) == (2, text)
 
 
-def test_entries_duplicated_by_a_merge_count_once(folder: Path) -> None:
-    document = json.loads((folder / "known.json").read_text())
-    document["findings"] += document["findings"]
-    (folder / "known.json").write_text(json.dumps(document))
-    assert last(compared(folder)) == "No findings in 4 files.  (3 known)"
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -311,16 +294,6 @@ def test_stdin_is_compared(folder: Path) -> None:
     assert cli(folder, *arguments, stdin=ONE.encode()).code == 0
     assert cli(folder, *arguments, stdin=TWO.encode()).code == 1
     assert "src/a.py: RMT101" in cli(folder, *arguments, stdin=b"import jax\n").err
-
-
-def test_many_stale_entries_are_counted(tmp_path: Path) -> None:
-    files: Mapping[str, str] = {f"a{number:02}.py": ONE for number in range(25)}
-    write_files(tmp_path, files)
-    cli(tmp_path, "--write-baseline", "known.json")
-    write_files(tmp_path, dict.fromkeys(files, "import jax\n"))
-    lines = compared(tmp_path).err.splitlines()
-    assert len(lines) == 1 + 20 + 1
-    assert lines[-1] == "  and 5 more"
 
 
 def notebook(*cells: str) -> str:
@@ -348,13 +321,3 @@ def test_moved_notebook_cells_match(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.ipynb": notebook(ONE, TWO)})
     ran = compared(tmp_path)
     assert (ran.code, last(ran)) == (1, "Found 2 in 1 file: 2 fixable.  (1 known)")
-
-
-def test_coverage(tmp_path: Path) -> None:
-    there, gone = tmp_path / "there.py", tmp_path / "gone.py"
-    there.touch()
-    covered = Coverage(frozenset(), (tmp_path,), frozenset({"RMT101"}))
-    assert covered.includes(gone, "RMT101")
-    assert not covered.includes(gone, "RMT102")
-    assert not covered.includes(there, "RMT101"), "it was not looked at"
-    assert Coverage(frozenset({there}), (), frozenset({"RMT101"})).includes(there, "RMT101")

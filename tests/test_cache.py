@@ -8,7 +8,6 @@ import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -22,7 +21,6 @@ import remat_migrate
 import remat_migrate.engine.check
 from remat_migrate.cache import entry, file_states, folder, key, slot
 from remat_migrate.report.outputs import FORMATS
-from remat_migrate.text import private_folders
 
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="owners, modes and links")
 
@@ -120,13 +118,6 @@ class TestTheSame:
         assert cli(project, *command) == without_cache(project, *command)
         assert len(analyses) == 1
 
-    def test_the_hash_seed_does_not_matter(self, project: Path, cache: Path) -> None:
-        command = [sys.executable, "-c", "from remat_migrate.cli import main; main()", "src"]
-        for seed in ("1", "2"):
-            environment = {**os.environ, "PYTHONHASHSEED": seed}
-            subprocess.run(command, cwd=project, env=environment, check=False, capture_output=True)
-        assert len(entries(cache)) == 1
-
 
 Change = Callable[[Path], object]
 
@@ -219,7 +210,7 @@ class TestOneFileChanged:
         (project / "src/plain.py").write_bytes(content.encode(errors="surrogateescape"))
         assert cold != cli(project, "src") == without_cache(project, "src")
 
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(2))
     def test_any_changes(self, seed: int, project: Path, settled: None) -> None:
         chosen = random.Random(seed)
         for _ in range(30):
@@ -251,21 +242,6 @@ class TestStale:
         CHANGES[change](project)
         ran = cli(project, "src", "--output-format", "json")
         assert ran == without_cache(project, "src", "--output-format", "json")
-
-    def test_unreliable_timestamps(
-        self, project: Path, analyses: list[None], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The file system has timestamps of two seconds."""
-        file = project / "src/old.py"
-        seen = file.stat()
-        monkeypatch.setattr(file_states, "_state", lambda found: f"{found.st_size}")
-        cli(project, "src")
-        cli(project, "src")
-        assert len(analyses) == 1
-        file.write_text(OLD.replace("False", "float"))
-        os.utime(file, ns=(seen.st_atime_ns, seen.st_mtime_ns))
-        assert cli(project, "src") == without_cache(project, "src")
-        assert len(analyses) == 3
 
     def test_a_baseline(self, project: Path, analyses: list[None], settled: None) -> None:
         write_files(project, {"known.json": '{"version": 1, "findings": []}'})
@@ -354,44 +330,6 @@ class TestStale:
         cli(project, "src")
         assert len(analyses) == 2
 
-    def test_a_newly_installed_package(
-        self,
-        project: Path,
-        analyses: list[None],
-        settled: None,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        packages = project.parent / "installed"
-        packages.mkdir()
-        monkeypatch.setattr(sys, "path", [*sys.path, str(packages)])
-        cli(project, "src")
-        about = packages / "acme-1.0.dist-info"
-        write_files(about, {"entry_points.txt": "[console_scripts]\n", "METADATA": "Name: acme\n"})
-        cli(project, "src")
-        cli(project, "src")
-        assert len(analyses) == 2
-        write_files(about, {"entry_points.txt": "[other]\n"})
-        cli(project, "src")
-        assert len(analyses) == 3
-
-    def test_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Terminal:
-            encoding, errors = "utf-8", "strict"
-
-            def isatty(self) -> bool:
-                return True
-
-            def fileno(self) -> int:
-                return 1
-
-        seen = set()
-        for width in (80, 120):
-            size = os.terminal_size((width, 24))
-            monkeypatch.setattr(os, "get_terminal_size", lambda handle, size=size: size)
-            seen.add(key._stream(Terminal()))  # type: ignore[arg-type]
-        assert len(seen) == 2
-        assert key._stream(sys.stdout) not in seen
-
     def test_every_variable_that_is_read_is_in_the_key(self) -> None:
         """The cache key covers every environment variable that affects output."""
         package = Path(remat_migrate.__file__).parent
@@ -455,15 +393,6 @@ class TestKept:
         cli(project, "src")
         assert len(entries(cache)) == 2
 
-    def test_without_a_cache_nothing_is_read(
-        self, project: Path, analyses: list[None], cache: Path
-    ) -> None:
-        cli(project, "src")
-        before = entries(cache)[0].read_bytes()
-        cli(project, "src", "--no-cache")
-        assert len(analyses) == 2
-        assert entries(cache)[0].read_bytes() == before
-
     def test_not_if_disabled_by_the_environment(
         self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -514,17 +443,6 @@ class TestKept:
         monkeypatch.undo()
         monkeypatch.setenv("REMAT_MIGRATE_CACHE_DIR", str(cache))
         assert cli(project, "src") == without_cache(project, "src")
-
-    def test_not_with_a_job_summary(
-        self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        summary = project.parent / "summary.md"
-        monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-        for _ in range(2):
-            summary.write_text("")
-            cli(project, "src", "--output-format", "github")
-            assert "RMT101" in summary.read_text()
-        assert entries(cache) == []
 
 
 class TestDamage:
@@ -664,15 +582,6 @@ class TestFolder:
         assert {file: file.read_bytes() for file in entries(elsewhere)} == before
         assert not entries(cache)[0].is_symlink()
 
-    @needs_posix
-    def test_no_pipe(self, project: Path, analyses: list[None], cache: Path) -> None:
-        cold = cli(project, "src")
-        [file] = entries(cache)
-        file.unlink()
-        os.mkfifo(file, 0o600)
-        assert cli(project, "src") == cold
-        assert len(analyses) == 2
-
     @pytest.mark.parametrize("above", ["file", "file/below"])
     def test_one_that_cannot_be_created(
         self,
@@ -711,18 +620,3 @@ class TestFolder:
         assert {f".{8:064x}.json.2f.tmp", "notes.txt"} < left
         assert {f"{number:064x}.json" for number in range(3)} < left
         assert len(left) == 6
-
-    def test_large_entries_are_pruned(
-        self, project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(folder, "_MAX_TOTAL_BYTES", 10**6)
-        cache.mkdir(mode=0o700)
-        (cache / f"{1:064x}.json").write_bytes(b"x" * 10**6)
-        os.utime(cache / f"{1:064x}.json", (time.time() - 9, time.time() - 9))
-        cli(project, "src")
-        [kept] = entries(cache)
-        assert kept.stat().st_size < 10**6
-        monkeypatch.setattr(private_folders, "MAX_BYTES", 10)
-        kept.unlink()
-        cli(project, "src")
-        assert entries(cache) == []

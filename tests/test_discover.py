@@ -199,24 +199,6 @@ class TestGit:
         git(repository, "add", "vendored")  # an entry as a submodule has it
         assert found(repository) == {"nested/x.py", "vendored/x.py"}
 
-    def test_git_variables_of_hooks_are_ignored(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        write(repository, ["a.py", "no.py"])
-        (repository / ".gitignore").write_text("no.py\n")
-        monkeypatch.setenv("GIT_DIR", "/nowhere/.git")
-        monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
-        assert found(repository) == {"a.py"}
-
-    def test_commands_configured_in_the_repository_are_not_run(self, repository: Path) -> None:
-        write(repository, ["a.py"])
-        monitor = repository / "monitor.sh"
-        monitor.write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
-        monitor.chmod(0o755)
-        git(repository, "config", "core.fsmonitor", str(monitor))
-        assert "a.py" in found(repository)
-        assert not (repository / "ran").exists()
-
     def test_folders_are_walked_without_git(
         self, repository: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

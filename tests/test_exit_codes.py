@@ -58,35 +58,12 @@ def test_findings_of_the_chosen_severity_fail_the_run(
     assert cli(project).code == codes["warning"]
 
 
-def test_a_cached_run_respects_the_threshold(project: Path) -> None:
-    for _ in range(2):
-        assert cli(project).code == 0
-        assert cli(project, "--fail-on", "note").code == 1
-
-
 def test_invalid_severities_are_rejected(project: Path) -> None:
     assert cli(project, "--fail-on", "info").code == 2
     configure(project, 'fail-on = "info"')
     ran = cli(project)
     assert ran.code == 2
     assert 'fail-on: expected "note", "warning" or "error", got a string \'info\'' in ran.err
-
-
-def test_fixes_do_not_touch_advice(project: Path) -> None:
-    write_files(project, {"code.py": ERROR + "print(jax)\n"})
-    assert cli(project).code == 1
-    ran = cli(project, "--fix", "--output-format", "concise")
-    assert ran.code == 0
-    shown, *summary = ran.out.splitlines()
-    assert shown.startswith("advice.py:5:21: RMT301 ")
-    assert shown.endswith(" [advice]")
-    assert summary == [
-        "Fixed 1: 1 RMT102.",
-        "No findings left.",
-        "Advice: 1 in 1 file: 1 manual.",
-    ]
-    assert cli(project, "--fix").code == 0
-    assert cli(project, "--fix", "--fail-on", "note").code == 1
 
 
 def test_a_diff_fails_if_it_changes_something(project: Path) -> None:
@@ -98,13 +75,6 @@ def test_a_diff_fails_if_it_changes_something(project: Path) -> None:
     for arguments, code in (((), 1), (("--fail-on", "error"), 1), (("--exit-zero",), 0)):
         assert cli(project, "--diff", *arguments).code == code
     assert read_files(project) == before
-
-
-def test_baselines_include_advice(project: Path) -> None:
-    ran = cli(project, "--write-baseline", "known.json", "--fail-on", "note")
-    assert ran.code == 0
-    assert cli(project, "--baseline", "known.json", "--fail-on", "note").code == 0
-    assert cli(project, "--fail-on", "note").code == 1
 
 
 def test_every_format_marks_advice(project: Path) -> None:

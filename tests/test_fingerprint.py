@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from remat_migrate.engine.fingerprint import Identity, fingerprints, identities
 from remat_migrate.rule import Finding
@@ -89,33 +86,6 @@ def test_what_counts(one: str, other: str) -> None:
     assert fingerprint(one, "concrete") != fingerprint(other, "concrete")
 
 
-def test_code_and_path_count() -> None:
-    text = "x = concrete\n"
-    known = {
-        fingerprint(text, "concrete", code=code, name=name)
-        for code in ("RMT101", "RMT102")
-        for name in ("a.py", "b.py", "c/a.py")
-    }
-    assert len(known) == 6
-
-
-def test_what_a_reader_sees() -> None:
-    text = (
-        "class A:\n    @dec\n    def f(self, x):\n"
-        "        return concrete(  # why\n            x,\n        )\n"
-    )
-    found = identity(text, "concrete", name="pkg/é.py")
-    assert (found.path, found.code, found.within) == ("pkg/é.py", "RMT101", "A.f")
-    assert found.statement == "return concrete(x)"
-    assert identity(text, "dec").statement == "@dec"
-    assert identity(text, "dec").within == "A.f"
-    assert identity(text, "x").statement == "def f(self, x):"
-    assert identity(text, "x").within == "A"
-    assert identity(f"x = concrete({', '.join('abcdefgh' * 30)})\n", "concrete").statement.endswith(
-        "…"
-    )
-
-
 def test_equal_ones_are_numbered_as_they_stand() -> None:
     text = "def f():\n    concrete\n    x = 1\n    concrete\n    concrete\n"
     source = SourceFile(ROOT / "a.py", text)
@@ -136,13 +106,6 @@ def test_other_files_count_by_the_line(name: str) -> None:
     assert one != fingerprint("JAX: concrete 2\n", "concrete", name=name)
     # One that could be read as Python is none.
     assert identity("a: concrete\n", "concrete", name=name).statement == "a: concrete"
-
-
-def test_a_place_between_statements() -> None:
-    text = "x = 1\n\n\n# concrete\n\ny = 2\n"
-    assert fingerprint(text, "concrete") == fingerprint("#   concrete\n", "concrete")
-    blank = Finding("RMT101", "n", "m", SourceFile(ROOT / "a.py", "\n\nx = 1\n"), Span(0, 0))
-    assert identities([blank], ROOT)[blank].statement == ""
 
 
 def test_deep_code_has_one_too() -> None:
@@ -186,14 +149,6 @@ def everywhere(text: str) -> Counter[str]:
     named = fingerprints(found, ROOT)
     assert len(set(named.values())) == len(found)
     return Counter(named.values())
-
-
-@given(st.permutations(PIECES), st.lists(st.sampled_from(["", "# x", "y = 1", "import os"])))
-def test_definitions_may_move(order: Sequence[str], between: Sequence[str]) -> None:
-    moved = []
-    for number, piece in enumerate(order):
-        moved += [*(line + "\n" for line in between[number::5]), piece]
-    assert everywhere("".join(moved)) == everywhere("".join(PIECES))
 
 
 def test_a_formatter_may_run() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -85,16 +84,6 @@ def test_lock_is_a_link(project: Path, target: str) -> None:
     (project / ".remat_migrate").mkdir()
     (project / ".remat_migrate/lock").symlink_to(outside(project) / target)
     refused(project, "--fix", naming=project / ".remat_migrate/lock")
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
-def test_lock_is_a_pipe(project: Path) -> None:
-    (project / ".remat_migrate").mkdir()
-    os.mkfifo(project / ".remat_migrate/lock")
-    ran = cli(project, "--fix")
-    assert ran.code == 2
-    assert "lock is not a regular file" in ran.err
-    assert (project / "src/old.py").read_text() == WRONG
 
 
 # -- folders that are exchanged for links
@@ -192,16 +181,6 @@ def test_source_folder_is_exchanged_after_reading(
     before_first_call(monkeypatch, journal, "_task", lambda: exchange(source, outside(project)))
     ran = cli(project, "--fix")
     assert f"src/old.py cannot be read: {source} {IN_THE_WAY}; the file is unchanged" in ran.err
-    assert read_files(outside(project)) == before
-
-
-@pytest.mark.usefixtures("handles")
-def test_project_itself_is_exchanged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_files(outside(project), {"src/old.py": WRONG, "pyproject.toml": ""})
-    before = read_files(outside(project))
-    before_first_call(monkeypatch, journal, "_task", lambda: exchange(project, outside(project)))
-    ran = cli(project, "--fix")
-    assert f"{project} {IN_THE_WAY}; the file is unchanged" in ran.err
     assert read_files(outside(project)) == before
 
 
@@ -320,18 +299,6 @@ def test_report_to_a_pipe_of_the_project_that_nobody_reads(project: Path) -> Non
     assert "out.sarif" in ran.err
 
 
-@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there are no such files")
-@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/null"])
-def test_report_to_a_device(project: Path, name: str, tmp_path: Path) -> None:
-    run = [sys.executable, "-m", "remat_migrate", "--no-cache", "--output-format", f"json={name}"]
-    ran = subprocess.run(run, cwd=project, capture_output=True, check=False)
-    assert (ran.returncode, ran.stderr) == (1, b"")
-    assert ran.stdout.startswith(b"{") is (name == "/dev/stdout")
-    with (tmp_path / "redirected").open("wb") as file:
-        subprocess.run(run, cwd=project, stdout=file, check=False)
-    assert (tmp_path / "redirected").read_bytes() == ran.stdout
-
-
 def test_file_in_a_folder_that_is_not_writable(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,15 +323,6 @@ def test_job_summary_is_a_link(project: Path, monkeypatch: pytest.MonkeyPatch) -
     ran = cli(project, "--output-format", "github")
     assert ran.code == 1
     assert IN_THE_WAY in ran.err
-    assert (outside(project) / "kept.txt").read_text() == "kept\n"
-
-
-def test_job_summary_has_another_name(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    os.link(outside(project) / "kept.txt", project / "summary.md")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project / "summary.md"))
-    ran = cli(project, "--output-format", "github")
-    assert ran.code == 1
-    assert "has another name elsewhere" in ran.err
     assert (outside(project) / "kept.txt").read_text() == "kept\n"
 
 

@@ -245,22 +245,6 @@ def stands_alone(node: ast.stmt) -> bool:
     return not PROGRAM[start : span.start].strip() and (not rest or rest.startswith("#"))
 
 
-def expressions() -> list[Span]:
-    found = []
-    for parent in ast.walk(TREE):
-        for node in ast.iter_child_nodes(parent):
-            replaceable = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
-            if isinstance(node, ast.expr) and replaceable and not isinstance(node, ast.Starred):
-                if not isinstance(parent, ast.JoinedStr | ast.FormattedValue):
-                    if not isinstance(node, ast.Slice) and not is_slice_tuple(node):
-                        found.append(SOURCE.span(node))
-    return found
-
-
-def is_slice_tuple(node: ast.expr) -> bool:
-    return isinstance(node, ast.Tuple) and any(isinstance(e, ast.Slice) for e in node.elts)
-
-
 STATEMENTS = statements()
 
 
@@ -271,15 +255,6 @@ def apart(edits: list[Edit]) -> list[Edit]:
         if not any(edit.span.overlaps(other.span) for other in kept):
             kept.append(edit)
     return kept
-
-
-def _bound(tree: ast.AST) -> set[str]:
-    """What imports, definitions, parameters and assignments bind."""
-    nodes = list(ast.walk(tree))
-    found = {n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-    found |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    found |= {n.arg for n in nodes if isinstance(n, ast.arg)}
-    return found | {(n.asname or n.name.split(".")[0]) for n in nodes if isinstance(n, ast.alias)}
 
 
 JUNK = [*"()[]'#*;:\n\\", "'''", "    ", "if q:\n", "def q():\n", "else:\n", "q + ", "not "]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import subprocess
 from collections.abc import Sequence
@@ -21,9 +20,6 @@ from remat_migrate.text import read_source
 from remat_migrate.text.folders import Folder
 from remat_migrate.text.regular_files import write_obstacle
 
-needs_root = pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"
-)
 not_root = pytest.mark.skipif(
     hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may do anything"
 )
@@ -88,15 +84,6 @@ def test_the_journal_is_ignored_by_git(tmp_path: Path) -> None:
         text=True,
     )
     assert status.stdout == "?? f0.py\n"
-
-
-@needs_root
-def test_the_owner_is_kept(tmp_path: Path) -> None:
-    (path,) = files(tmp_path, 1)
-    os.chown(path, 12345, 23456)
-    write([path], tmp_path)
-    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
-    assert path.read_text() == "x = 0  # new\n"
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
@@ -290,14 +277,6 @@ def test_an_edited_file_is_only_restored_with_force(tmp_path: Path) -> None:
     assert entries(tmp_path) == []
 
 
-def test_a_file_that_was_reverted_by_hand(tmp_path: Path) -> None:
-    paths = files(tmp_path, 2)
-    write(paths, tmp_path)
-    paths[0].write_text("x = 0  # old\n")
-    result = undo(tmp_path)
-    assert (result.unchanged, result.restored) == ((paths[0],), (paths[1],))
-
-
 def test_a_deleted_file_is_only_restored_with_force(tmp_path: Path) -> None:
     (path,) = files(tmp_path, 1)
     path.chmod(0o755)
@@ -307,15 +286,6 @@ def test_a_deleted_file_is_only_restored_with_force(tmp_path: Path) -> None:
     assert undo(tmp_path, force=True).restored == (path,)
     assert path.read_text() == "x = 0  # old\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
-
-
-def test_a_deleted_folder(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (path,) = files(tmp_path / "a", 1)
-    write([path], tmp_path)
-    shutil.rmtree(tmp_path / "a")
-    result = undo(tmp_path, force=True)
-    assert "cannot be restored" in result.skipped[path]
 
 
 def test_runs_are_undone_one_after_the_other(tmp_path: Path) -> None:
@@ -383,16 +353,6 @@ def test_half_a_fix_is_reverted(tmp_path: Path) -> None:
     assert clean_up_killed_run(tmp_path) == ()
 
 
-def test_edited_files_of_half_a_fix_are_kept(tmp_path: Path) -> None:
-    paths = half_written(tmp_path)
-    paths[0].write_text("mine\n")
-    assert clean_up_killed_run(tmp_path) == ()
-    assert paths[0].read_text() == "mine\n"
-    # Whether it had been written before is not known: the old one is kept.
-    assert undo(tmp_path, force=True).restored == (paths[0],)
-    assert paths[0].read_text() == "x = 0  # old\n"
-
-
 def test_half_a_fix_that_cannot_be_reverted_is_reported(tmp_path: Path) -> None:
     paths = half_written(tmp_path)
     paths[0].chmod(0o444)
@@ -445,14 +405,6 @@ def test_a_file_that_is_already_fixed(tmp_path: Path) -> None:
         write_changes(changes, tmp_path)
     assert not caught.value.faults
     assert [path.read_text()[-4:-1] for path in (a, b)] == ["new", "old"]
-
-
-def test_only_the_owner_can_read_the_journal(tmp_path: Path) -> None:
-    (path,) = files(tmp_path, 1)
-    path.chmod(0o600)
-    write([path], tmp_path)
-    (entry,) = entries(tmp_path)
-    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
 
 
 def test_extended_attributes_are_kept(tmp_path: Path) -> None:

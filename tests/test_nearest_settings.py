@@ -71,16 +71,6 @@ def test_fixes_follow_the_settings_of_each_file(repository: Path) -> None:
     assert (repository / "skipped/m.py").read_text() == CODE
 
 
-def test_the_severity_that_fails_is_that_of_the_file(tmp_path: Path) -> None:
-    advice = "import jax\n\ng = jax.grad(jax.checkpoint(lambda x: x.sum()))\n"
-    write_files(tmp_path, {"pyproject.toml": TABLE, "a/m.py": advice, "b/m.py": "x = 1\n"})
-    assert cli(tmp_path).code == 0
-    (tmp_path / "a/pyproject.toml").write_text(TABLE + 'fail-on = "note"\n')
-    assert cli(tmp_path).code == 1
-    (tmp_path / "a/pyproject.toml").rename(tmp_path / "b/pyproject.toml")
-    assert cli(tmp_path).code == 0
-
-
 def test_each_file_has_its_nearest_baseline(repository: Path) -> None:
     assert cli(repository, "a", "--write-baseline", "a/known.json").code == 0
     with (repository / "a/pyproject.toml").open("a") as settings:

@@ -86,15 +86,6 @@ def test_a_fixed_notebook_runs(tmp_path: Path) -> None:
     assert ran.stdout == "1.0806045532226562\n", ran.stderr
 
 
-def test_an_import_comes_into_a_cell(tmp_path: Path) -> None:
-    cells = ("# Nothing", "!ls", "from jax.ad_checkpoint import checkpoint\nf = checkpoint(abs)")
-    before = jupyter(*cells)
-    write_files(tmp_path, {"a.ipynb": before})
-    assert cli(tmp_path, "--fix").code == 0
-    after = read_files(tmp_path)["a.ipynb"].decode()
-    assert changed_lines(before, after) == ["from jax import checkpoint"]
-
-
 def test_suppressions(tmp_path: Path) -> None:
     old = "import jax\nf = jax.checkpoint(abs, concrete=False)"
     write_files(tmp_path, {"a.ipynb": jupyter(f"{old}  # noqa: RMT101")})
@@ -106,12 +97,6 @@ def test_suppressions(tmp_path: Path) -> None:
     assert prose != jupyter(old)
     write_files(tmp_path, {"a.ipynb": prose})
     assert cli(tmp_path).code == 1
-
-
-def test_on_standard_input(tmp_path: Path) -> None:
-    before = jupyter(IMPORTS.strip(), BLOCK.strip(), USE)
-    ran = cli(tmp_path, "--fix", "-", "--stdin-filename", "a.ipynb", stdin=before.encode())
-    assert len(changed_lines(before, ran.out.partition("Fixed ")[0])) == 3
 
 
 def test_a_glance_sees_the_code(tmp_path: Path) -> None:

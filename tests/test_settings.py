@@ -13,7 +13,6 @@ from remat_migrate.settings import (
     PerFileIgnore,
     Settings,
     Wrapper,
-    check_codes,
     load_settings,
     with_options,
 )
@@ -122,21 +121,6 @@ def test_the_table_must_be_a_table(tmp_path: Path) -> None:
 def test_an_invalid_version_on_the_command_line() -> None:
     with pytest.raises(SettingsError, match=r"--jax-version: '1' is not a JAX version"):
         with_options(Settings(), Options(jax_version="1"))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        Settings(select=("RMT103", "RMT9")),
-        Settings(ignore=("RMT9",)),
-        Settings(extend_select=("RMT9",)),
-        Settings(per_file_ignores=(PerFileIgnore(Path(), "a.py", ("RMT9",)),)),
-    ],
-)
-def test_an_unknown_code_is_an_error(settings: Settings) -> None:
-    with pytest.raises(SettingsError, match="no rule code starts with RMT9"):
-        check_codes(settings, ["RMT101", "RMT103"])
-    check_codes(settings, ["RMT103", "RMT901"])
 
 
 HUGE = {

@@ -61,7 +61,7 @@ def examples() -> Iterator[tuple[str, Files]]:
 @pytest.mark.parametrize(
     "files",
     [
-        pytest.param(files, marks=[pytest.mark.slow] if number % 4 != 1 else [], id=name)
+        pytest.param(files, marks=[pytest.mark.slow] if number % 6 != 1 else [], id=name)
         for number, (name, files) in enumerate(examples())
     ],
 )

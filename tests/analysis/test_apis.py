@@ -11,7 +11,6 @@ import pytest
 
 from remat_migrate.libraries.apis import _SPELLINGS, APIS, DIFFERENTIATE, SAME_CALL, ApiTable
 
-OLD_ORDER = ("fun", "concrete", "prevent_cse", "policy")
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -66,25 +65,6 @@ def test_another_spelling_is_the_same_function(spelling: str, name: str) -> None
     if function is not None and installed(name) is not None:
         public, spelled = installed(name), function
         assert getattr(public, "__wrapped__", public) is getattr(spelled, "__wrapped__", spelled)
-
-
-def test_some_other_spellings_are_left() -> None:
-    assert installed("jax._src.ad_checkpoint.checkpoint") is installed("jax.checkpoint")
-    assert installed("flax.linen.transforms.remat") is installed("flax.linen.remat")
-
-
-def test_the_old_order_by_position() -> None:
-    """Of jax 0.3.15: `concrete` second; not in `jax.ad_checkpoint`, whose function never had it."""
-    assert APIS["jax.checkpoint"].jax_order == APIS["jax.remat"].jax_order == OLD_ORDER
-    assert APIS["haiku.remat"].jax_order == OLD_ORDER
-    assert APIS["jax.ad_checkpoint.checkpoint"].jax_order == ("fun", "prevent_cse", "policy")
-    assert APIS["flax.linen.remat"].jax_order == APIS["flax.linen.remat"].positional
-
-
-@pytest.mark.parametrize("name", ["jax.checkpoint", "jax.remat"])
-def test_options_by_position_are_refused(name: str) -> None:
-    with pytest.raises(TypeError, match="positional"):
-        installed(name)(abs, False)
 
 
 @pytest.mark.parametrize("name", [name for name, api in APIS.items() if api.removed_in is None])

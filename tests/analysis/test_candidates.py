@@ -26,33 +26,6 @@ def block(x, train):
 
 """
 
-FIELD = """\
-from typing import Any
-
-import flax.linen as nn
-
-
-class First(nn.Module):
-    @nn.compact
-    def __call__(self, x, train):
-        return nn.Dense(2)(x) if train else x
-
-
-class Second(nn.Module):
-    @nn.compact
-    def __call__(self, train, x):
-        return nn.Dense(2)(x) if train else x
-
-
-class Net(nn.Module):
-    cls: Any = First
-
-    @nn.compact
-    def __call__(self, x, train):
-        return nn.remat(self.cls, concrete=True)()(x, train)
-
-"""
-
 AGREEING = {
     "decorated": (FACTORY + BLOCK, "static_argnums=(1,)"),
 }  # fmt: skip

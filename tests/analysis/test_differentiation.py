@@ -38,25 +38,6 @@ def named(module: Module, name: str) -> ast.FunctionDef:
     return next(n for n in module.nodes if isinstance(n, ast.FunctionDef) and n.name == name)
 
 
-FOUND = [
-    ("jax.grad(f)", "jax.grad", "reverse"),
-    ("jax.value_and_grad(f, argnums=1)", "jax.value_and_grad", "reverse"),
-    ("jax.vjp(f, 1.0)", "jax.vjp", "reverse"),
-    ("jax.jacrev(f)", "jax.jacrev", "reverse"),
-    ("jax.jacfwd(f)", "jax.jacfwd", "forward"),
-    ("jax.jvp(f, (1.0,), (1.0,))", "jax.jvp", "forward"),
-    ("jax.hessian(f)", "jax.hessian", "twice"),
-    ("jax.grad(jax.jit(partial(f, y=1)))", "jax.grad", "reverse"),
-    ("jax.grad(jax.checkpoint(f))", "jax.grad", "reverse"),
-    ("partial(jax.grad, has_aux=True)(f)", "jax.grad", "reverse"),
-    ("eqx.filter_value_and_grad(f)", "equinox.filter_value_and_grad", "reverse"),
-    ("nnx.value_and_grad(f)", "flax.nnx.value_and_grad", "reverse"),
-    ("hk.value_and_grad(f)", "haiku.value_and_grad", "reverse"),
-    ("nn.value_and_grad(f, mdl, 1.0)", "flax.linen.value_and_grad", "reverse"),
-    ("optax.value_and_grad_from_state(f)", "optax.value_and_grad_from_state", "reverse"),
-]
-
-
 DECORATED = [
     "@nnx.grad(argnums=0)\ndef h(x):\n  return x",
 ]

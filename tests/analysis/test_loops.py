@@ -51,12 +51,3 @@ def test_loop(open_project: Callable[..., Project], code: str, name: str, real: 
     [loop] = loops(open_project(HEAD + f"y = {code}\n"))
     assert (loop.transform.name, loop.compiled) == (name, real)
     assert body_names(loop) == ["step"]
-
-
-NONE = [
-    "y = map(step, xs)",
-    "y = lax.cond(c, step, step, 0)",
-    "y = jax.vmap(step)(xs)",
-    "from other import scan\ny = scan(step, 0, xs)",
-    "y = table.scan(step)",
-]

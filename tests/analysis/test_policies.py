@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 from typing import Any
 
 import pytest
@@ -12,18 +11,14 @@ from analysis.test_apis import installed, jax_version, parameters
 from remat_migrate.analysis.policies.known_policies import (
     ANSWER_IS_CHECKED_SINCE,
     BOTH_SAY_YES_OR_NO_SINCE,
-    NAMESPACES,
-    POLICIES,
     POLICY_OPTION,
     TAKES_POLICY,
     Policy,
-    asked_for,
     available,
 )
 from remat_migrate.libraries.apis import APIS
 
 jax = pytest.importorskip("jax")
-TABLE = pytest.mark.parametrize("policy", POLICIES.values(), ids=lambda policy: policy.name)
 
 
 def here() -> list[Policy]:
@@ -41,18 +36,6 @@ def test_names_match_the_library() -> None:
     assert {policy.name for policy in here()} == library
 
 
-@pytest.mark.parametrize("namespace", NAMESPACES)
-def test_namespaces(namespace: str) -> None:
-    assert installed(namespace) is jax.checkpoint_policies
-    assert asked_for(f"{namespace}.dots_saveable") == "dots_saveable"
-
-
-@HERE
-def test_defining_module(policy: Policy) -> None:
-    defined = installed(f"jax._src.ad_checkpoint.{policy.name}")
-    assert defined is None or asked_for(f"jax._src.ad_checkpoint.{policy.name}") == policy.name
-
-
 @MADE
 def test_the_signature_of_a_factory(policy: Policy) -> None:
     found = parameters(getattr(jax.checkpoint_policies, policy.name))
@@ -64,16 +47,6 @@ def test_the_signature_of_a_factory(policy: Policy) -> None:
     assert rest == policy.parameters
     assert {names.name for names in policy.names} <= set(found)
     assert set(policy.policies) <= set(rest)
-
-
-@HERE
-def test_a_policy_is_called_with_the_primitive(policy: Policy) -> None:
-    function = getattr(jax.checkpoint_policies, policy.name)
-    first = next(iter(parameters(function).values()))
-    asked = first.name == "prim" or (
-        policy.constant is not None and first.kind is inspect.Parameter.VAR_POSITIONAL
-    )
-    assert policy.is_made or asked
 
 
 def made(policy: Policy) -> Any:
@@ -123,26 +96,6 @@ def test_constant_answers(policy: Policy) -> None:
         assert seen == {expected}
     elif not policy.names:
         assert seen == {True, False}
-
-
-@HERE
-def test_offloading(policy: Policy) -> None:
-    made_of = [name for name in ("offload_src", "offload_dst") if name in policy.parameters]
-    made_of += [name for name in ("offload_src", "offload_dst") if name in policy.keyword_only]
-    assert bool(made_of) == policy.offloads
-
-
-@TABLE
-def test_aliases_are_the_same_policy(policy: Policy) -> None:
-    if policy.same_as is None or not policy.is_in(jax_version()):
-        return
-    one, other = (
-        getattr(jax.checkpoint_policies, name, None) for name in (policy.name, policy.same_as)
-    )
-    if policy.kind == "policy":
-        assert one is other
-    else:
-        assert answers(policy) == answers(POLICIES[policy.same_as])
 
 
 @pytest.mark.parametrize("name", sorted(TAKES_POLICY))

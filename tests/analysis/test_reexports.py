@@ -14,7 +14,6 @@ from remat_migrate.settings import Options
 
 BLOCK = "def block(x, flag):\n    return x * 2 if flag else x\n"
 ALIAS = "import jax\n\nck = jax.checkpoint\n"
-PARTIAL = "from functools import partial\n\n"
 
 
 def use(imports: str, name: str, options: str = ", concrete=True") -> str:

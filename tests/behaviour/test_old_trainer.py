@@ -42,6 +42,7 @@ def test_no_findings_remain(migrated, remat_migrate):
     assert (checking.returncode, json.loads(checking.stdout)["findings"]) == (0, [])
 
 
+@pytest.mark.slow
 def test_values_are_unchanged(migrated, run_programs, assert_equal_arrays):
     folder, _ = migrated
     expected = run_programs(PROJECT, *TARGETS, plain=True)

@@ -38,6 +38,25 @@ MIGRATED = sorted(
     for path in (PROGRAMS / "migrated").iterdir()
     if path.suffix == ".py" or (path / "__init__.py").exists()
 )
+# Those whose results are compared by default, all of them with `-m slow`: forms whose fixes once
+# gave other results, and a quarter of the others.
+ONCE_WRONG = (
+    "closed_over_in_place",
+    "compile_time_eval",
+    "default_constant",
+    "default_omitted",
+    "inheritance",
+    "name_clash",
+    "needed_results",
+    "numpy_math",
+    "rebound_under_if",
+    "second_names",
+    "signature_kinds",
+    "type_test_behind_object",
+    "type_tests",
+    "wrapper_of_kwargs",
+)
+SOME = sorted({*MIGRATED[::4], *ONCE_WRONG})
 BY_HAND = sorted(path.stem for path in (PROGRAMS / "by_hand").glob("*.py"))
 UNTOUCHED = sorted(path.stem for path in (PROGRAMS / "untouched").glob("*.py"))
 # float32. In code that JAX compiles, a division by a constant becomes a product, and the last bit
@@ -72,16 +91,14 @@ def fixed(tmp_path_factory, remat_migrate):
     return folder, remat_migrate(folder, "--fix", "migrated", "by_hand", "untouched")
 
 
-@pytest.fixture(scope="module")
-def expected(run_programs):
-    targets = [f"{program}:main" for program in MIGRATED]
-    return run_programs(PROGRAMS / "migrated", *targets, plain=True)
+@pytest.fixture(scope="module", params=[SOME, pytest.param(MIGRATED, marks=pytest.mark.slow)])
+def programs(request):
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def actual(fixed, run_programs):
-    folder, _ = fixed
-    return run_programs(folder / "migrated", *[f"{program}:main" for program in MIGRATED])
+def expected(programs, run_programs):
+    return run_programs(PROGRAMS / "migrated", *[f"{name}:main" for name in programs], plain=True)
 
 
 def findings(folder: Path, output: subprocess.CompletedProcess[str]) -> dict[str, list[dict]]:
@@ -91,12 +108,14 @@ def findings(folder: Path, output: subprocess.CompletedProcess[str]) -> dict[str
     return by_path
 
 
-@pytest.mark.parametrize("program", MIGRATED)
-def test_same_values_and_gradients(program, expected, actual, assert_equal_arrays):
-    before, after = expected[f"{program}:main"], actual[f"{program}:main"]
-    assert not isinstance(before, str), before
-    assert not isinstance(after, str), after
-    assert_equal_arrays(before, after, RTOL)
+def test_same_values_and_gradients(programs, expected, fixed, run_programs, assert_equal_arrays):
+    folder, _ = fixed
+    actual = run_programs(folder / "migrated", *[f"{name}:main" for name in programs])
+    for target, before in expected.items():
+        after = actual[target]
+        assert not isinstance(before, str), f"{target}: {before}"
+        assert not isinstance(after, str), f"{target}: {after}"
+        assert_equal_arrays(before, after, RTOL)
 
 
 @pytest.mark.parametrize("program", MIGRATED)
@@ -151,21 +170,24 @@ def test_each_program_fails_as_it_is(run_programs):
 
 
 @pytest.mark.slow
-def test_each_fix_alone_preserves_values(tmp_path, expected, run_programs, assert_equal_arrays):
+def test_each_fix_alone_preserves_values(
+    tmp_path, programs, expected, run_programs, assert_equal_arrays
+):
     """Code that other fixes would change has its old meaning."""
     for path in (PROGRAMS / "migrated").glob("*.py"):
-        shutil.copy(path, tmp_path)
+        if path.stem in programs:
+            shutil.copy(path, tmp_path)
     analysis = check_run(prepare([tmp_path.resolve()], Options(select=("RMT0", "RMT1"))))
-    programs = {}
+    copies = {}
     for edits in dict.fromkeys(f.fix.edits for f in analysis.findings if f.fix and f.fix.edits):
         (path,) = {edit.path for edit in edits}
-        name = f"{path.stem}_{len(programs)}"
+        name = f"{path.stem}_{len(copies)}"
         source = analysis.source(path)
         (tmp_path / f"{name}.py").write_bytes(source.encode(apply_edits(source.text, edits)))
-        programs[name] = path.stem
-    assert len(programs) > len(set(programs.values()))
-    results = run_programs(tmp_path, *[f"{name}:main" for name in programs], lenient=True)
-    for name, program in programs.items():
+        copies[name] = path.stem
+    assert len(copies) > len(set(copies.values()))
+    results = run_programs(tmp_path, *[f"{name}:main" for name in copies], lenient=True)
+    for name, program in copies.items():
         after = results[f"{name}:main"]
         assert not isinstance(after, str), f"{name}: {after}"
         assert_equal_arrays(expected[f"{program}:main"], after, RTOL)

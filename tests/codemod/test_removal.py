@@ -14,8 +14,6 @@ from remat_migrate.codemod.writer import write
 from remat_migrate.engine.integrity import check_integrity
 from remat_migrate.text import SourceFile, apply_edits
 
-ROOT = Path(__file__).parents[2]
-
 
 def removed(code: str, name: str = "module.py", used: str = "") -> str:
     """Return `code` without calls of `zap()`, their statements, items, and decorators; what
@@ -114,10 +112,3 @@ def test_imports_of_a_package_stay():
     assert removed("import cfg\ncfg.zap()\n", "__init__.py") == ""
     kept = removed("import cfg\ncfg.zap()\n", used="cfg")
     assert kept == "import cfg\n"
-
-
-FORMS = (
-    "zap()\n",
-    "zap(\n  1)\n",
-    "zap(); zap()\n",
-)

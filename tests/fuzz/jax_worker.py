@@ -7,10 +7,10 @@ those with `concrete=True` are, others are those of JAX, so that code that has a
 here. TABLE is the one of `remat_migrate.verify.worker.shim.install`.
 
 Requests are lines of JSON on stdin, `{"files": {path: text}, "only": names}`: the modules of one
-program. `main.py` is imported, and `outside.py` if there is one. Each of their functions `use_*`
-has no parameters and returns a pytree. The response is a line of JSON: for each function its
-program, or its leaves where it cannot be traced, or its error, or, if importing the program failed,
-`{"failed": text}`. If `only` is not null, it names the functions to return the leaves of.
+program. `main.py` is imported. Each of its functions `use_*` has no parameters and returns a
+pytree. The response is a line of JSON: for each function its program, or its leaves where it cannot
+be traced, or its error, or, if importing the program failed, `{"failed": text}`. If `only` is not
+null, it names the functions to return the leaves of.
 """
 
 from __future__ import annotations
@@ -70,15 +70,11 @@ def ran(files: Mapping[str, str], only: Sequence[str] | None) -> dict[str, Any]:
     modules = Modules(files)
     with modules.importable(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        uses: dict[str, Any] = {}
-        for name in ("main", "outside"):
-            if f"{name}.py" not in files:
-                continue
-            try:
-                module = importlib.import_module(name)
-            except Exception as error:
-                return {"failed": _told(error)}
-            uses |= {name: value for name, value in vars(module).items() if name.startswith("use_")}
+        try:
+            module = importlib.import_module("main")
+        except Exception as error:
+            return {"failed": _told(error)}
+        uses = {name: value for name, value in vars(module).items() if name.startswith("use_")}
         if only is not None:
             return {"uses": {name: _used(use) for name, use in uses.items() if name in only}}
         return {"uses": {name: _traced(use) or _used(use) for name, use in uses.items()}}

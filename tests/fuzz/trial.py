@@ -18,8 +18,6 @@ from .execution import Results, Texts, Workers, difference
 
 # Rules for code that fails under JAX or has another meaning; other rules are about memory and time.
 BREAKING = ("RMT000", "RMT1", "RMT2", "RMT4", "RMT5")
-# The module with callers whose code the tool does not see.
-OUTSIDE = "outside.py"
 
 
 class Wrong(AssertionError):
@@ -55,29 +53,24 @@ class Trial:
         """Try one program.
 
         Args:
-            texts: its modules; the functions to run are in `main.py` and in `outside.py`, which the
-                tool does not see.
+            texts: its modules; the functions to run are in `main.py`.
             unsafe: whether to try the unsafe fixes, too.
 
         Raises:
             Wrong: a property is violated.
         """
-        inside = {name: text for name, text in texts.items() if name != OUTSIDE}
         self.counts["tried"] += 1
         self._workers.old.ask(texts)
         try:
-            safe = self.fixed(inside)
-            unsafely = self.fixed(inside, unsafe=True) if unsafe else safe
+            safe = self.fixed(texts)
+            unsafely = self.fixed(texts, unsafe=True) if unsafe else safe
         finally:
             before = self._workers.old.answer()
-        self.counts["fixed"] += safe.texts != inside
+        self.counts["fixed"] += safe.texts != texts
         expected = {name: found for name, found in before.get("uses", {}).items() if _ran(found)}
         self.counts["executed"] += bool(expected)
         self._compare(texts, safe, expected)
         if unsafely.texts != safe.texts:
-            # Public parameters may be removed, and code outside the project cannot be updated.
-            outside = texts.get(OUTSIDE, "")
-            expected = {n: found for n, found in expected.items() if f"def {n}(" not in outside}
             self._compare(texts, unsafely, expected)
 
     def fixed(self, texts: Texts, *, unsafe: bool = False) -> Fixed:

@@ -93,12 +93,6 @@ def test_worst_ten_of_each_level_are_shown(monkeypatch: pytest.MonkeyPatch) -> N
     assert "more" not in annotated(Report(tuple(exactly), 1, FOLDER))[-1][2]
 
 
-def test_long_message_is_cut() -> None:
-    [(_, _, message)] = annotated(Report((found(message="x" * 9000),), 1, FOLDER))
-    assert len(message) == 4000
-    assert message.endswith("…")
-
-
 @hostile.given_reports
 def test_hostile_text_in_annotations(report: Report) -> None:
     shown = annotated(report)
@@ -112,15 +106,6 @@ def test_hostile_text_in_annotations(report: Report) -> None:
         inside = name.relative_to(FOLDER) if name.is_relative_to(FOLDER) else name
         assert properties["file"] == printable(inside.as_posix())
         assert message.startswith(printable(finding.message)[:3000])
-
-
-def test_summary_stays_within_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = Report(tuple(found(n) for n in range(100)), 1, FOLDER)
-    file = tmp_path / "summary.md"
-    file.write_text("x" * (1 << 20))
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
-    github.write_step_summary(report)
-    assert file.stat().st_size == 1 << 20
 
 
 def test_paths_are_relative_to_the_repository(

@@ -114,15 +114,6 @@ def test_sites_findings_and_diffs() -> None:
     assert named <= set(page.ids())
 
 
-def test_check_page_lists_findings() -> None:
-    report = replace(whole_report(), sites=None)
-    page = Page(render(report, SCREEN))
-    tables = [a["id"] for tag, a in page.elements if tag == "table" and a.get("class") == "list"]
-    assert tables == ["findings"]
-    rows = [a for tag, a in page.elements if tag == "tbody" and a.get("class") == "row"]
-    assert len(rows) == len(report.findings)
-
-
 def test_no_findings() -> None:
     page = Page(render(Report((), 4, FOLDER, sites=()), SCREEN))
     assert "No checkpoint in 4 files." in page.text
@@ -145,11 +136,6 @@ def test_measurements_are_shown_with_their_sites() -> None:
     assert (row["data-saves"], row["data-costs"]) == ("300000", "1000")
     assert "saves" in page.text
     assert "Not measured: b:c: no <i>" in page.text
-
-
-def test_output_is_deterministic() -> None:
-    report = whole_report()
-    assert render(report, SCREEN) == render(report, SCREEN)
 
 
 def test_without_jinja2(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,11 +73,6 @@ def test_comment_counts_what_does_not_fit() -> None:
     assert text.count("<details>") == text.count("</details>")
 
 
-def test_astral_characters_count_twice() -> None:
-    text = render(findings(600, "call('" + "𝔘" * 150 + "')\n"), SCREEN)
-    assert MAX_LENGTH - 3000 < units(text) <= MAX_LENGTH
-
-
 def test_diff_longer_than_a_comment_is_omitted() -> None:
     lines = "".join(f"line_{number} = {'y' * 90}\n" for number in range(2000))
     report = findings(1, "call(x)\n" + lines)

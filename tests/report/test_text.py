@@ -5,16 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from remat_migrate.console import wants_color
 from remat_migrate.engine.analyse import Hidden
 from remat_migrate.engine.baseline import Comparison, Entry
 from remat_migrate.report.content import Report
 from remat_migrate.report.terminal import concise, full
 from remat_migrate.report.terminal.display import Screen, display_width
 from remat_migrate.report.terminal.statistics import rule_counts, statistics
-from remat_migrate.report.terminal.summary import would_fix
 from remat_migrate.rule import Finding, Fix, Related, Safety
 from remat_migrate.text import Edit, SourceFile, Span
 
@@ -98,24 +94,6 @@ src/model.py:14:26: RMT101 `jax.checkpoint` no longer accepts `concrete=`       
     )
 
 
-def test_mark_of_several_lines() -> None:
-    file = source("x = f(\n    1,\n\n    2,\n)\n")
-    assert (
-        drawing(file, "f(\n    1,\n\n    2,\n)")
-        == """\
-  |
-1 | x = f(
-  |     ^^
-2 |     1,
-  |     ^^
-3 |
-4 |     2,
-  |     ^^
-5 | )
-  | ^"""
-    )
-
-
 def test_middle_of_a_long_mark_is_omitted() -> None:
     file = source("f(\n" + "    1,\n" * 30 + ")\n")
     lines = drawing(file, file.text.strip()).splitlines()
@@ -136,14 +114,6 @@ def test_wide_characters_and_tabs_do_not_shift_underlines() -> None:
     assert display_width("模型 = e\u0301 + ") == len("      e + ") + 1
 
 
-def test_empty_span_is_marked() -> None:
-    file = source("x = 1\n")
-    one = Finding("RMT101", "n", "m", file, Span(5, 5))
-    assert "|      ^" in shown(one)
-    at_end = Finding("RMT101", "n", "m", file, Span(6, 6))
-    assert shown(at_end).splitlines()[0].startswith("src/model.py:2:1: ")
-
-
 def test_control_characters_are_replaced() -> None:
     file = source("x = '\x1b[2J\x9b31m\u202e' + bad\r\n", "src/\x1b[31mred\n.py")
     one = finding(file, "bad", message="the value '\x1b[2J'", reason="a\x07b")
@@ -162,19 +132,6 @@ def test_many_related_places() -> None:
     assert text.count("- called here") == 6
     assert text.count("src/model.py:") == 1 + 6
     assert "::: and 8 more" in text
-
-
-def test_concise() -> None:
-    report = Report(
-        (finding(MODEL, "concrete=True", fix=fix(MODEL)), finding(TRAIN, "block", message="a\nb")),
-        files=3,
-        hidden=(Hidden(finding(MODEL, "block"), "comment"),),
-    )
-    assert list(concise.render(report, Screen(80, False, FOLDER))) == [
-        "src/model.py:14:26: RMT101 found [safe fix]",
-        "src/train.py:40:8: RMT101 a␊b",
-        "Found 2 in 2 files: 1 fixable, 1 manual.  (1 suppressed)",
-    ]
 
 
 def stale(count: int) -> Entry:
@@ -214,24 +171,6 @@ def test_summary_of_fixes() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("number", "left", "line"),
-    [
-        (0, Report((), 1), "Nothing to fix."),
-        (0, Report((), 1, hidden=HIDDEN), "Nothing to fix.  (2 suppressed)"),
-        (0, Report((MANUAL,), 1), "Nothing to fix; 1 found."),
-        (2, Report((), 1), "Would fix 2, leaving 0."),
-        (
-            2,
-            Report((MANUAL,), 1, hidden=KNOWN, baseline=compared(MANUAL, gone=1)),
-            "Would fix 2, leaving 1.  (1 known, 1 stale)",
-        ),
-    ],
-)
-def test_diff_summary(number: int, left: Report, line: str) -> None:
-    assert list(would_fix(number, left, Screen())) == [line]
-
-
 def test_statistics() -> None:
     other = Finding("RMT103", "ad-checkpoint-alias", "m", MODEL, Span(0, 1), fix=fix(MODEL))
     third = Finding("RMT301", "whole-function", "m", MODEL, Span(0, 1))
@@ -268,23 +207,6 @@ def test_colour_adds_only_escape_sequences() -> None:
     painted = "\n".join(full.render_finding(one, Screen(80, True, FOLDER)))
     assert "\x1b[" in painted
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == plain
-
-
-def test_environment_controls_colour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    assert wants_color(True)
-    assert not wants_color(False)
-    monkeypatch.setenv("TERM", "dumb")
-    assert not wants_color(True)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert wants_color(False)
-    monkeypatch.setenv("TERM", "dumb")
-    assert wants_color(True)
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not wants_color(True)
 
 
 def test_span_of_whitespace_is_marked_at_its_start() -> None:

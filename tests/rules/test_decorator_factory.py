@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT504"
 
@@ -63,6 +63,8 @@ LEFT_ALONE = [
     "from torch.utils.checkpoint import checkpoint\n\n@checkpoint(use_reentrant=False)\n"
     "def f(x):\n    return x\n",
 ]  # fmt: skip
+
+test_left_alone = no_findings(CODE, LEFT_ALONE)
 
 
 def test_code_in_an_f_string_is_not_edited() -> None:

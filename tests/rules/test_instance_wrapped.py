@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings
+from support import findings, no_findings
 
 CODE = "RMT501"
 HEAD = """\
@@ -63,3 +63,5 @@ LEFT_ALONE = [
     "        return nn.scan(nn.remat(Block), length=2)()(x)\n",
     "        return nn.remat_scan(Block, lengths=(2, 2))()(x)\n",
 ]
+
+test_left_alone = no_findings(CODE, LEFT_ALONE, CALL)

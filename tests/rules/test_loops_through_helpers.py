@@ -92,11 +92,6 @@ NOT_IN_LOOPS = {
 def run(x):
     return layer_stack(8, unroll=4)(hk.remat(block))(x)
 """,
-    "stack_unknown_unroll": STACK
-    + """
-def run(x, cfg):
-    return layer_stack(8, unroll=cfg.unroll)(hk.remat(block))(x)
-""",
     "body_ckpt_outside": """
 def repeated(f, x, n):
     body = jax.checkpoint(lambda c, _: (f(c), None), prevent_cse=False)
@@ -147,25 +142,6 @@ def run(fn, x, ws):
 
 def loss(ws, x):
     return run(layer, x, ws).sum()
-""",
-    "own_body": """
-def loss(ws, x):
-    return lax.scan(lambda c, w: (layer(c, w), None), x, ws)[0].sum()
-""",
-    "other_ckpt": """
-def run(fn, x, ws):
-    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
-
-def loss(ws, x):
-    x = jax.checkpoint(layer)(x, ws[0])
-    return run(layer, x, ws).sum()
-""",
-    "two_plain": """
-def run(fn, x, ws):
-    return lax.scan(lambda c, w: (fn(c, w), None), x, ws)[0]
-
-def loss(ws, x):
-    return run(layer, run(lambda x, w: x @ w, x, ws), ws).sum()
 """,
     "attribute_plain": """
 class Stack:

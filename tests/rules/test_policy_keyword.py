@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT401"
 HEAD = "from functools import partial\nimport equinox as eqx\nimport jax\n"
 HEAD += "from flax import linen as nn\nfrom flax import nnx\n"
 HEAD += "import haiku as hk\n\nP = jax.checkpoint_policies.dots_saveable\n"
 
-SPELLINGS = ["checkpoint_policy", "save_policy", "remat_policy", "policies", "polciy", "Policy"]
 APIS = [
     "partial(partial(jax.checkpoint, {}=P), prevent_cse=False)(f)",
 ]  # fmt: skip
@@ -59,3 +58,5 @@ LEFT_ALONE = [
     "g = ck(f, save_policy=P)\n",
     "g = jax.checkpoint(f, prevent_cse=False, static_argnums=(1,))\n",
 ]
+
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)

@@ -31,11 +31,6 @@ def test_fixed(before: str, after: str) -> None:
     assert fixed_code(F + before) == F + after
 
 
-FOR_YOU = [
-    "g = jax.checkpoint(unknown, static_argnames='a')\n",
-]
-
-
 def test_the_next_implementation_supports_it() -> None:
     flag = 'jax.config.update("jax_remat3", True)\n'
     code = f"{HEAD}{flag}{F}g = jax.%s(f, static_argnames='a')\n"

@@ -23,6 +23,13 @@ FIXED = [
 ]
 
 
+@pytest.mark.parametrize(("code", "written"), FIXED)
+def test_fixed(code: str, written: str) -> None:
+    after = fixed_code(F + code)
+    assert f"static_argnums={written}" in after
+    assert findings(HEAD + after, select=CODE) == []
+
+
 FOR_YOU = [
     "g = jax.checkpoint(f, static_argnums=range(1, 3))\n",
     "g = jax.checkpoint(f, static_argnums=None)\n",

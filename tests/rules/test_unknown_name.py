@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import findings, fixed
+from support import findings, fixed, no_findings
 
 CODE = "RMT405"
 HEAD = "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\np = jax.checkpoint_policies\n"
@@ -95,3 +95,5 @@ LEFT_ALONE = [
     "q = p.save_only_these_names('a')\n",
     "def save_only_these_names(name):\n    return name\n\nq = save_only_these_names('z')\n",
 ]
+
+test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)

@@ -285,15 +285,14 @@ def test_no_socket_without_a_scheduler(client):
 
 
 def test_more_paths_than_fit_on_a_disk(client, tmp_path):
-    """Twelve trees, each of which has the one below it ten times: 10^12 paths."""
+    """Twelve trees, each of which has the one below it ten times: 10^12 long paths."""
     git(tmp_path, "init", "--quiet", "--initial-branch=main", "bomb")
     bomb = tmp_path / "bomb"
     below = git(bomb, "hash-object", "-w", "-t", "blob", "/dev/null")
     entry = f"100644 blob {below}\tfile"
     for _ in range(12):
-        lines = (
-            entry if entry.endswith("file") else "".join(f"{entry}{name}\n" for name in range(10))
-        )
+        names = ("",) if entry.endswith("file") else [str(digit) * 200 for digit in range(10)]
+        lines = "".join(f"{entry}{name}\n" for name in names)
         made = subprocess.run(
             ("git", "-C", str(bomb), "mktree"),
             input=lines,
@@ -305,7 +304,8 @@ def test_more_paths_than_fit_on_a_disk(client, tmp_path):
     tree = entry.split()[2]
     git(bomb, "update-ref", "refs/heads/main", git(bomb, "commit-tree", tree, "-m", "bomb"))
     source = Source(bomb.as_uri())
-    brief = swept(client, (source,), plan_for(tmp_path / "out"))[source]
+    plan = plan_for(tmp_path / "out")
+    brief = swept(client, (source,), plan)[source]
     assert brief.status == "too-large", brief.reason
 
 

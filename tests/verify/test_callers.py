@@ -88,7 +88,10 @@ def fit(x: jax.Array, y: jax.Array):
 """
 
 
-@pytest.mark.parametrize(("stored", "code"), [("self._error", 0), ("partial(error, y=0)", 3)])
+@pytest.mark.parametrize(
+    ("stored", "code"),
+    [pytest.param("self._error", 0, marks=pytest.mark.slow), ("partial(error, y=0)", 3)],
+)
 def test_calls_of_a_stored_function_decide_whether_it_may_take_others(tmp_path, stored, code):
     old = STORED.format(stored="jax.checkpoint(error, concrete=True)")
     write_files(tmp_path / "old", {"pyproject.toml": "", "model.py": old})
@@ -160,7 +163,9 @@ def fit(x: jax.Array, train: bool):
 """
 
 
-@pytest.mark.parametrize(("train", "code"), [("train", 0), ("not train", 3)])
+@pytest.mark.parametrize(
+    ("train", "code"), [pytest.param("train", 0, marks=pytest.mark.slow), ("not train", 3)]
+)
 def test_callers_decide_where_jax_takes_no_stand_in_for_a_function(tmp_path, train, code):
     options = {"old": ("concrete=True", "train"), "new": ("static_argnums=(2,)", train)}
     for folder, (option, passed) in options.items():

@@ -71,6 +71,15 @@ def test_an_error_ends_the_run():
     assert stop.is_set()
 
 
+def test_the_unit_that_is_waited_for_is_shown():
+    shown: list[tuple[str, int, int]] = []
+    schedule = Schedule(UNITS, lambda verdict: None, lambda *step: shown.append(step))
+    schedule.run(lambda unit: Verdict(unit, Outcome.EQUAL), threading.Event())
+    assert [verdict.unit for verdict in schedule.verdicts] == UNITS
+    assert shown[0] == (UNITS[0].name, 0, 8)
+    assert shown[-1] == ("", 8, 8)
+
+
 def interrupted(folder: Path, number: int, *arguments: str) -> tuple[int, str, str]:
     """Run the tool until `second` runs, interrupt it, and return what it says."""
     marker = folder.parent / "runs"

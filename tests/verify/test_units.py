@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import textwrap
 
 import pytest
@@ -323,10 +322,6 @@ class TestConditions:
         assert old in self.BEFORE
         assert changed(self.BEFORE, self.BEFORE.replace(old, new)) == expected
 
-    def test_change_of_a_value_in_a_condition(self) -> None:
-        before = "NEW = True\n" + text(self.BEFORE)
-        assert _names(before, before.replace("True", "False")) == ["f"]
-
     def test_defined_several_times(self) -> None:
         before = "def f(): return 1\ndef f(): return 2\n"
         assert _names(before, before.replace("1", "3")) == ["f"]
@@ -346,19 +341,6 @@ class TestModule:
         assert found == ChangedUnit("", 2)
         assert _names(before, before.replace("jax.config.update('x', 1)\n", "")) == [""]
         assert _names(before, before.replace(".update('x', 1)", ".x = 1")) == [""]
-
-    def test_script_code(self) -> None:
-        before = "def f(): return 1\nif __name__ == '__main__':\n  x = 1\n  f()\nelse:\n  y = 1\n"
-        (found,) = diff_modules(before, before.replace("x = 1", "x = 2")).changed
-        assert found == ChangedUnit("", 2)
-        assert [spot.line for spot in found.after] == [3]
-        (found,) = diff_modules(before, before.replace("y = 1", "y = 2")).changed
-        assert found == ChangedUnit("", 6)
-        guards = ["'__main__' == __name__", "__name__ == '__main__' and x"]
-        for guard in guards:
-            source = before.replace("__name__ == '__main__'", guard)
-            (found,) = diff_modules(source, source.replace("x = 1", "x = 2")).changed
-            assert found == ChangedUnit("", 2)
 
 
 class TestClasses:
@@ -435,12 +417,6 @@ class TestClasses:
         assert found == ChangedUnit("A", 1)
         assert _names(before, before.replace("int", "float")) == ["A"]
 
-    def test_class_with_only_private_methods(self) -> None:
-        before = "class A:\n  def __init__(self): pass\n  def _f(self): pass\n"
-        assert _names(before, before.replace("A", "A(B)")) == ["A.__init__", "A._f"]
-        before += "  def f(self): pass\n"
-        assert _names(before, before.replace("A", "A(B)")) == ["A.f"]
-
 
 class TestNames:
     """Units that only one text has."""
@@ -451,24 +427,11 @@ class TestNames:
         found = diff_modules(before, after)
         assert found == ModuleDiff((), ("g", "A.n", "C"), ("f", "A.m"))
 
-    def test_readers_of_removed_names(self) -> None:
-        before = "def f(): return 1\ndef g(): return f()\n"
-        (found,) = diff_modules(before, "def g(): return f()\n").changed
-        assert found.qualname == "g"
-
 
 def test_text_that_is_not_python():
     for before, after in [("def", ""), ("", "def"), ("\0", "")]:
         with pytest.raises(SyntaxError):
             diff_modules(before, after)
-
-
-def test_a_long_sum_is_compared():
-    terms = " + ".join(["x"] * 900)
-    before = f"def f(x):\n    return {terms}\n"
-    ast.parse(before)
-    assert diff_modules(before, before) == ModuleDiff()
-    assert _names(before, before.replace("x\n", "y\n")) == ["f"]
 
 
 def test_unit_at():

@@ -245,3 +245,9 @@ def test_defaults(compared: Comparing) -> None:
     found = compared(old, new, ONES)
     assert (found.verdict, found.detail) == ("differs", "the default of scale is 3.0, was 2.0")
     assert compared(old, further, ONES).verdict == "equal"
+
+
+def test_abstract_arguments_are_not_computed(compared: Comparing) -> None:
+    found = compared(jnp.sin, jnp.cos, jax.ShapeDtypeStruct((3,), jnp.float32))
+    assert (found.verdict, found.detail) == ("not-exercised", "its arguments are abstract")
+    assert found.is_abstract

@@ -182,28 +182,6 @@ def test_of_many_flags_all_vary_and_those_that_the_unit_itself_reads_alone(proje
         assert {getattr(config, flag) for config in configs} == {True, False}
 
 
-def test_size_of_heads_without_their_number(project):
-    module = project(
-        heads="""
-        import flax.linen as nn
-
-        class Scores(nn.Module):
-            head_dim: int
-
-            @nn.compact
-            def __call__(self, query):
-                assert query.shape[-1] == self.head_dim
-                return nn.Dense(self.head_dim)(query)
-
-        def scores():
-            return Scores(head_dim=6)
-        """
-    )
-    for case in cases_of(module, "Scores.__call__"):
-        layer, query = case["args"]
-        assert query.shape[-1] == layer.head_dim
-
-
 def test_required_strings_are_those_that_the_code_knows(project):
     module = project(
         required="""
@@ -231,36 +209,6 @@ def test_required_strings_are_those_that_the_code_knows(project):
     )
     cases = cases_of(module, "Model.__call__")
     assert {case["args"][0].norm_type for case in cases} == {"pre", "post"}
-
-
-def test_types_of_settings_within_settings_vary(project):
-    module = project(
-        options="""
-        import dataclasses
-        from typing import Any
-        import flax.linen as nn
-        import jax.numpy as jnp
-
-        @dataclasses.dataclass(frozen=True)
-        class Layer:
-            width: int
-            dtype: Any = jnp.float32
-
-        @dataclasses.dataclass(frozen=True)
-        class Config:
-            layer: Layer = Layer(width=8)
-
-        class Model(nn.Module):
-            config: Config
-
-            @nn.compact
-            def __call__(self, x):
-                layer = self.config.layer
-                return nn.Dense(layer.width, dtype=layer.dtype)(x)
-        """
-    )
-    layers = [case["args"][0].config.layer for case in cases_of(module, "Model.__call__")]
-    assert {layer.dtype.__name__ for layer in layers} == {"float32", "bfloat16"}
 
 
 def test_dropout_is_on_unless_it_is_what_varies(project):
@@ -298,76 +246,6 @@ def test_a_module_that_reads_a_vocabulary_gets_tokens(project):
     )
     _, inputs, targets = cases_of(module, "Model.__call__")[0]["args"]
     assert str(inputs.dtype) == str(targets.dtype) == "int32"
-
-
-def test_stand_ins_for_settings_are_read_both_ways(project):
-    module = project(
-        forward="""
-        import jax.numpy as jnp
-
-        def forward(x, cfg):
-            if cfg.get("scaled", False):
-                x = x / 2
-            return jnp.tanh(x) * cfg["heads"] + cfg.eps
-        """
-    )
-    cases = cases_of(module, "forward")
-    assert all(case["args"][1].eps and case["args"][1]["heads"] for case in cases)
-
-
-def test_arrays_have_the_width_of_an_annotated_configuration(project):
-    module = project(
-        forward="""
-        from .config import BartConfig
-
-        def forward(x, config: BartConfig):
-            return x.reshape(*x.shape[:-1], config.heads, config.d_model // config.heads)
-        """,
-        config=CONFIG,
-    )
-    x, config = cases_of(module, "forward")[0]["args"]
-    assert config.d_model == x.shape[-1] == 1024
-
-
-def test_protocols_of_functions_are_functions(project):
-    module = project(
-        callbacks="""
-        from typing import Protocol
-        import jax
-
-        class Stage(Protocol):
-            def __call__(self, x, scale): ...
-
-        def run(x, stage: Stage):
-            return jax.vmap(stage)(x, x + 1)
-        """
-    )
-    assert callable(cases_of(module, "run")[0]["args"][1])
-
-
-def test_flags_in_the_default_of_a_field_vary(project):
-    module = project(
-        model="""
-        import dataclasses
-
-        import flax.linen as nn
-
-        @dataclasses.dataclass(frozen=True)
-        class Remat:
-            enabled: bool = False
-
-        class Stack(nn.Module):
-            width: int = 4
-            remat: Remat = Remat()
-
-            @nn.compact
-            def __call__(self, x):
-                layer = nn.remat(nn.Dense) if self.remat.enabled else nn.Dense
-                return layer(self.width)(x)
-        """
-    )
-    made = [case["args"][0] for case in cases_of(module, "Stack.__call__")]
-    assert {stack.remat.enabled for stack in made} == {False, True}
 
 
 LINEAR = """
@@ -472,16 +350,6 @@ def test_settings_of_a_class_that_no_annotation_names(project):
     assert {cfg.mode for _, _, cfg in found} >= {"a", "b"}
     # The parameters follow a count that is zero by default.
     assert {(cfg.extra, params[0].shape) for params, _, cfg in found} == {(0, (4, 4)), (2, (6, 4))}
-
-
-def test_unpacked_arrays_that_are_computed_with():
-    def pendulum(state, dt):
-        angle, speed = state
-        return state + dt * jnp.stack([speed, -jnp.sin(angle)])
-
-    made = make.make_cases(pendulum, "m:pendulum", {})
-    assert made.cases, made.detail
-    assert made.cases[0][1]["args"][0].shape[0] == 2
 
 
 def test_unpacked_arrays_that_are_computed_with_in_a_loop():

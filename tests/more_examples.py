@@ -1,74 +1,50 @@
-"""Special cases of the rules about policies."""
+"""The examples of the rules: those on their pages, and special cases that only tests read."""
 
 from __future__ import annotations
 
-from remat_migrate.rule import Example, Fails
+from remat_migrate.rule import Example, Fails, Rule
 
 WRONG: dict[str, list[Example]] = {
-    "RMT401": [
+    "RMT207": [
         Example(
             """\
-import jax
+import flax.linen as nn
 
-f = jax.checkpoint(
-    jax.numpy.sin,
-    checkpoint_policy=jax.checkpoint_policies.dots_saveable,  # products are costly
-)
+
+class Block(nn.Module):
+    def __call__(self, x, train):
+        return 2 * x if train else x
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.remat(Block, static_argnums=-1)()(x, True)
 """,
             """\
-import jax
+import flax.linen as nn
 
-f = jax.checkpoint(
-    jax.numpy.sin,
-    policy=jax.checkpoint_policies.dots_saveable,  # products are costly
-)
+
+class Block(nn.Module):
+    def __call__(self, x, train):
+        return 2 * x if train else x
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.remat(Block, static_argnums=(2,))()(x, True)
 """,
-            use="slope = jax.grad(f)(0.0)\n",
-            fails=Fails("TypeError: .*unexpected keyword argument 'checkpoint_policy'"),
-            holds="assert slope == 1.0\n",
-        ),
-        Example(
-            """\
-from functools import partial
+            use="""\
+import jax.numpy as jnp
 
-import jax
-
-
-@partial(jax.remat, save_policy=jax.checkpoint_policies.nothing_saveable)
-def f(x):
-    return x * x
+value = Net().apply({}, jnp.ones(3))
 """,
-            """\
-from functools import partial
-
-import jax
-
-
-@partial(jax.remat, policy=jax.checkpoint_policies.nothing_saveable)
-def f(x):
-    return x * x
-""",
-            use="slope = jax.grad(f)(3.0)\n",
-            fails=Fails("TypeError: .*unexpected keyword argument 'save_policy'"),
-            holds="assert slope == 6.0\n",
+            fails=Fails("TracerBoolConversionError|ConcretizationTypeError"),
+            holds="assert (value == 2).all()\n",
         ),
     ],
     "RMT402": [
-        Example(
-            """\
-import jax
-
-policy = jax.checkpoint_policies.save_anything_but_these_names("h")
-""",
-            """\
-import jax
-
-policy = jax.checkpoint_policies.save_anything_except_these_names("h")
-""",
-            use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
-            fails=Fails("AttributeError: .*'save_anything_but_these_names'"),
-            holds="assert jax.grad(f)(0.0) == 1.0\n",
-        ),
         Example(
             """\
 import jax
@@ -89,11 +65,6 @@ f = jax.checkpoint(
             use="policy = getattr(jax.checkpoint_policies, POLICY, None)\n",
             shows="assert policy is None\n",
             holds="assert policy is jax.checkpoint_policies.nothing_saveable\n",
-        ),
-        Example(
-            "from jax.checkpoint_policies import dots_saveable\n",
-            use="dots_saveable\n",
-            fails=Fails("ModuleNotFoundError: .*jax.checkpoint_policies"),
         ),
     ],
     "RMT404": [
@@ -184,57 +155,127 @@ jax.make_jaxpr(jax.grad(f))(x, x)
             fails=Fails("ValueError: .*should be a boolean", since="0.4.38"),
         ),
     ],
+    "RMT502": [
+        Example(
+            """\
+from functools import partial
+
+import flax.linen as nn
+
+
+class Net(nn.Module):
+    def setup(self):
+        self.layer = nn.Dense(3)
+
+    @partial(nn.remat, static_argnums=1)
+    def layers(self, x, n: int):
+        for _ in range(n):
+            x = self.layer(x)
+        return x
+
+    def __call__(self, x):
+        return self.layers(x, 2)
+""",
+            """\
+from functools import partial
+
+import flax.linen as nn
+
+
+class Net(nn.Module):
+    def setup(self):
+        self.layer = nn.Dense(3)
+
+    @partial(nn.remat, static_argnums=(2,))
+    def layers(self, x, n: int):
+        for _ in range(n):
+            x = self.layer(x)
+        return x
+
+    def __call__(self, x):
+        return self.layers(x, 2)
+""",
+            use="""\
+import jax
+
+value, variables = Net().init_with_output(jax.random.PRNGKey(0), jax.numpy.ones(3))
+""",
+            fails=Fails("TracerIntegerConversionError|TypeError"),
+            holds="assert value.shape == (3,)\n",
+        ),
+    ],
+    "RMT503": [
+        Example(
+            """\
+from flax import nnx
+import jax
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layer = nnx.Linear(3, 3, rngs=rngs)
+
+    def inner(self, x):
+        return self.layer(x)
+
+    def __call__(self, x):
+        return nnx.remat(self.inner)(x)
+""",
+            use="value = Net(nnx.Rngs(0))(jax.numpy.ones(3))\n",
+            fails=Fails("ValueError: .*bound methods", since="0.8.1"),
+        ),
+    ],
 }
 
 RIGHT: dict[str, list[Example]] = {
-    "RMT401": [
-        Example(
-            """\
-from torch.utils.checkpoint import checkpoint
-
-y = checkpoint(print, save_policy=1)
-""",
-        ),
-    ],
-    "RMT402": [
-        Example(
-            """\
-import jax
-import jax.ad_checkpoint
-
-POLICY = "dots_saveable"
-policy = getattr(jax.checkpoint_policies, POLICY)
-names = jax.ad_checkpoint.checkpoint_policies.save_only_these_names("h")
-""",
-            use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
-            holds="assert jax.grad(f)(0.0) == 1.0\n",
-        ),
-    ],
-    "RMT403": [
+    "RMT301": [
         Example(
             """\
 import jax
 
-f = jax.checkpoint(print, policy=lambda prim, *_, **__: prim.name == "tanh")
+
+def curvature(f):
+    return jax.grad(jax.grad(jax.checkpoint(f)))
 """,
+        ),
+    ],
+    "RMT306": [
+        Example(
+            """\
+import jax
+
+
+def step(layer, weights, x):
+    layer = jax.checkpoint(layer, prevent_cse=False)
+    def loss(x):
+        return jax.lax.fori_loop(0, 8, lambda i, x: layer(weights[i], x), x).sum()
+
+    return jax.grad(loss)(x)
+""",
+        ),
+    ],
+    "RMT503": [
+        Example(
+            """\
+from flax import nnx
+import jax
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layer = nnx.Linear(3, 3, rngs=rngs)
+
+    def inner(self, x):
+        return self.layer(x)
+
+    def __call__(self, x):
+        return nnx.remat(self.layer)(x)
+""",
+            use="value = Net(nnx.Rngs(0))(jax.numpy.ones(3))\n",
+            holds="assert value.shape == (3,)\n",
         ),
     ],
     "RMT404": [
-        Example(
-            """\
-import jax
-
-NAMES = ["h", "y"]
-policy = jax.checkpoint_policies.save_and_offload_only_these_names(
-    names_which_can_be_saved=NAMES,
-    names_which_can_be_offloaded=["z"],
-    offload_src="device",
-    offload_dst="pinned_host",
-)
-""",
-            use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
-            holds="assert jax.grad(f)(0.0) == 1.0\n",
-        ),
         Example(
             """\
 import jax
@@ -251,3 +292,14 @@ g = checkpointed(print, "dots_saveable")
         ),
     ],
 }
+
+
+def wrong_examples(rule: Rule) -> list[Example]:
+    """Return code in which a rule finds something, and the fixed code."""
+    return [*rule.wrong, *WRONG.get(rule.code, [])]
+
+
+def right_examples(rule: Rule) -> list[Example]:
+    """Return code in which a rule finds nothing."""
+    shown = [each if isinstance(each, Example) else Example(each) for each in rule.right]
+    return [*shown, *RIGHT.get(rule.code, [])]
