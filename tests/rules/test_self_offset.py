@@ -54,6 +54,12 @@ def test_keyword_arguments_are_passed_by_position() -> None:
     assert fixed(code_of(before), select=CODE) == {"example.py": code_of(after)}
 
 
+def test_the_need_decides_where_calls_do_not_show_what_is_passed() -> None:
+    before = code_of("nn.remat(Block, static_argnums=2)()(x, mask, train=self.train)")
+    after = code_of("nn.remat(Block, static_argnums=(3,))()(x, mask, self.train)")
+    assert fixed(before, select=CODE) == {"example.py": after}
+
+
 def test_only_one_rule_reports_it() -> None:
     code = code_of("nn.remat(Block, static_argnums=(2,))()(x, mask, True)")
     assert [f.code for f in findings(code)] == [CODE]
