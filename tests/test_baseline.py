@@ -74,7 +74,7 @@ def test_new_findings_are_reported(folder: Path) -> None:
         "src/a.py:13:30:",
         "src/c.py:9:30:",
     ]
-    assert last(ran) == "Found 2 in 2 files: 2 fixable.  (3 known)"
+    assert last(ran) == "Found 2 findings in 2 files: 2 fixable.  (3 known)"
 
 
 def test_moved_and_reformatted_code_matches(folder: Path) -> None:
@@ -244,7 +244,7 @@ def test_the_baseline_setting(folder: Path) -> None:
         ran = cli(start, "--output-format", "concise")
         assert (ran.code, last(ran)) == (0, f"No findings in {number} files.  (3 known)")
     ran = cli(folder, "--no-baseline", "--output-format", "concise")
-    assert (ran.code, last(ran)) == (1, "Found 3 in 2 files: 3 fixable.")
+    assert (ran.code, last(ran)) == (1, "Found 3 findings in 2 files: 3 fixable.")
     (folder / "known.json").unlink()
     ran = cli(folder)
     assert ran.code == 2
@@ -415,7 +415,7 @@ def test_suppressed_findings_are_not_known(folder: Path) -> None:
     write_files(folder, {"src/a.py": noqa, "src/c.py": "import jax  # noqa: RMT101\n"})
     ran = compared(folder)
     assert "RMT001" in ran.out
-    assert last(ran) == "Found 1 in 1 file: 1 fixable.  (1 suppressed, 2 known, 1 stale)"
+    assert last(ran) == "Found 1 finding in 1 file: 1 fixable.  (1 suppressed, 2 known, 1 stale)"
     cli(folder, "--write-baseline", "known.json")
     assert last(compared(folder)) == "No findings in 5 files.  (1 suppressed, 3 known)"
 
@@ -444,7 +444,7 @@ def test_moved_notebook_cells_match(tmp_path: Path) -> None:
     assert compared(tmp_path).code == 0
     write_files(tmp_path, {"a.ipynb": notebook(ONE, TWO)})
     ran = compared(tmp_path)
-    assert (ran.code, last(ran)) == (1, "Found 2 in 1 file: 2 fixable.  (1 known)")
+    assert (ran.code, last(ran)) == (1, "Found 2 findings in 1 file: 2 fixable.  (1 known)")
 
 
 def test_coverage(tmp_path: Path) -> None:

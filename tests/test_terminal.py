@@ -283,7 +283,7 @@ def test_a_terminal_of_any_width(folder: Path, width: int) -> None:
         line, marks = shown[at], shown[at + 1]
         assert display_width(line[: line.index("concrete=")]) == marks.index("^")
         assert marks.count("^") == len("concrete=True")
-        assert shown[-3] == "Found 1 in 1 file: 1 fixable."
+        assert shown[-3] == "Found 1 finding in 1 file: 1 fixable."
         assert shown[-2] == "To apply 1 safe fix: --fix; to prove them as well: --fix --verify"
 
 

@@ -263,7 +263,7 @@ def test_concise() -> None:
     assert list(concise.render(report, Screen(80, False, FOLDER))) == [
         "src/model.py:14:26: RMT101 found [safe fix]",
         "src/train.py:40:8: RMT101 a␊b",
-        "Found 2 in 2 files: 1 fixable, 1 manual.  (1 suppressed)",
+        "Found 2 findings in 2 files: 1 fixable, 1 manual.  (1 suppressed)",
     ]
 
 
@@ -291,11 +291,11 @@ def test_summary_of_findings() -> None:
     assert summarized(files=0) == ["No findings in 0 files."]
     assert summarized(files=1) == ["No findings in 1 file."]
     assert summarized(hidden=HIDDEN) == ["No findings in 2 files.  (2 suppressed)"]
-    assert summarized(SAFE) == ["Found 1 in 1 file: 1 fixable."]
+    assert summarized(SAFE) == ["Found 1 finding in 1 file: 1 fixable."]
     assert summarized(UNSAFE, MANUAL, MANUAL) == [
-        "Found 3 in 2 files: 1 fixable with --unsafe-fixes, 2 manual."
+        "Found 3 findings in 2 files: 1 fixable with --unsafe-fixes, 2 manual."
     ]
-    assert summarized(SAFE, UNSAFE, unsafe=True) == ["Found 2 in 1 file: 2 fixable."]
+    assert summarized(SAFE, UNSAFE, unsafe=True) == ["Found 2 findings in 1 file: 2 fixable."]
 
 
 def test_summary_of_a_baseline() -> None:
@@ -304,7 +304,7 @@ def test_summary_of_a_baseline() -> None:
     assert summarized(**known) == ["No findings in 2 files.  (1 known)"]
     assert summarized(**known, fixed={}) == ["No findings in 2 files.  (1 known)"]
     assert summarized(SAFE, hidden=(*HIDDEN, *KNOWN), baseline=compared(MANUAL, gone=3)) == [
-        "Found 1 in 1 file: 1 fixable.  (2 suppressed, 1 known, 3 stale)"
+        "Found 1 finding in 1 file: 1 fixable.  (2 suppressed, 1 known, 3 stale)"
     ]
 
 
@@ -313,11 +313,11 @@ def test_summary_of_fixes() -> None:
     assert summarized(fixed={"RMT101": 0}) == ["No findings in 2 files."]
     assert summarized(MANUAL, fixed={"RMT101": 0}, baseline=compared(gone=1)) == [
         "Fixed nothing.",
-        "Found 1 in 1 file: 1 manual.  (0 known, 1 stale)",
+        "Found 1 finding in 1 file: 1 manual.  (0 known, 1 stale)",
     ]
     assert summarized(UNSAFE, hidden=HIDDEN, fixed={"RMT103": 2, "RMT101": 1}) == [
         "Fixed 3: 1 RMT101, 2 RMT103.",
-        "Remaining: 1 in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
+        "Remaining: 1 finding in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
     ]
     assert summarized(hidden=KNOWN, fixed={"RMT101": 1}, baseline=compared(MANUAL)) == [
         "Fixed 1: 1 RMT101.",
@@ -330,12 +330,12 @@ def test_summary_of_fixes() -> None:
     [
         (0, Report((), 1), "Nothing to fix."),
         (0, Report((), 1, hidden=HIDDEN), "Nothing to fix.  (2 suppressed)"),
-        (0, Report((MANUAL,), 1), "Nothing to fix; 1 found."),
-        (2, Report((), 1), "Would fix 2, leaving 0."),
+        (0, Report((MANUAL,), 1), "Nothing to fix; found 1 finding."),
+        (2, Report((), 1), "Would fix 2 findings and leave none."),
         (
             2,
             Report((MANUAL,), 1, hidden=KNOWN, baseline=compared(MANUAL, gone=1)),
-            "Would fix 2, leaving 1.  (1 known, 1 stale)",
+            "Would fix 2 findings and leave 1.  (1 known, 1 stale)",
         ),
     ],
 )

@@ -237,7 +237,7 @@ class Argument:
 
     @property
     def is_immutable(self) -> bool:
-        """Whether what is passed cannot change and differs from whatever it is unequal to.
+        """Whether what is passed cannot change, and equal values are interchangeable.
 
         JAX traces once for equal static arguments. A list or an object may change and stay equal to
         itself, and `1`, `1.0` and `True` are equal.

@@ -210,13 +210,13 @@ def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
 def effect_text(effect: Effect) -> str:
     """Return what a fix does to a target, after the objection to it, if any."""
     figures = [
-        f"peak {size(effect.peak[0])} without it and {size(effect.peak[1])} with it",
+        f"peak {size(effect.peak[0])} before and {size(effect.peak[1])} after",
         f"operations {operations(effect.operations[0])} and {operations(effect.operations[1])}",
     ]
     if effect.compiled is not None:
         figures.append(f"compiled {size(effect.compiled[0])} and {size(effect.compiled[1])}")
     objection = f"{effect.objection}: " if effect.objection else ""
-    return f"{objection}{effect.target}, {', '.join(figures)}"
+    return f"{objection}{effect.target} ({', '.join(figures)})"
 
 
 def size(count: float) -> str:
