@@ -11,6 +11,18 @@ from .shared.example_uses import RESIDUALS
 from .shared.policy_faults import faults_in
 
 _SIN = "import jax\n\nf = jax.checkpoint(jax.numpy.sin, policy=%s)\n"
+_TABLE = """\
+import jax
+
+POLICIES = {
+    "dots": jax.checkpoint_policies.dots_saveable,
+    "names": %s,
+}
+
+
+def f(x, policy="names"):
+    return jax.checkpoint(jax.numpy.tanh, policy=POLICIES[policy])(x)
+"""
 _SLOPE = "slope = jax.grad(f)(0.0)\n"
 
 
@@ -20,7 +32,8 @@ class PolicyCall(Rule):
 
     - a policy that is called: `nothing_saveable()` is `False`, `everything_saveable()` is `True`,
       `dots_saveable()` raises;
-    - a factory that is not called: `policy=jax.checkpoint_policies.save_only_these_names`;
+    - a factory that is not called: `policy=jax.checkpoint_policies.save_only_these_names`, or such
+      a factory among the policies in a dictionary;
     - names in a list or tuple: `save_only_these_names(["h"])`, or `names_which_can_be_saved="h"`;
     - missing or unexpected arguments of a factory;
     - a string, a number, or `True`; a function that returns neither `True` nor `False`, or does not
@@ -54,6 +67,11 @@ class PolicyCall(Rule):
             fails=Fails("TypeError|AssertionError"),
         ),
         Example(
+            _TABLE % "jax.checkpoint_policies.save_only_these_names",
+            use=_SLOPE,
+            fails=Fails("TypeError|AssertionError"),
+        ),
+        Example(
             'import jax\n\npolicy = jax.checkpoint_policies.save_only_these_names(["h", "y"])\n',
             'import jax\n\npolicy = jax.checkpoint_policies.save_only_these_names("h", "y")\n',
             use="f = jax.checkpoint(jax.numpy.sin, policy=policy)\n",
@@ -69,6 +87,8 @@ class PolicyCall(Rule):
         ),
     ]
     right = [
+        _TABLE % 'jax.checkpoint_policies.save_only_these_names("h")',
+        _TABLE.replace("[policy]", "[policy](x)") % "jax.checkpoint_policies.save_only_these_names",
         Example(
             "import jax\n\n\n"
             "def own(prim, *operands, **parameters):\n"

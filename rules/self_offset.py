@@ -103,6 +103,13 @@ class SelfOffset(Rule):
             fails=TRACED,
             holds=_HOLDS,
         ),
+        # No call is visible, but `train` must be concrete, and `x` is an array.
+        Example(
+            _CLASS.partition("\n\nclass Net")[0].replace("train: bool", "train")
+            + "\n\nRematBlock = nn.remat(Block, static_argnums=(1,))\n",
+            use="import jax\n\nRematBlock().init(jax.random.key(0), jax.numpy.ones(3), False)\n",
+            fails=TRACED,
+        ),
         Example(
             _SILENT % "(1,)",
             _SILENT % "(2,)",

@@ -66,7 +66,7 @@ BROKEN = {
         (3, 5),
         "for newer syntax, run remat-migrate under that newer Python",
     ),
-    "Python 2": (b"import jax\nprint jax.checkpoint\n", (2, 1), "not Python that Python 3."),
+    "Python 2": (b"import jax\nprint jax.checkpoint\n", (2, 1), "Python 3."),
     "an unclosed bracket": (b"import jax\njax.checkpoint(\n", (2, 15), "was never closed"),
     "bad indentation": (b"if x:\n    jax.checkpoint\n  y\n", (3, 0), "unindent"),
     "too deep": (b"jax.checkpoint(" + b"-" * 100_000 + b"1)\n", (1, 0), "cannot be parsed|too "),

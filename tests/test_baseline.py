@@ -71,7 +71,7 @@ def test_new_findings_are_reported(folder: Path) -> None:
         "src/a.py:13:30:",
         "src/c.py:9:30:",
     ]
-    assert last(ran) == "Found 2 in 2 files: 2 fixable.  (3 known)"
+    assert last(ran) == "Found 2 findings in 2 files: 2 fixable.  (3 known)"
 
 
 def test_moved_and_reformatted_code_matches(folder: Path) -> None:
@@ -320,4 +320,4 @@ def test_moved_notebook_cells_match(tmp_path: Path) -> None:
     assert compared(tmp_path).code == 0
     write_files(tmp_path, {"a.ipynb": notebook(ONE, TWO)})
     ran = compared(tmp_path)
-    assert (ran.code, last(ran)) == (1, "Found 2 in 1 file: 2 fixable.  (1 known)")
+    assert (ran.code, last(ran)) == (1, "Found 2 findings in 1 file: 2 fixable.  (1 known)")

@@ -82,7 +82,7 @@ class TestFix:
         assert ran.code == 1
         first, *rest = ran.out.splitlines()
         assert first.startswith("src/bad.py:3:19: RMT000 ")
-        assert rest == ["Fixed 1: 1 RMT001.", "Remaining: 1 in 1 file: 1 manual."]
+        assert rest == ["Fixed 1: 1 RMT001.", "Remaining: 1 finding in 1 file: 1 manual."]
         assert cli(project, "--fix", "--exit-zero").code == 0
 
     def test_json_has_remaining_findings_and_fix_counts(self, project: Path) -> None:
@@ -94,7 +94,7 @@ class TestFix:
         with_rules(Swap("other", "second", Safety.UNSAFE))
         ran = cli(project, "--fix", "src")
         assert ran.code == 1
-        assert "Remaining: 1 in 1 file: 1 fixable with --unsafe-fixes." in ran.out
+        assert "Remaining: 1 finding in 1 file: 1 fixable with --unsafe-fixes." in ran.out
         assert read_files(project)["src/new.py"] == CLEAN.encode()
         ran = cli(project, "--fix", "--unsafe-fixes", "src")
         assert (ran.code, ran.out) == (0, "Fixed 1: 1 SWAP001.\nNo findings left.\n")
@@ -202,7 +202,7 @@ class TestDiff:
         ran = cli(project, "--diff", "src")
         assert ran.code == 1
         assert ran.out.startswith("--- a/src/old.py\n+++ b/src/old.py\n@@ -1,")
-        assert ran.err == "Would fix 1, leaving 1.\n"
+        assert ran.err == "Would fix 1 finding and leave 1.\n"
         assert read_files(project) == before
         subprocess.run(["git", "apply"], input=ran.out.encode(), cwd=project, check=True)
         assert read_files(project) == before | {"src/old.py": MENDED.encode()}
@@ -210,7 +210,7 @@ class TestDiff:
     def test_nothing_would_change(self, project: Path) -> None:
         write_files(project, {"src/bad.py": UNPARSABLE})
         ran = cli(project, "--diff", "src/new.py", "src/bad.py")
-        assert (ran.code, ran.out, ran.err) == (0, "", "Nothing to fix; 1 found.\n")
+        assert (ran.code, ran.out, ran.err) == (0, "", "Nothing to fix; found 1 finding.\n")
 
     def test_the_diff_has_the_encoding_and_line_endings_of_the_file(self, project: Path) -> None:
         text = "# coding: latin-1\r\nname = 'é'  # noqa: RMT999\r\n"

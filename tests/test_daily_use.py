@@ -60,6 +60,22 @@ def test_add_noqa_suppresses_everything_once(tmp_path: Path) -> None:
     assert (tmp_path / "m.py").read_text() == CODE
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "is_told"),
+    [
+        ("pyproject.toml", "[tool.ruff.lint]\nselect = ['RUF']\n", True),
+        ("ruff.toml", "line-length = 100\n", True),
+        ("pyproject.toml", "[tool.ruff.lint]\nexternal = [\n  'V', 'RMT',\n]\n", False),
+        ("pyproject.toml", "[project]\nname = 'p'\n", False),
+    ],
+)
+def test_add_noqa_names_the_setting_of_ruff(
+    tmp_path: Path, name: str, text: str, is_told: bool
+) -> None:
+    write_files(tmp_path, {"m.py": CODE, name: text})
+    assert ('lint.external = ["RMT"]' in cli(tmp_path, "--add-noqa").err) == is_told
+
+
 def test_add_noqa_says_what_it_cannot_suppress(tmp_path: Path) -> None:
     write_files(tmp_path, {"pyproject.toml": "", "run.sh": "export JAX_NEW_CHECKPOINT=0\n"})
     ran = cli(tmp_path, "--add-noqa")

@@ -228,7 +228,7 @@ def test_gitlab(runner: Runner) -> None:
     assert runner.run({"run": install})[0] == 0
     code, printed = runner.run({"run": check})
     assert code == 1
-    assert "Found 3 in 3 files" in printed
+    assert "Found 3 findings in 3 files" in printed
     reports = job["artifacts"]["reports"]
     quality = json.loads((runner.folder / reports["codequality"]).read_text())
     assert {entry["location"]["path"] for entry in quality} >= {"old.py"}

@@ -69,7 +69,7 @@ def test_invalid_severities_are_rejected(project: Path) -> None:
 def test_a_diff_fails_if_it_changes_something(project: Path) -> None:
     ran = cli(project, "--diff")
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err == "Nothing to fix.\nAdvice: 1 in 1 file: 1 manual.\n"
+    assert ran.err == "Nothing to fix.\nAdvice: 1 finding in 1 file: 1 manual.\n"
     write_files(project, {"code.py": ERROR + "print(jax)\n"})
     before = read_files(project)
     for arguments, code in (((), 1), (("--fail-on", "error"), 1), (("--exit-zero",), 0)):
@@ -96,7 +96,7 @@ def test_every_format_marks_advice(project: Path) -> None:
     failing = cli(project, "--output-format", "junit", "--fail-on", "note").out
     assert 'failures="1" errors="0"' in failing
     assert json.loads(formats["rdjson"])["diagnostics"][0]["severity"] == "INFO"
-    assert formats["full"].endswith("\nAdvice: 1 in 1 file: 1 manual.\n")
+    assert formats["full"].endswith("\nAdvice: 1 finding in 1 file: 1 manual.\n")
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_third_party_s_rule_is_found_runs_and_fixes(tmp_path: Path, project: P
     found = run(site, project, "--output-format", "concise")
     assert found.returncode == 1
     assert found.stdout == (
-        "a.py:3:39: ACME001 True is not ours [safe fix]\nFound 1 in 1 file: 1 fixable.\n"
+        "a.py:3:39: ACME001 True is not ours [safe fix]\nFound 1 finding in 1 file: 1 fixable.\n"
     )
     assert run(site, project, "--ignore", "ACME").returncode == 0
 

@@ -115,7 +115,7 @@ def test_check_reports_only_changed_files(repository: Repository) -> None:
     assert code == 1
     assert "- exit code: 1" in printed
     assert "changed.py:3:37: RMT101" in printed
-    assert "Found 1 in 1 file: 1 fixable." in printed
+    assert "Found 1 finding in 1 file: 1 fixable." in printed
     assert repository.text("changed.py") == WRONG
     code, printed = repository.run("run", "--all-files")
     assert code == 1
@@ -253,7 +253,7 @@ def test_unstaged_changes_are_ignored_and_kept(repository: Repository) -> None:
     repository.write(model=unstaged)
     repository.use("remat-migrate")
     code, printed = repository.run()
-    assert (code, "Found 1 in 1 file" in printed) == (1, True), printed
+    assert (code, "Found 1 finding in 1 file" in printed) == (1, True), printed
     repository.use("remat-migrate-fix")
     assert repository.run()[0] == 1
     assert repository.text("model.py") == unstaged.replace(WRONG, RIGHT)

@@ -88,7 +88,7 @@ def project(tmp_path: Path) -> Path:
 
 def check_output(printed: str) -> None:
     assert "model.py:3:37: RMT101" in printed
-    assert "Found 1 in 1 file: 1 fixable." in printed
+    assert "Found 1 finding in 1 file: 1 fixable." in printed
 
 
 def test_source_distribution_has_every_file(built: Path, tracked: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """The Changes that a fix consists of."""
 
 from ..codemod.changes import (
+    AddImport,
     Change,
     Code,
     Insert,

@@ -12,6 +12,7 @@ from ..analysis.policies.known_policies import (
     Policy,
     Version,
     available,
+    policy_of,
 )
 from ..analysis.policies.references import PolicyName, is_added, policy_names_read
 from ..analysis.policies.typos import intended_name, is_typo

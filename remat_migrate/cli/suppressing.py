@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 
 from ..engine.check import check_run
 from ..engine.run import Run
 from ..engine.suppress import suppress
 from ..report.output import say, screen_of
+from ..text.regular_files import read_regular
 from .exit_codes import CLEAN, ERROR
 
 
@@ -38,7 +41,21 @@ def suppress_findings(run: Run) -> int:
     for line in lines:
         say(line)
     say(f"Added {pluralize(done.added, 'noqa comment')}.")
+    if done.added and _is_unknown_to_ruff(root):
+        say('note: `ruff --fix` removes these comments (RUF102) unless lint.external = ["RMT"]')
     return ERROR if lines else CLEAN
 
 
 _INSTEAD = "use per-file-ignores in the settings"
+
+
+def _is_unknown_to_ruff(root: Path) -> bool:
+    """Return whether a project configures ruff and does not list these codes as external."""
+    for name in (".ruff.toml", "ruff.toml", "pyproject.toml"):
+        try:
+            text = read_regular(root / name).decode(errors="replace")
+        except OSError:
+            continue
+        if name != "pyproject.toml" or "[tool.ruff" in text:
+            return re.search(r"\bexternal\s*=\s*\[[^\]]*RMT", text) is None
+    return False

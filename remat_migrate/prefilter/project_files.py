@@ -326,7 +326,7 @@ def _attributes_of(code: bytes, name: bytes) -> Iterator[bytes]:
 
 
 def _is_assigned(code: bytes, name: str) -> bool:
-    """Return whether a name may be bound by other than an import or a definition."""
+    """Return whether something other than an import or a definition may bind a name."""
     word = re.escape(name.encode())
     given = rb"(?<![\w.])%s\s*(?:=(?!=)|:=|:[^=\n()]*=(?!=)|,[^=\n()]*=(?!=)|[)\]]\s*=(?!=)|in\b)"
     return re.search(given % word, code) is not None

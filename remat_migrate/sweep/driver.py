@@ -26,7 +26,7 @@ def run_sweep(
         cluster: the workers.
         sources: the sources.
         plan: how to check each.
-        decided: receives what became of each source, as it comes.
+        decided: called with each source and its result once it is decided.
         task: checks a source; tests and benchmarks replace it.
 
     Raises:

@@ -241,7 +241,7 @@ class SourceFile:
             version = ".".join(map(str, sys.version_info[:2]))
             raise SourceError(
                 self.path,
-                f"not Python that Python {version} can parse: {error.msg}"
+                f"Python {version} cannot parse it: {error.msg}"
                 " (for newer syntax, run remat-migrate under that newer Python)",
                 max(1, error.lineno or 1),
                 max(1, error.offset or 1),

@@ -1,7 +1,7 @@
 """Fixes for the uses of `jax.ad_checkpoint.checkpoint` and `.remat` that RMT103 reports.
 
 An import takes the name from `jax` and keeps its local name. A read of the attribute becomes
-`jax.checkpoint`.
+`jax.checkpoint`. A module that is never imported is imported.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from remat_migrate.api import Fix, Module, Project, Safety
 from remat_migrate.api.changes import (
+    AddImport,
     Change,
     Code,
     Insert,
@@ -23,7 +24,7 @@ from remat_migrate.api.changes import (
 )
 from remat_migrate.api.code import import_of, is_used_elsewhere, reference_to
 
-from .ad_checkpoint_uses import JAX, Use
+from .ad_checkpoint_uses import JAX, PACKAGE, Use
 
 
 class Fixer:
@@ -104,6 +105,18 @@ class Fixer:
         return isinstance(package, ast.Attribute) and self.project.values(
             self.module, package.value
         ) == {JAX}
+
+
+def import_fix(module: Module, package: ast.Attribute) -> Fix:
+    """Return the fix that imports `jax.ad_checkpoint` where `jax` is imported."""
+    text = f"import {PACKAGE.name}"
+    statement = import_of(module, package)
+    if statement is None or not isinstance(package.value, ast.Name) or package.value.id != "jax":
+        return Fix.manual(f"add `{text}`")
+    change: Change = Insert(module, statement, (Code(text),))
+    if statement in module.tree.body:
+        change = AddImport(module, module.tree, text)
+    return Fix(f"add `{text}`", Safety.SAFE, (change,))
 
 
 def _without_package(node: Any, writing: object) -> Any:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from remat_migrate.api import Fix, Module, Project, Site
-from remat_migrate.api.code import Constant, External, Span, import_of, is_used_elsewhere
+from remat_migrate.api.code import (
+    Constant,
+    External,
+    Span,
+    find_mentions,
+    import_of,
+    is_used_elsewhere,
+)
 from remat_migrate.api.policies import strings_of
 from remat_migrate.api.sites import PositionalOptions, positional_options, sites_of
 
@@ -17,6 +24,9 @@ from ..positional_option import keyword_fix
 PACKAGE = External("jax.ad_checkpoint")
 JAX = External("jax")
 REMOVED = ("checkpoint", "remat")
+
+# Imports that load `jax.ad_checkpoint`.
+_LOADING = ("jax.ad_checkpoint", "jax.experimental.pallas.ops.tpu")
 
 _PATCHES = frozenset({"patch", "object", "setattr", "delattr"})
 _CATCH_NO_NAME = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError"})
@@ -149,9 +159,52 @@ def _sites_by_name(project: Project) -> defaultdict[tuple[str, Module | None], l
     return found
 
 
-def is_caught(module: Module, use: Use) -> bool:
-    """Return whether a `try` around the use handles a JAX version that lacks the name."""
-    for around in module.ancestors(use.node):
+def reads_without_import(module: Module, project: Project) -> list[ast.Attribute]:
+    """Return the reads of `jax.ad_checkpoint` in a module where nothing imports it: neither the
+    module nor another one in its package, in one that it imports, or in one that imports it.
+    """
+    reads = [
+        node
+        for node in find_mentions(module).attributes.get("ad_checkpoint", ())
+        if getattr(module.parent(node), "attr", None) not in REMOVED
+        and project.values(module, node.value) == {JAX}
+        and not is_caught(module, node)
+    ]
+    package, imported = _imported_names(module)
+    is_loaded = reads and any(
+        other in (package, *_packages(imported)) or package in _packages(names)
+        for other, names in project.once(_loaders)
+    )
+    return [] if is_loaded else reads
+
+
+def _loaders(project: Project) -> list[tuple[str, set[str]]]:
+    """Return the package and the imports of each module that imports `jax.ad_checkpoint`."""
+    found = map(_imported_names, project.mentioning(_LOADING))
+    return [
+        (package, names)
+        for package, names in found
+        if any(f"{name}.".startswith(_LOADING) for name in names)
+    ]
+
+
+def _imported_names(module: Module) -> tuple[str, set[str]]:
+    """Return the package of a module, and all that it imports as dotted names."""
+    names = {
+        f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in find_mentions(module).imports
+        for alias in node.names
+    }
+    return module.name.partition(".")[0], names
+
+
+def _packages(names: Iterable[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
+def is_caught(module: Module, node: ast.AST) -> bool:
+    """Return whether a `try` around a node handles a JAX version that lacks the name."""
+    for around in module.ancestors(node):
         if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             return False
         if isinstance(around, ast.Try):

@@ -5,7 +5,7 @@ RMT404.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from remat_migrate.api import Fix, Module, Project, Safety
@@ -26,6 +26,7 @@ from remat_migrate.api.policies import (
     given_to,
     named,
     policy_calls,
+    policy_of,
     policy_places,
     sole_origin,
 )
@@ -33,6 +34,7 @@ from remat_migrate.api.policies import (
 _RAISES = "differentiating raises `TypeError`"
 _PASS_POLICY = Fix.manual(f"pass an attribute of `{NAMESPACE}`")
 _UNPACK = "pass the names as separate arguments"
+_FACTORIES = frozenset(name for name, policy in POLICIES.items() if policy.is_made)
 _UNHASHABLE = frozenset({"list", "set", "dict"})
 
 
@@ -58,7 +60,11 @@ class Fault:
 def faults_in(project: Project, module: Module) -> Iterator[Fault]:
     """Yield the faults in a module, at most one per expression."""
     seen: set[ast.AST] = set()
-    for fault in (*_faults_of_calls(project, module), *_faults_of_places(project, module)):
+    for fault in (
+        *_faults_of_calls(project, module),
+        *_faults_of_places(project, module),
+        *_faults_of_tables(project, module),
+    ):
         if fault.node not in seen:
             seen.add(fault.node)
             yield fault
@@ -294,3 +300,50 @@ def _number(place: PolicyPlace, node: ast.expr, value: bool) -> Fault:
     message = "this is not a policy; it acts like no policy until `jax_remat3` calls it"
     advice = "pass a policy" if place.within else f"remove `{POLICY_OPTION}`"
     return Fault(node, message, Fix.manual(advice), is_silent=True)
+
+
+# -- tables of policies
+
+
+def _faults_of_tables(project: Project, module: Module) -> Iterator[Fault]:
+    """Yield the factories that a dictionary holds beside policies, if no value of it is called."""
+    if not any(name in module.source.text for name in _FACTORIES):
+        return
+    for node in module.nodes:
+        match node:
+            case ast.Dict(values=values):
+                pass
+            case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
+                values = [keyword.value for keyword in keywords]
+            case _:
+                continue
+        held = [(v, p) for v in values if (p := named(project, module, v)) is not None]
+        factories = [(value, policy) for value, policy in held if policy.is_made]
+        if 0 < len(factories) < len(held) and not _calls(project, module, node, factories):
+            yield from (_not_called(value, policy) for value, policy in factories)
+
+
+def _calls(
+    project: Project,
+    module: Module,
+    table: ast.AST,
+    factories: Collection[tuple[ast.expr, Policy]],
+) -> bool:
+    """Return whether a factory of a table is called under another name, here or in a module that
+    mentions the variable or the function that the table is in.
+    """
+    parent, function = module.parent(table), module.enclosing_function(table)
+    holders = [t.id for t in getattr(parent, "targets", ()) if isinstance(t, ast.Name)]
+    if isinstance(function, ast.FunctionDef):
+        holders = [function.name]
+    names = {policy.name for _, policy in factories}
+    return any(
+        isinstance(node, ast.Call)
+        and getattr(node.func, "attr", getattr(node.func, "id", None)) not in names
+        and any(
+            isinstance(value, External) and getattr(policy_of(value.name), "name", None) in names
+            for value in project.values(other, node.func)
+        )
+        for other in {module, *(project.mentioning(holders) if holders else ())}
+        for node in other.nodes
+    )

@@ -106,7 +106,7 @@ def test_sites_findings_and_diffs() -> None:
     assert page.text.index("concrete=") < page.text.index("static_argnums=(1,)")
     # The fix also edits another file.
     assert "f(1.0, True)" in page.text
-    assert "Findings at no checkpoint" in page.text
+    assert "Other findings" in page.text
     for name in page.ids():
         assert not re.search(r"\s", name)
     links = [a["href"] for tag, a in page.elements if tag == "a" and (a["href"] or "")[0] == "#"]

@@ -159,11 +159,11 @@ def test_summary_of_fixes() -> None:
     assert summarized(fixed={"RMT101": 0}) == ["No findings in 2 files."]
     assert summarized(MANUAL, fixed={"RMT101": 0}, baseline=compared(gone=1)) == [
         "Fixed nothing.",
-        "Found 1 in 1 file: 1 manual.  (0 known, 1 stale)",
+        "Found 1 finding in 1 file: 1 manual.  (0 known, 1 stale)",
     ]
     assert summarized(UNSAFE, hidden=HIDDEN, fixed={"RMT103": 2, "RMT101": 1}) == [
         "Fixed 3: 1 RMT101, 2 RMT103.",
-        "Remaining: 1 in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
+        "Remaining: 1 finding in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
     ]
     assert summarized(hidden=KNOWN, fixed={"RMT101": 1}, baseline=compared(MANUAL)) == [
         "Fixed 1: 1 RMT101.",

@@ -10,6 +10,7 @@ from functools import lru_cache
 from ...libraries.apis import CALL_WITH
 from ...libraries.library_arguments import (
     ARRAY_ATTRIBUTES,
+    LAYER_MODULES,
     OF_ANYTHING,
     STATIC_ATTRIBUTES,
     TRACED_MODULES,
@@ -236,7 +237,7 @@ class Argument:
 
     @property
     def is_immutable(self) -> bool:
-        """Whether what is passed cannot change and differs from whatever it is unequal to.
+        """Whether what is passed cannot change, and equal values are interchangeable.
 
         JAX traces once for equal static arguments. A list or an object may change and stay equal to
         itself, and `1`, `1.0` and `True` are equal.
@@ -354,7 +355,14 @@ def is_array_use(project: Project, module: Module, node: ast.expr) -> bool:
         case ast.Attribute(attr=attr):
             return attr in ("T", "at") or attr in STATIC_ATTRIBUTES or is_array_method(attr)
         case ast.Call(func=func, args=args) if func is not node:
-            names = {v.name for v in project.values(module, func) if isinstance(v, External)}
+            values = project.values(module, func)
+            names = {v.name for v in values if isinstance(v, External)}
+            layers = [v.cls for v in values if isinstance(v, Instance)]
+            if node in args[:1] and any(
+                isinstance(layer, External) and layer.name.startswith(LAYER_MODULES)
+                for layer in layers
+            ):
+                return True
             return (node in args[1:] and bool(names & CALL_WITH.keys())) or any(
                 name.startswith(TRACED_MODULES) and name.rpartition(".")[2] not in OF_ANYTHING
                 for name in names

@@ -62,15 +62,15 @@ def self_offset(project: Project, site: Site) -> SelfOffset | None:
     if needed & lost.keys():
         return None
     needs = tuple(traced_needs(project, site))
+    if any(n.evidence == "array" or n.need.parameter not in names for n in needs):
+        return None
     flags = {p.name for p in wanted if _argument(project, static, p.parameter).is_option}
-    if needs:
-        if any(n.evidence != "python" or n.need.parameter not in names for n in needs):
-            return None
-        return SelfOffset(static, wanted, needs, exact=names <= needed | flags)
-    if flags == names and not names <= {p.name for p in static.static}:
-        if not all(_is_array(project, static, p) for p in lost.values()):
-            return None
-        return SelfOffset(static, wanted, (), exact=True)
+    exact = names <= needed | flags
+    if any(n.evidence == "python" for n in needs):
+        return SelfOffset(static, wanted, needs, exact)
+    is_static = names <= {p.name for p in static.static}
+    if exact and not is_static and all(_is_array(project, static, p) for p in lost.values()):
+        return SelfOffset(static, wanted, (), exact)
     return None
 
 

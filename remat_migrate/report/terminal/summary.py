@@ -47,9 +47,11 @@ def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
     """Yield what a diff fixes, and what would be left after it."""
     found = len(left.problems)
     if number:
-        parts = [f"{screen.paint(f'Would fix {number}', 'bold')}, leaving {found}."]
+        fixes = screen.paint(f"Would fix {pluralize(number, 'finding')}", "bold")
+        parts = [f"{fixes} and leave {found or 'none'}."]
     else:
-        parts = [f"Nothing to fix; {found} found." if found else "Nothing to fix."]
+        remaining = f"; found {pluralize(found, 'finding')}" if found else ""
+        parts = [f"Nothing to fix{remaining}."]
     parts += _advice(left, screen)
     parts[-1] += not_shown(left)
     yield from parts
@@ -94,8 +96,8 @@ def _advice(report: Report, screen: Screen) -> Iterator[str]:
 
 
 def _total(what: str, found: Sequence[Finding], report: Report, screen: Screen) -> str:
-    """Return `Found 3 in 2 files: 2 fixable, 1 manual.`"""
-    total = screen.paint(f"{what} {len(found)}", "bold")
+    """Return `Found 3 findings in 2 files: 2 fixable, 1 manual.`"""
+    total = screen.paint(f"{what} {pluralize(len(found), 'finding')}", "bold")
     files = pluralize(len({finding.path for finding in found}), "file")
     return f"{total} in {files}: {', '.join(shares(found, unsafe=report.unsafe))}."
 
