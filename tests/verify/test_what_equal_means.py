@@ -154,7 +154,7 @@ def use(x: jax.Array):
         """
 def report(loss, *, every=1.0):
     print("loss", loss * every)
-@jax.checkpoint
+@functools.partial(jax.checkpoint, static_argnums=1)
 def block(x, training=True):
     y = jnp.sin(x)
     if training:
