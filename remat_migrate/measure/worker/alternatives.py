@@ -5,6 +5,7 @@ Each alternative traces the whole function again, differentiated in the same way
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -16,7 +17,9 @@ from .entry import Entry
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
 from .interception import KEEP, LEAVE_OUT, Decision
-from .records import Alternative, Cost
+from .internals import internals
+from .records import BODY, Alternative, Cost
+from .schedules import described, schedules
 from .sites import FLOPS_TOLERANCE, PEAK_TOLERANCE
 from .stage_costs import DOTS_POLICIES, Kind, can_differentiate
 from .stages import Flat, StageChain
@@ -127,10 +130,13 @@ def _of_stages(
         if not flat.frames[number]:
             continue
         path, _, line = flat.frames[number][0]
-        for policy in on_stages:
-            program = gradient(entry, flat, {}, {number: _options(policy)})
-            label = "body of the scan at %s:%d" % (os.path.basename(path), line)
-            yield Variant(label + _suffix(policy), program, lines=((Path(path), line),))
+        where = "the scan at %s:%d" % (os.path.basename(path), line)
+        steps = internals().inner(flat.jaxpr.eqns[number])[2]
+        kinds = {f"body of {where}{_suffix(one)}": Kind(BODY, one) for one in on_stages}
+        kinds |= {f"{described(one)} of {where}": Kind(one) for one in schedules(steps)}
+        for label, kind in kinds.items():
+            program = gradient(entry, flat, {}, {number: kind})
+            yield Variant(label, program, lines=((Path(path), line),))
 
 
 def _suffix(policy: str) -> str:
@@ -150,10 +156,11 @@ def _placements(chain: StageChain, only_usual: bool) -> Iterator[tuple[str, list
     if only_usual:
         return
     if len(chain.lines) == 1 and _are_adjacent(runs):
-        for size in _GROUPS:
-            if count % size == 0 and count // size > 1:
+        for size in sorted({*_GROUPS, math.isqrt(count)}):
+            if 1 < size < count:
                 groups = [
-                    (runs[first][0], runs[first + size - 1][1]) for first in range(0, count, size)
+                    (runs[first][0], runs[min(first + size, count) - 1][1])
+                    for first in range(0, count, size)
                 ]
                 yield "groups of %d stages" % size, groups
     elif count > 2:
