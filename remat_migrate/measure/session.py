@@ -78,10 +78,10 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
     with measuring(target, options, folder) as session:
         options = compiling(options, session.measurement)
         found = _add_passes(session, options, session.measurement)
-        if options.policies or not found.sites:
-            found = _add_alternatives(session, options, found)
-        elif reply := session.ask("cheaper")["cheaper"]:
-            found = replace(found, cheaper=_alternative(reply))
+        found = _add_alternatives(session, options, found)
+        if found.sites and not options.policies:
+            if reply := session.ask("cheaper")["cheaper"]:
+                found = replace(found, cheaper=_alternative(reply))
         return _add_compiled(session, options, found)
 
 
@@ -185,7 +185,7 @@ def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -
 
 
 def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    which = {"compile": bool(options.compile), "only_stages": not options.policies}
+    which = {"compile": bool(options.compile), "all": options.policies}
     try:
         reply = session.ask("alternatives", **which)
     except VerificationError as error:

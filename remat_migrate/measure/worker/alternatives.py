@@ -42,18 +42,24 @@ class Variant(NamedTuple):
     lines: tuple[tuple[Path, int], ...] = ()
 
 
-def variants(entry: Entry, has_sites: bool, only_stages: bool) -> Iterator[Variant]:
+def variants(entry: Entry, has_sites: bool, are_all: bool) -> Iterator[Variant]:
     """Yield the alternatives of a function, each to be measured before the next.
 
     Args:
         entry: the function.
         has_sites: whether it applies checkpoints.
-        only_stages: whether to leave out unusual placements, for a function without checkpoints.
+        are_all: whether to yield all of them. Otherwise, these are the usual placements for a
+            function without checkpoints, and segments of long loops for another one.
     """
     flat = flat_loss(entry)
     usable = [policy for policy in POLICIES if can_differentiate(flat.jaxpr, policy)]
-    yield from _of_sites(entry, has_sites, [] if only_stages else usable)
-    yield from _of_stages(entry, flat, usable, only_stages)
+    if has_sites and not are_all:
+        if loops := list(_of_loops(entry, flat, ())):
+            yield from (*_of_sites(entry, has_sites, ()), *loops)
+        return
+    yield from _of_sites(entry, has_sites, usable if are_all else ())
+    yield from _of_stages(entry, flat, usable, not are_all)
+    yield from _of_loops(entry, flat, [one for one in usable if one in _STAGE_POLICIES])
 
 
 def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Alternative | None:
@@ -126,13 +132,17 @@ def _of_stages(
                 program = gradient(entry, flat, {run: _options(policy) for run in runs}, {})
                 label = f"{name} of {where}{_suffix(policy)}"
                 yield Variant(label, program, lines=lines)
+
+
+def _of_loops(entry: Entry, flat: Flat, policies: Sequence[str]) -> Iterator[Variant]:
+    """Yield checkpoints on the bodies of loops, with these policies, and on segments of loops."""
     for number in flat.scans():
         if not flat.frames[number]:
             continue
         path, _, line = flat.frames[number][0]
         where = "the scan at %s:%d" % (os.path.basename(path), line)
         steps = internals().inner(flat.jaxpr.eqns[number])[2]
-        kinds = {f"body of {where}{_suffix(one)}": Kind(BODY, one) for one in on_stages}
+        kinds = {f"body of {where}{_suffix(one)}": Kind(BODY, one) for one in policies}
         kinds |= {f"{described(one)} of {where}": Kind(one) for one in schedules(steps)}
         for label, kind in kinds.items():
             program = gradient(entry, flat, {}, {number: kind})
@@ -153,17 +163,15 @@ def _placements(chain: StageChain, only_usual: bool) -> Iterator[tuple[str, list
     count = len(runs)
     yield "all %d stages" % count, runs
     yield "all stages but the last", runs[:-1]
-    if only_usual:
-        return
     if len(chain.lines) == 1 and _are_adjacent(runs):
-        for size in sorted({*_GROUPS, math.isqrt(count)}):
-            if 1 < size < count:
-                groups = [
-                    (runs[first][0], runs[min(first + size, count) - 1][1])
-                    for first in range(0, count, size)
-                ]
-                yield "groups of %d stages" % size, groups
-    elif count > 2:
+        root = math.isqrt(count)
+        for size in (root,) if only_usual else sorted({*_GROUPS, root}):
+            if not 1 < size < count:
+                continue
+            starts = range(0, count, size)
+            groups = [(runs[n][0], runs[min(n + size, count) - 1][1]) for n in starts]
+            yield "groups of %d stages" % size, groups
+    elif count > 2 and not only_usual:
         for line in chain.lines:
             own = [(stage.start, stage.stop) for stage in chain.heavy if stage.line == line]
             yield "line %d alone" % line, own

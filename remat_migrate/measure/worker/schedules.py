@@ -18,9 +18,18 @@ def schedules(steps: int) -> tuple[str, ...]:
     """
     if steps < _LEAST:
         return ()
-    root, third = math.isqrt(steps - 1) + 1, math.ceil(round(steps ** (1 / 3), 6))
-    sizes = [(root,), (root, 1), (third * third, third), (third * third, third, 1)]
+    third = math.ceil(round(steps ** (1 / 3), 6))
+    two = _size(steps, math.isqrt(steps - 1) + 1)
+    outer = _size(steps, third * third)
+    inner = _size(outer, third)
+    sizes = [(two,), (two, 1), (outer, inner), (outer, inner, 1)]
     return tuple(" ".join(map(str, (_SEGMENTS, *each))) for each in sizes)
+
+
+def _size(steps: int, least: int) -> int:
+    """Return a size that divides the steps, if one is near: a remainder copies what is scanned."""
+    near = range(least, least + least // 2 + 1)
+    return next((size for size in near if steps % size == 0), least)
 
 
 def sizes_of(kind: str) -> tuple[int, ...]:

@@ -163,7 +163,7 @@ def _alternatives(request: Reply) -> Reply:
 
     entry = _Session.entry
     rows, failed = [], []
-    for one in variants(entry, bool(_Session.measured.sites), request["only_stages"]):
+    for one in variants(entry, bool(_Session.measured.sites), request["all"]):
         try:
             rows.append(measured(one, entry, request["compile"]))
         except Exception as error:
