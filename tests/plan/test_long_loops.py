@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import types
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measuring import TRACED
+from measuring import TRACED, run
 from support import cli, write_files
 
 jax = pytest.importorskip("jax")
@@ -72,6 +73,7 @@ def args():
     return tuple(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes)
 '''
 LENGTHS = (1, 7, 12, 100, 1000)
+slow = functools.partial(pytest.param, marks=pytest.mark.slow)
 
 
 def _loaded(text: str) -> types.ModuleType:
@@ -96,9 +98,16 @@ def _temporary_bytes(model: types.ModuleType, function: str) -> int:
     ("function", "budget", "written"),
     [
         ("with_xs", "10%", r"scan_in_segments\(step, .*, xs, sizes=\(32,\)\)"),
-        ("backward", "6%", r"reverse=True, unroll=2, sizes=\("),
-        ("without_xs", "10%", r"h, length=len\(xs\), sizes=\(32,\)\)"),
-        ("checkpointed", "3%", r"scan_in_segments\(jax.checkpoint\(step, .*\), h, xs, sizes="),
+        pytest.param(
+            *("backward", "6%", r"reverse=True, unroll=2, sizes=\("), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            *("without_xs", "10%", r"h, length=len\(xs\), sizes=\(32,\)\)"), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            *("checkpointed", "3%", r"scan_in_segments\(jax.checkpoint\(step, .*\), h, xs, sizes="),
+            marks=pytest.mark.slow,
+        ),
         ("counted", "10%", r"= scan_in_segments\(lambda loop, none: .*, length=len\(xs\), sizes="),
     ],
 )
@@ -122,3 +131,24 @@ def test_written(tmp_path: Path, function: str, budget: str, written: str) -> No
             near = {"rtol": 1e-5, "atol": 1e-5 * np.abs(before).max()}
             np.testing.assert_allclose(now, before, **near, err_msg=str(length))
     assert _temporary_bytes(new, function) < _temporary_bytes(old, function) / 5
+
+
+def test_measured_beside_a_checkpointed_body(tmp_path: Path) -> None:
+    write_files(tmp_path, {"pyproject.toml": TRACED, "model.py": MODEL})
+    found = run(tmp_path, "measure", "checkpointed")
+    peaks = {one["name"].partition(" of the scan")[0]: one for one in found["alternatives"]}
+    least = 65_536 * 1024  # the carries
+    assert peaks["as it is"]["peak_bytes"] > least
+    assert peaks["two levels: segments of 32 steps"]["peak_bytes"] < least / 5
+    assert peaks["three levels: segments of 128 and 16 checkpointed steps"]["pareto"]
+
+
+def test_other_loops_are_refused_with_what_to_write(tmp_path: Path) -> None:
+    model = MODEL.replace("lax.scan(step, (h, jnp.zeros_like(h)), xs)", "LOOP")
+    model = model.replace("LOOP", "lax.scan(*(step, (h, jnp.zeros_like(h)), xs))")
+    write_files(tmp_path, {"pyproject.toml": TRACED, "model.py": model})
+    words = ("--args", "model:args", "--budget", "5%", "--apply")
+    ran = cli(tmp_path, "plan", "model:with_xs", *words)
+    assert ran.code == 1
+    assert "`lax.scan` is no plain `jax.lax.scan`: write it as one" in ran.out
+    assert (tmp_path / "model.py").read_text() == model
