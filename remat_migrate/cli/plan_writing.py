@@ -121,10 +121,9 @@ class Writing:
                 if not new.changes:
                     say("No files changed: the source already follows the plan.")
                     return CLEAN
-                if not failures:
-                    with measuring(self._target, self._options, self._base) as session:
-                        session.ask("program", folder=str(scratch / "old"))
                 folder = scratch / str(number)
+                with measuring(self._target, self._options, self._base) as session:
+                    session.ask("program", folder=str(folder / "old"), runs=placement.segments)
                 failure = self._write(plan, placement, new.changes, folder)
                 if failure is None:
                     for one in failures[:1]:
@@ -159,11 +158,11 @@ class Writing:
         failure: _Failure | VerificationError | None = None
         try:
             with measuring(target, self._options, self._base) as session:
-                session.ask("program", folder=str(folder / "new"))
+                session.ask("program", folder=str(folder / "new"), runs=())
                 if placement.compiled is not None:
                     compiled = int(session.ask("compile")["peak"])
             cost = session.measurement.cost
-            program = agreement(str(folder.parent / "old"), str(folder / "new"))
+            program = agreement(str(folder / "old"), str(folder / "new"))
             if program.state == DIFFERS:
                 text = f"the rewritten source is not the same program: {program.detail}"
                 failure = _Failure(text, VERIFICATION_FAILED)
@@ -188,7 +187,8 @@ class Writing:
         for line in rewritten_lines(promised, planned, cost, compiled):
             say(line)
         if program.state == SAME:
-            say("Both are the same program, but for checkpoints: values and gradients are equal.")
+            apart = "checkpoints and segments of loops" if placement.segments else "checkpoints"
+            say(f"Both are the same program, but for {apart}: values and gradients are equal.")
         return None
 
 

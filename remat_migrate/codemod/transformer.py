@@ -176,9 +176,10 @@ class Transformer(cst.CSTTransformer):
         """
         if any(node in self.before or node in self.instead for node in own):
             made, tail = self._changed(own, updated)
-            if any(map(_is_definition, made)) and not _is_definition(updated):
+            is_definition = _is_definition(updated)
+            if any(map(_is_definition, made[:-1] if is_definition else made)):
                 gap = [cst.EmptyLine(indent=False)] * blank_lines
-                after = gap if _is_definition(made[-1]) else []
+                after = gap if _is_definition(made[-1]) and not is_definition else []
                 return _apart(made, gap, is_first=is_first), [*tail, *after]
             return made, tail
         if isinstance(updated, cst.SimpleStatementLine):

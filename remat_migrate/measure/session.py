@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -14,7 +16,6 @@ from ..verify.options import check_options, find_python
 from ..verify.scratch import scratch_folder
 from ..verify.session import Side, Worker, WorkerEnded
 from .devices import parse_device
-from .failure import failure_message
 from .measurement import Measurement
 from .options import MeasureOptions
 from .target import Target, parse_target
@@ -28,9 +29,10 @@ from .worker.records import (
     pareto_marked,
 )
 
-# The name of a request, and its fields.
-
 START = Path(__file__).parent / "worker" / "start.py"
+# Errors that JAX raises if Python code needs the value of a traced array.
+_NEEDS_VALUE = re.compile(r"ConcretizationTypeError|Tracer\w+ConversionError|NonConcrete")
+_ADDRESS = re.compile(r" object at 0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,10 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
     with measuring(target, options, folder) as session:
         options = compiling(options, session.measurement)
         found = _add_passes(session, options, session.measurement)
-        if options.policies or not found.sites:
-            found = _add_alternatives(session, options, found)
-        elif reply := session.ask("cheaper")["cheaper"]:
-            found = replace(found, cheaper=_alternative(reply))
+        found = _add_alternatives(session, options, found)
+        if found.sites and not options.policies:
+            if reply := session.ask("cheaper")["cheaper"]:
+                found = replace(found, cheaper=_alternative(reply))
         return _add_compiled(session, options, found)
 
 
@@ -185,14 +187,14 @@ def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -
 
 
 def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    which = {"compile": bool(options.compile), "only_stages": not options.policies}
+    which = {"compile": bool(options.compile), "all": options.policies}
     try:
         reply = session.ask("alternatives", **which)
     except VerificationError as error:
         return replace(found, failed={str(error): ["all placements"]})
     failed: dict[str, list[str]] = {}
     for name, reason in reply["failed"]:
-        failed.setdefault(failure_message(reason), []).append(name)
+        failed.setdefault(_failure_message(reason), []).append(name)
     return replace(
         found,
         alternatives=tuple(pareto_marked(list(map(_alternative, reply["alternatives"])))),
@@ -233,7 +235,7 @@ def _ask(
     if "unfit" in reply:
         raise VerificationError(f"{subject}: {reply['unfit']}")
     if "error" in reply:
-        raise VerificationError(f"{subject}: {failure_message(reply['error'])}")
+        raise VerificationError(f"{subject}: {_failure_message(reply['error'])}")
     return reply
 
 
@@ -262,3 +264,37 @@ def _alternative(fields: Any) -> Alternative:
 def _residual(fields: Any) -> Residual:
     found = Residual._make(fields)
     return found._replace(path=found.path and Path(found.path))
+
+
+def _failure_message(error: Mapping[str, Any]) -> str:
+    """Return the message for an exception.
+
+    Args:
+        error: its `type` and `message`, and `at`, the path and line in the user's code that raised
+            it, or None.
+    """
+    kind, message = error["type"], _ADDRESS.sub("", error["message"].strip())
+    place = f" at {_relative(*error['at'])}" if error.get("at") else ""
+    if _NEEDS_VALUE.search(kind):
+        # Later lines of the message name functions of remat-migrate.
+        first = message.partition("\n")[0].rstrip(".")
+        return (
+            f"it needs the value of an array{place} ({first}), but is traced on shapes: pass values"
+            " that are needed at trace time as Python values, not as arrays"
+        )
+    text = f"{kind}{place}: {message}" if message else f"{kind}{place}"
+    if kind == "NotImplementedError" and "Effects not supported" in message:
+        text += (
+            "\nJAX cannot differentiate a checkpoint with side effects such as"
+            " jax.experimental.io_callback: move them out of the checkpointed function"
+        )
+    if "mesh" in message and "Number of devices" in message:
+        text += "\npass --devices N for N virtual CPU devices"
+    return text
+
+
+def _relative(path: str, line: int) -> str:
+    folder = os.getcwd()
+    if Path(path).is_relative_to(folder):
+        path = os.path.relpath(path, folder)
+    return f"{Path(path).as_posix()}:{line}"

@@ -129,7 +129,7 @@ class Source:
         after = dict(bare)
         if not obstacles:
             try:
-                after |= self._made(additions)[0]
+                after |= self._made(list(dict.fromkeys(additions)))[0]
             except Refused as refused:
                 obstacles += [Obstacle(s.path, s.line, refused.reason) for s in wraps[:1]]
         if obstacles:

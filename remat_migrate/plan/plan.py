@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..measure.devices import Device
 from ..measure.worker.records import PLAIN, Chain, NamedValue, Need
+from ..measure.worker.schedules import sizes_of
 from .chain import GROUP, Arc, Place, Run
 
 # Compiled placements that all need more than this share of the peak without checkpoints decide
@@ -25,7 +26,7 @@ class StageDecision:
         function: the function that contains the line.
         times: how often the line runs.
         wrapped: how many of these runs are under a checkpoint.
-        decision: `plain`, `wrapped`, `body` (of a loop over layers) or `group`.
+        decision: `plain`, `wrapped`, `body` (of a loop), `group`, or `segments` and their sizes.
         policy: the policy of the checkpoint, or None.
         group: the lines of a group, in order.
     """
@@ -47,6 +48,7 @@ class StageDecision:
         return (
             1
             + 2 * (self.decision == GROUP)
+            + 2 * len(sizes_of(self.decision))
             + (self.policy is not None)
             + (self.policy or "").count('"') // 2
             + self.all_but_last
@@ -97,6 +99,11 @@ class Placement:
     def parts(self) -> int:
         """How much must be written for it."""
         return sum(stage.parts for stage in self.stages)
+
+    @property
+    def segments(self) -> tuple[Run, ...]:
+        """The runs of equations that are loops in segments."""
+        return tuple(run for run in self.runs if sizes_of(run[2]))
 
     @property
     def peak(self) -> int:

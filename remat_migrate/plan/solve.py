@@ -3,13 +3,12 @@
 Dynamic programming over the stages. A label is a path to a stage, with its FLOPs and residuals; a
 label that another dominates is dropped. Labels are sorted into buckets of residuals, a 500th of the
 budget wide, and each bucket keeps its cheapest label; the label with the least residuals stays, so
-that a feasible budget is met. Labels that cannot beat the result of a coarser search are dropped by
-a Lagrangian bound, in which each byte of residuals has a price.
+that a feasible budget is met.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -18,11 +17,7 @@ from .chain import Arc, Writable, arcs
 from .ties import Open, Ties
 
 BUCKETS = 500
-# Buckets of the first search, whose result bounds the second.
-_COARSE = 60
-# Prices of a byte that are tried, each twice the one before, and how many are used.
-_PRICES, _USED = 24, 4
-# Labels that are extended from a stage, those with the lowest bound first.
+# Labels that are extended from a stage, the cheapest first.
 _MOST_LABELS = 400
 # The relative precision of the lowest feasible budget.
 _CLOSE = 0.01
@@ -60,15 +55,8 @@ class Solver:
             budget: the peak of live bytes.
             buckets: the number of buckets of residuals.
         """
-        coarse = self._search(budget, _COARSE, None)
-        if coarse is None:
-            return None
-        if buckets <= _COARSE:
-            return _path(coarse)
-        bounds = _Bounds(self._arcs, budget, coarse.cost)
-        if bounds.lowest >= coarse.cost:
-            return _path(coarse)
-        return _path(self._search(budget, buckets, bounds) or coarse)
+        label = self._search(budget, buckets)
+        return None if label is None else _path(label)
 
     def lowest(self) -> tuple[Arc, ...]:
         """Return a path whose peak is within a hundredth of the lowest."""
@@ -78,19 +66,19 @@ class Solver:
 
     def _found_lowest(self) -> tuple[Arc, ...]:
         highest = sum(max(arc.peak for arc in here) for here in self._arcs)
-        found = self._search(highest, 1, None)
+        found = self._search(highest, 1)
         assert found is not None
         low, high = 0, highest
         while high - low > max(_CLOSE * high, 1):
             middle = (low + high) // 2
-            label = self._search(middle, 1, None)
+            label = self._search(middle, 1)
             if label is None:
                 low = middle
             else:
                 found, high = label, middle
         return self.solve(high) or _path(found)
 
-    def _search(self, budget: int, buckets: int, bounds: _Bounds | None) -> _Label | None:
+    def _search(self, budget: int, buckets: int) -> _Label | None:
         count = len(self._arcs)
         reached: list[dict[Open, list[_Label]]] = [{} for _ in range(count + 1)]
         reached[0][()] = [_Label(0, 0)]
@@ -98,79 +86,22 @@ class Solver:
             thinned = {
                 made: _thinned(labels, budget, buckets) for made, labels in reached[start].items()
             }
-            for made, labels in _fewest(thinned, start, bounds).items():
+            for made, labels in _fewest(thinned).items():
                 for arc, after in self._ties.onward(made, start):
                     if arc.peak <= budget:
                         to = reached[arc.stop].setdefault(after, [])
-                        _extend(to, labels, arc, budget, bounds)
+                        _extend(to, labels, arc, budget)
             reached[start] = {}
         labels = [label for found in reached[count].values() for label in found]
         return min(labels, key=lambda label: (label.cost, label.saved), default=None)
 
 
-class _Bounds:
-    """Lower bounds for the FLOPs from each stage to the end.
-
-    Attributes:
-        lowest: a lower bound for all paths.
-    """
-
-    def __init__(self, arcs: Sequence[Sequence[Arc]], budget: int, most: int) -> None:
-        self._budget, self._most = budget, most
-        base = max(most, 1) / max(budget, 1)
-        priced = []
-        for number in range(_PRICES):
-            price = base * 2.0 ** (number - _PRICES // 2)
-            costs = _priced(arcs, price)
-            priced.append((costs[0] - price * budget, price, costs))
-        priced.sort(key=lambda item: -item[0])
-        self.lowest = max(priced[0][0], _priced(arcs, 0.0)[0])
-        self._priced = [(price, costs) for _, price, costs in priced[:_USED]]
-        self._priced.append((0.0, _priced(arcs, 0.0)))
-
-    def least(self, label: _Label, place: int) -> float:
-        """Return a lower bound for paths that extend a label."""
-        free = self._budget - label.saved
-        return label.cost + max(costs[place] - price * free for price, costs in self._priced)
-
-    def limits(self, place: int) -> list[tuple[float, float]]:
-        """Return, for each price, the limit that cost plus priced residuals of a label at a stage
-        must stay below to lead to a cheaper path than the known one."""
-        return [
-            (price, self._most - costs[place] + price * self._budget)
-            for price, costs in self._priced
-        ]
-
-
-def _priced(arcs: Sequence[Sequence[Arc]], price: float) -> list[float]:
-    """Return the cost from each stage to the end, with a price for each byte of residuals.
-
-    The last arc counts its peak, which must be within the budget, too.
-    """
-    count = len(arcs)
-    costs = [0.0] * (count + 1)
-    for start in range(count - 1, -1, -1):
-        costs[start] = min(
-            arc.flops + price * (arc.peak if arc.stop == count else arc.saved) + costs[arc.stop]
-            for arc in arcs[start]
-        )
-    return costs
-
-
-def _extend(
-    to: list[_Label], labels: Iterable[_Label], arc: Arc, budget: int, bounds: _Bounds | None
-) -> None:
+def _extend(to: list[_Label], labels: Iterable[_Label], arc: Arc, budget: int) -> None:
     room, saved, flops = budget - arc.peak, arc.saved, arc.flops
-    limits = bounds.limits(arc.stop) if bounds else []
     for label in labels:
         if label.saved > room:
             break  # labels are sorted by residuals
-        cost, kept = label.cost + flops, label.saved + saved
-        for price, limit in limits:
-            if cost + price * kept >= limit:
-                break
-        else:
-            to.append(_Label(cost, kept, label, arc))
+        to.append(_Label(label.cost + flops, label.saved + saved, label, arc))
 
 
 def _thinned(labels: list[_Label], budget: int, buckets: int) -> list[_Label]:
@@ -191,15 +122,13 @@ def _thinned(labels: list[_Label], budget: int, buckets: int) -> list[_Label]:
     return front
 
 
-def _fewest(
-    by_decision: dict[Open, list[_Label]], place: int, bounds: _Bounds | None
-) -> dict[Open, list[_Label]]:
-    """Return all labels, or those with the lowest bounds if there are too many."""
+def _fewest(by_decision: dict[Open, list[_Label]]) -> dict[Open, list[_Label]]:
+    """Return all labels, or the cheapest if there are too many."""
     if sum(map(len, by_decision.values())) <= _MOST_LABELS:
         return by_decision
     ranked = sorted(
         (
-            (bounds.least(label, place) if bounds else label.cost, number, made, label)
+            (label.cost, number, made, label)
             for number, (made, labels) in enumerate(by_decision.items())
             for label in labels
         ),

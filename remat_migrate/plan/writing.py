@@ -12,8 +12,10 @@ from ..analysis.values.callees import body_positions
 from ..analysis.values.values import Function, Instance, Wrapped
 from ..codemod import changes as codemod
 from ..measure.worker.records import BODY, WRAPPED
+from ..measure.worker.schedules import sizes_of
 from ..rewrite.placement import (
     before_last,
+    in_segments,
     wrap_body,
     wrap_call,
     wrap_expression,
@@ -82,6 +84,8 @@ def checkpointed(
         return [*imports, *wrap_group(project, module, statements, options)]
     [statement] = statements
     value = _value(statement)
+    if sizes := sizes_of(stage.decision):
+        return in_segments(project, module, _loop(project, module, value), sizes)
     if stage.decision == BODY:
         return [*imports, *_on_body(project, module, value, options)]
     condition = ""
@@ -139,6 +143,23 @@ def _on_body(
     if len(passed) != 1:
         raise Refused("the line does not run a loop with one visible body")
     return wrap_body(project, module, *passed[0], options)
+
+
+def _loop(project: Project, module: Module, value: ast.expr) -> ast.Call:
+    """Return the only call of a line that gets a function, which is the loop that it runs."""
+    calls = [
+        node
+        for node in _run_by(value)
+        if isinstance(node, ast.Call) and body_positions(project.evaluator, module, node)
+    ]
+    if len(calls) == 1:
+        return calls[0]
+    raise Refused(
+        "the loop is not a call of `jax.lax.scan` or `fori_loop` on this line: in Flax, nest"
+        " `nn.scan(nn.remat(nn.scan(...)))`, or use `nn.remat_scan` for layers; in Haiku, nest"
+        " `hk.scan` around `hk.remat` of `hk.scan`; in Equinox, use"
+        ' `eqxi.scan(..., kind="checkpointed")`, and in Diffrax `RecursiveCheckpointAdjoint`'
+    )
 
 
 def _on_value(

@@ -5,6 +5,7 @@ Each alternative traces the whole function again, differentiated in the same way
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -16,7 +17,9 @@ from .entry import Entry
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
 from .interception import KEEP, LEAVE_OUT, Decision
-from .records import Alternative, Cost
+from .internals import internals
+from .records import BODY, Alternative, Cost
+from .schedules import described, schedules
 from .sites import FLOPS_TOLERANCE, PEAK_TOLERANCE
 from .stage_costs import DOTS_POLICIES, Kind, can_differentiate
 from .stages import Flat, StageChain
@@ -39,18 +42,24 @@ class Variant(NamedTuple):
     lines: tuple[tuple[Path, int], ...] = ()
 
 
-def variants(entry: Entry, has_sites: bool, only_stages: bool) -> Iterator[Variant]:
+def variants(entry: Entry, has_sites: bool, are_all: bool) -> Iterator[Variant]:
     """Yield the alternatives of a function, each to be measured before the next.
 
     Args:
         entry: the function.
         has_sites: whether it applies checkpoints.
-        only_stages: whether to leave out unusual placements, for a function without checkpoints.
+        are_all: whether to yield all of them. Otherwise, these are the usual placements for a
+            function without checkpoints, and segments of long loops for another one.
     """
     flat = flat_loss(entry)
     usable = [policy for policy in POLICIES if can_differentiate(flat.jaxpr, policy)]
-    yield from _of_sites(entry, has_sites, [] if only_stages else usable)
-    yield from _of_stages(entry, flat, usable, only_stages)
+    if has_sites and not are_all:
+        if loops := list(_of_loops(entry, flat, ())):
+            yield from (*_of_sites(entry, has_sites, ()), *loops)
+        return
+    yield from _of_sites(entry, has_sites, usable if are_all else ())
+    yield from _of_stages(entry, flat, usable, not are_all)
+    yield from _of_loops(entry, flat, [one for one in usable if one in _STAGE_POLICIES])
 
 
 def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Alternative | None:
@@ -123,14 +132,21 @@ def _of_stages(
                 program = gradient(entry, flat, {run: _options(policy) for run in runs}, {})
                 label = f"{name} of {where}{_suffix(policy)}"
                 yield Variant(label, program, lines=lines)
+
+
+def _of_loops(entry: Entry, flat: Flat, policies: Sequence[str]) -> Iterator[Variant]:
+    """Yield checkpoints on the bodies of loops, with these policies, and on segments of loops."""
     for number in flat.scans():
         if not flat.frames[number]:
             continue
         path, _, line = flat.frames[number][0]
-        for policy in on_stages:
-            program = gradient(entry, flat, {}, {number: _options(policy)})
-            label = "body of the scan at %s:%d" % (os.path.basename(path), line)
-            yield Variant(label + _suffix(policy), program, lines=((Path(path), line),))
+        where = "the scan at %s:%d" % (os.path.basename(path), line)
+        steps = internals().inner(flat.jaxpr.eqns[number])[2]
+        kinds = {f"body of {where}{_suffix(one)}": Kind(BODY, one) for one in policies}
+        kinds |= {f"{described(one)} of {where}": Kind(one) for one in schedules(steps)}
+        for label, kind in kinds.items():
+            program = gradient(entry, flat, {}, {number: kind})
+            yield Variant(label, program, lines=((Path(path), line),))
 
 
 def _suffix(policy: str) -> str:
@@ -147,16 +163,15 @@ def _placements(chain: StageChain, only_usual: bool) -> Iterator[tuple[str, list
     count = len(runs)
     yield "all %d stages" % count, runs
     yield "all stages but the last", runs[:-1]
-    if only_usual:
-        return
     if len(chain.lines) == 1 and _are_adjacent(runs):
-        for size in _GROUPS:
-            if count % size == 0 and count // size > 1:
-                groups = [
-                    (runs[first][0], runs[first + size - 1][1]) for first in range(0, count, size)
-                ]
-                yield "groups of %d stages" % size, groups
-    elif count > 2:
+        root = math.isqrt(count)
+        for size in (root,) if only_usual else sorted({*_GROUPS, root}):
+            if not 1 < size < count:
+                continue
+            starts = range(0, count, size)
+            groups = [(runs[n][0], runs[min(n + size, count) - 1][1]) for n in starts]
+            yield "groups of %d stages" % size, groups
+    elif count > 2 and not only_usual:
         for line in chain.lines:
             own = [(stage.start, stage.stop) for stage in chain.heavy if stage.line == line]
             yield "line %d alone" % line, own

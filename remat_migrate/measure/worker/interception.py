@@ -165,7 +165,8 @@ def _line_of(frame: Any) -> int:
 
 
 @contextlib.contextmanager
-def _not_intercepting() -> Iterator[None]:
+def not_intercepting() -> Iterator[None]:
+    """Apply checkpoints without recording sites."""
     before, _state.applying = _state.applying, True
     try:
         yield
@@ -175,7 +176,7 @@ def _not_intercepting() -> Iterator[None]:
 
 def own_checkpoint(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Apply `jax.checkpoint` without recording a site."""
-    with _not_intercepting():
+    with not_intercepting():
         made: Callable[..., Any] = jax.checkpoint(function, **options)
         return made
 
@@ -185,7 +186,7 @@ def _intercepting(original: Callable[..., Any], name: str) -> Callable[..., Any]
     def checkpoint(*args: Any, **options: Any) -> Any:
         if _state.applying:
             return original(*args, **options)
-        with _not_intercepting():
+        with not_intercepting():
             wrapped = original(*args, **options)
         function = args[0] if args else options.get("fun", options.get("f"))
         if not callable(function) or not callable(wrapped):
@@ -223,7 +224,7 @@ def _apply(
             inputs, keywords = _mark(number, static, inputs, keywords)
         return function(*inputs, **keywords)
     if decision.options:
-        with _not_intercepting():
+        with not_intercepting():
             wrapped = original(*args, **dict(options, **dict(decision.options)))
     return wrapped(*inputs, **keywords)
 

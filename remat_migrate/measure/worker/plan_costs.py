@@ -21,7 +21,7 @@ from .instruments.flops import flops
 from .instruments.liveness import host_bytes, size
 from .internals import internals
 from .named_values import names_in
-from .records import BODY, PLAIN, WRAPPED, Chain, Choice, Link, Need
+from .records import PLAIN, WRAPPED, Chain, Choice, Link, Need
 from .stage_combinations import PlacedStage, combinations
 from .stage_costs import (
     DOTS_POLICIES,
@@ -66,7 +66,7 @@ def cut(flat: Flat) -> list[list[PlacedStage]]:
 
 def trace(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Need:
     """Trace the gradient computation with checkpoints on some runs of equations."""
-    jaxpr = entry.traced(_gradient(entry, flat, runs))
+    jaxpr = entry.traced(gradient_with(entry, flat, runs))
     return Need(entry.peak(jaxpr), flops(jaxpr), host_bytes(jaxpr))
 
 
@@ -75,7 +75,7 @@ def compiled_bytes(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind
 
     On the CPU, whose memory is host memory, what policies offload does not count either.
     """
-    program = _gradient(entry, flat, runs)
+    program = gradient_with(entry, flat, runs)
     found = compiled(entry, program).peak
     offloads = any("offload" in str(kind.policy) for kind in runs.values())
     if offloads and jax.default_backend() == "cpu":
@@ -124,15 +124,18 @@ def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Need) -> Chain:
     )
 
 
-def _gradient(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Callable[..., Any]:
-    wrapped, bodies = {}, {}
+def gradient_with(
+    entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]
+) -> Callable[..., Any]:
+    """Return the gradient computation with checkpoints on some runs of equations."""
+    wrapped, on_loops = {}, {}
     loops = set(flat.scans())
     for (start, stop), kind in runs.items():
-        if kind.kind == BODY:
-            bodies.update({n: kind.options for n in loops if start <= n < stop})
+        if kind.is_on_loop:
+            on_loops.update({n: kind for n in loops if start <= n < stop})
         elif kind.kind != PLAIN:
             wrapped[start, stop] = kind.options
-    return gradient(entry, flat, wrapped, bodies)
+    return gradient(entry, flat, wrapped, on_loops)
 
 
 class _Links:
@@ -219,7 +222,7 @@ class _Links:
         if key not in self._known:
             segment = self._segments[number]
             policies = [*self._policies, *self._by_name(segment)]
-            self._known[key] = available_kinds(segment, bool(self._loops_in(stage)), policies)
+            self._known[key] = available_kinds(segment, self._steps_in(stage), policies)
         found: tuple[Kind, ...] = self._known[key]
         return found
 
@@ -241,6 +244,12 @@ class _Links:
 
     def _loops_in(self, stage: PlacedStage) -> list[int]:
         return [loop for loop in self._loops if stage.start <= loop < stage.stop]
+
+    def _steps_in(self, stage: PlacedStage) -> int:
+        """Return the steps of the longest loop in a stage, 0 if there is none."""
+        equations = self._flat.jaxpr.eqns
+        loops = self._loops_in(stage)
+        return max((internals().inner(equations[number])[2] for number in loops), default=0)
 
     # -- the stage that each value counts for
 
@@ -305,8 +314,8 @@ class _Links:
         stage, segment = self._stages[number], self._segments[number]
 
         def run(kind: Kind) -> Callable[..., Any]:
-            if kind.kind == BODY:
-                changed = self._flat.with_bodies(dict.fromkeys(self._loops_in(stage), kind.options))
+            if kind.is_on_loop:
+                changed = self._flat.with_loops(dict.fromkeys(self._loops_in(stage), kind))
                 return evaluating(changed.segment(stage.start, stage.stop))
             return self._flat.runner(segment, None if kind.kind == PLAIN else kind.options)
 

@@ -163,7 +163,7 @@ def _alternatives(request: Reply) -> Reply:
 
     entry = _Session.entry
     rows, failed = [], []
-    for one in variants(entry, bool(_Session.measured.sites), request["only_stages"]):
+    for one in variants(entry, bool(_Session.measured.sites), request["all"]):
         try:
             rows.append(measured(one, entry, request["compile"]))
         except Exception as error:
@@ -238,15 +238,23 @@ def _jaxprs(request: Reply) -> Reply:
 
 
 def _program(request: Reply) -> Reply:
-    """Save the program of the gradient computation, with its checkpoints dissolved."""
+    """Save the program of the gradient computation, with its checkpoints dissolved.
+
+    Loops in segments are another program, as they are planned.
+    """
     import jax
 
     from ...verify.worker.program import agreement, trace
+    from . import plan_costs
+    from .training.gradients import flat_loss
 
     entry = _Session.entry
+    program = entry.differentiated
+    if segments := _runs(request):
+        program = plan_costs.gradient_with(entry, flat_loss(entry), segments)
 
     def computed(arrays: list[Any]) -> list[Any]:
-        leaves = jax.tree_util.tree_leaves(entry.differentiated(*arrays))
+        leaves = jax.tree_util.tree_leaves(program(*arrays))
         return [jax.numpy.asarray(leaf) for leaf in leaves]
 
     traced = trace.programs(computed, entry.shapes, [], lambda source: "")

@@ -21,6 +21,7 @@ from .instruments.flops import flops
 from .instruments.liveness import LiveAtMark, peak
 from .internals import internals
 from .records import BODY, PLAIN, WRAPPED, Need
+from .schedules import schedules, sizes_of
 
 _BOUNDARY = "remat_migrate_boundary"
 # Policies that need no names, and keep the most expensive operations. The first recomputes more.
@@ -31,13 +32,18 @@ class Kind(NamedTuple):
     """A way to place a checkpoint on a stage.
 
     Attributes:
-        kind: no checkpoint, one on the stage, or one on the body of its loop over layers.
+        kind: no checkpoint, one on the stage, one on the body of its loop, or `segments`.
         policy: the policy as an attribute of `jax.checkpoint_policies`, called if it takes
             arguments: `dots_saveable`, `save_only_these_names("h")`; or None.
     """
 
     kind: str = PLAIN
     policy: str | None = None
+
+    @property
+    def is_on_loop(self) -> bool:
+        """Whether it is on the body or on segments of a loop."""
+        return self.kind == BODY or bool(sizes_of(self.kind))
 
     @property
     def options(self) -> dict[str, Any]:
@@ -181,16 +187,23 @@ def _read(values: Sequence[Any]) -> Any:
     return total
 
 
-def available_kinds(jaxpr: Any, is_scan: bool, policies: Sequence[str]) -> tuple[Kind, ...]:
-    """Return the ways to place a checkpoint on a stage that differ, starting with none."""
+def available_kinds(jaxpr: Any, steps: int, policies: Sequence[str]) -> tuple[Kind, ...]:
+    """Return the ways to place a checkpoint on a stage that differ, starting with none.
+
+    Args:
+        jaxpr: the stage.
+        steps: steps of its loop, 0 if it has none.
+        policies: policies to try.
+    """
     distinct: dict[Any, str | None] = {(): None}
     for policy in policies:
         saved = _saved(jaxpr, Kind(WRAPPED, policy).options["policy"])
         distinct.setdefault(tuple((id(one), str(how)) for one, how in saved), policy)
-    if not is_scan:
+    if not steps:
         return (Kind(), *(Kind(WRAPPED, policy) for policy in distinct.values()))
     # A policy for the whole loop would save the products of all layers.
-    return (Kind(), Kind(WRAPPED), *(Kind(BODY, policy) for policy in distinct.values()))
+    bodies = (Kind(BODY, policy) for policy in distinct.values())
+    return (Kind(), Kind(WRAPPED), *bodies, *map(Kind, schedules(steps)))
 
 
 def can_differentiate(jaxpr: Any, policy: str) -> bool:

@@ -22,9 +22,13 @@ import jax
 from .entry import shape_of
 from .inlining import Frames, inlined
 from .instruments.flops import flops_of_equation
-from .interception import own_checkpoint
+from .interception import not_intercepting, own_checkpoint
 from .internals import internals
 from .named_values import NamedValues
+from .records import BODY
+from .schedules import sizes_of
+from .segments import scan_in_segments
+from .stage_costs import Kind
 from .training.differentiation import TracedLoss
 
 # Stages with a smaller share of the operations of the largest stage are light.
@@ -91,8 +95,8 @@ class Flat:
         self._signatures: dict[int, tuple[Any, str]] = {}
         self._functions: dict[str, Callable[..., Any]] = {}
         self._runners: dict[Any, Callable[..., Any]] = {}
-        # Scans with a checkpoint on their body.
-        self._bodies: dict[Any, Any] = {}
+        # Scans with checkpoints on their bodies or segments.
+        self._loops: dict[Any, Any] = {}
         self._cuts: tuple[int, ...] = ()
 
     @functools.cached_property
@@ -210,18 +214,17 @@ class Flat:
                 if internals().inner(equation)[2] > 1:
                     yield number
 
-    def with_bodies(self, chosen: Mapping[int, Mapping[str, Any]]) -> Flat:
-        """Return a copy with checkpoints on the bodies of some scans.
+    def with_loops(self, chosen: Mapping[int, Kind]) -> Flat:
+        """Return a copy with checkpoints on the bodies or segments of some scans.
 
         Args:
-            chosen: options of the checkpoint, by the index of the scan.
+            chosen: kind of the checkpoints, by the index of the scan.
         """
         equations = list(self.jaxpr.eqns)
-        for number, options in chosen.items():
-            key = number, _key(options)
-            if key not in self._bodies:
-                self._bodies[key] = _with_body_checkpointed(equations[number], options)
-            equations[number] = self._bodies[key]
+        for number, kind in chosen.items():
+            if (number, kind) not in self._loops:
+                self._loops[number, kind] = _checkpointed_loop(equations[number], kind)
+            equations[number] = self._loops[number, kind]
         changed = copy.copy(self)
         changed.jaxpr = self.jaxpr.replace(eqns=equations)
         return changed
@@ -265,18 +268,37 @@ def _variables(atoms: Sequence[Any]) -> Iterator[Any]:
     return (atom for atom in atoms if not internals().is_literal(atom))
 
 
-def _with_body_checkpointed(equation: Any, options: Mapping[str, Any]) -> Any:
-    """Return a scan with a checkpoint on its body, which needs no barriers in a loop."""
-    body = equation.params["jaxpr"]
-    opened = internals().opened(body)
-    checkpointed = own_checkpoint(
-        lambda *inputs: internals().evaluate(opened, body.consts, inputs),
-        prevent_cse=False,
-        **options,
-    )
-    return equation.replace(
-        params=dict(equation.params, jaxpr=jax.make_jaxpr(checkpointed)(*_shapes(opened.invars)))
-    )
+def _checkpointed_loop(equation: Any, kind: Kind) -> Any:
+    """Return a scan with checkpoints on its body or on segments, as a call."""
+    params = equation.params
+    body, first = params["jaxpr"], params["num_consts"]
+    last = first + params["num_carry"]
+    sizes = sizes_of(kind.kind)
+
+    def run(*inputs: Any) -> Any:
+        def step(carry: Sequence[Any], x: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+            values = (*inputs[:first], *carry, *x)
+            outputs = internals().evaluate(internals().opened(body), body.consts, values)
+            return outputs[: params["num_carry"]], outputs[params["num_carry"] :]
+
+        if kind.kind == BODY or 1 in sizes:
+            # In a loop, it needs no barriers.
+            step = own_checkpoint(step, prevent_cse=False, **kind.options)
+        carry, ys = scan_in_segments(  # type: ignore[no-untyped-call]
+            step,
+            list(inputs[first:last]),
+            list(inputs[last:]),
+            params["length"],
+            params["reverse"],
+            params["unroll"],
+            sizes=tuple(size for size in sizes if size > 1),
+        )
+        return [*carry, *ys]
+
+    with not_intercepting():
+        traced = jax.make_jaxpr(jax.jit(run))(*_shapes(equation.invars))
+    [call] = internals().opened(traced).eqns
+    return equation.replace(primitive=call.primitive, params=call.params, effects=call.effects)
 
 
 def _shapes(variables: Sequence[Any]) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...measure.worker.records import Need
+from ...measure.worker.schedules import described, sizes_of
 from ...plan.plan import MERGED
 from .display import Screen, pluralize, printable
 from .weights import devices, fit_lines, operations, size
@@ -180,6 +181,8 @@ def _decision(stage: StageDecision) -> str:
         return f"{runs}: no checkpoint"
     if stage.decision == "body":
         return f"{runs}: a checkpoint on the loop body{policy}, prevent_cse=False"
+    if sizes_of(stage.decision):
+        return f"{runs}: {described(stage.decision)}"
     if stage.times == 1 and stage.decision == "wrapped":
         return f"{runs}: a checkpoint{policy}"
     if stage.all_but_last:

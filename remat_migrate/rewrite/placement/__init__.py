@@ -1,4 +1,4 @@
-"""Checkpoints where they belong: off, on a call, on a loop's body, on the stages of a function.
+"""Checkpoints where they belong: off, on a call, on a loop's body or segments, on stages.
 
 All of this is unsafe in the sense of `Safety`: values and gradients stay, memory and time change.
 """
@@ -7,12 +7,14 @@ from .expressions import wrap_expression
 from .groups import wrap_group
 from .iterations import before_last
 from .loop_bodies import wrap_body
+from .segments import in_segments
 from .stages import move_to_stages
 from .unwrapping import remove_site, set_option
 from .wrapping import wrap_call
 
 __all__ = [
     "before_last",
+    "in_segments",
     "move_to_stages",
     "remove_site",
     "set_option",

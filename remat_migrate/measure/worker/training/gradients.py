@@ -14,12 +14,13 @@ from .. import interception
 from ..entry import NONE, Differentiation, Entry, Unfit
 from ..interception import LEAVE_OUT
 from ..sites import Measured, measure
+from ..stage_costs import Kind
 from ..stages import Flat
 from .differentiation import TracedLoss, observed, taken
 
-# Options of a checkpoint, by the run of equations or the loop that it is on.
+# Options of the checkpoint on a run of equations, and the kind of those on a loop.
 Wrapped = Mapping[tuple[int, int], Mapping[str, Any]]
-Bodies = Mapping[int, Mapping[str, Any]]
+Loops = Mapping[int, Kind]
 
 
 def measured(
@@ -79,18 +80,18 @@ def flat_loss(entry: Entry) -> Flat:
     return max(found.values(), key=lambda same: len(same) * sum(same[0].flops))[0]
 
 
-def gradient(entry: Entry, flat: Flat, wrapped: Wrapped, bodies: Bodies) -> Callable[..., Any]:
+def gradient(entry: Entry, flat: Flat, wrapped: Wrapped, loops: Loops) -> Callable[..., Any]:
     """Return the gradient computation or training step with checkpoints on stages of its loss.
 
     Args:
         entry: the target.
         flat: its loss.
         wrapped: options of the checkpoint on each run of equations.
-        bodies: options of the checkpoint on the body of each scan.
+        loops: kind of the checkpoints on the body or the segments of each scan.
     """
 
     def staged(loss: Flat) -> Callable[..., Any]:
-        return loss.with_bodies(bodies).staged(wrapped)
+        return loss.with_loops(loops).staged(wrapped)
 
     if entry.how.by != NONE:
         return entry.gradient_of(staged(flat))

@@ -1,0 +1,154 @@
+"""Long loops in segments: `plan --apply` writes them, values and gradients stay, memory falls."""
+
+from __future__ import annotations
+
+import functools
+import re
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from measuring import TRACED, run
+from support import cli, write_files
+
+jax = pytest.importorskip("jax")
+
+MODEL = '''\
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+class Cell:
+    """A cell with a tuple as its carry."""
+
+    def __call__(self, w, carry, x):
+        h, c = carry
+        h = jnp.tanh(h @ w + x)
+        return (h, c + h), h.mean()
+
+
+def with_xs(w, h, xs):
+    def step(carry, x):
+        return Cell()(w, carry, x)
+
+    (h, c), ys = lax.scan(step, (h, jnp.zeros_like(h)), xs)
+    return jnp.mean(h**2) + jnp.mean(jnp.sin(c)) + ys @ jnp.arange(1.0, 1 + len(ys))
+
+
+def backward(w, h, xs):
+    def step(carry, x):
+        return Cell()(w, carry, x)
+
+    (h, c), ys = lax.scan(step, (h, h), xs, reverse=True, unroll=2)
+    return jnp.mean(h**2) + jnp.mean(jnp.sin(c)) + ys @ jnp.arange(1.0, 1 + len(ys))
+
+
+def without_xs(w, h, xs):
+    h, _ = lax.scan(lambda h, _: (jnp.tanh(h @ w), None), h, length=len(xs))
+    return jnp.mean(h**2)
+
+
+def checkpointed(w, h, xs):
+    def step(h, x):
+        return jnp.tanh(h @ w + x), None
+
+    h, _ = lax.scan(jax.checkpoint(step, prevent_cse=False), h, xs)
+    return jnp.mean(h**2)
+
+
+def counted(w, h, xs):
+    def step(i, h):
+        return jnp.tanh(h @ w + xs[i])
+
+    h = lax.fori_loop(0, len(xs), step, h)
+    return jnp.mean(h**2)
+
+
+def args():
+    shapes = (256, 256), (64, 256), (1024, 256)
+    return tuple(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes)
+'''
+LENGTHS = (1, 7, 12, 100, 1000)
+slow = functools.partial(pytest.param, marks=pytest.mark.slow)
+
+
+def _loaded(text: str) -> types.ModuleType:
+    module = types.ModuleType("model")
+    exec(compile(text, "model.py", "exec"), module.__dict__)
+    return module
+
+
+def _results(loss: Callable[..., Any], length: int) -> list[Any]:
+    drawn = np.random.default_rng(0)
+    w, h, xs = (drawn.normal(size=s).astype("float32") / 4 for s in ((8, 8), (3, 8), (length, 8)))
+    found = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))(w, h, xs)
+    return list(jax.tree.leaves(found))
+
+
+def _temporary_bytes(model: types.ModuleType, function: str) -> int:
+    gradient = jax.jit(jax.value_and_grad(getattr(model, function)))
+    return int(gradient.lower(*model.args()).compile().memory_analysis().temp_size_in_bytes)
+
+
+@pytest.mark.parametrize(
+    ("function", "budget", "written"),
+    [
+        ("with_xs", "10%", r"scan_in_segments\(step, .*, xs, sizes=\(32,\)\)"),
+        pytest.param(
+            *("backward", "6%", r"reverse=True, unroll=2, sizes=\("), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            *("without_xs", "10%", r"h, length=len\(xs\), sizes=\(32,\)\)"), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            *("checkpointed", "3%", r"scan_in_segments\(jax.checkpoint\(step, .*\), h, xs, sizes="),
+            marks=pytest.mark.slow,
+        ),
+        ("counted", "10%", r"= scan_in_segments\(lambda loop, none: .*, length=len\(xs\), sizes="),
+    ],
+)
+def test_written(tmp_path: Path, function: str, budget: str, written: str) -> None:
+    write_files(tmp_path, {"pyproject.toml": TRACED, "model.py": MODEL})
+    words = ("--args", "model:args", "--budget", budget, "--apply")
+    ran = cli(tmp_path, "plan", f"model:{function}", *words)
+    assert ran.code == 0, ran.out + ran.err
+    assert "the same program, but for checkpoints and segments of loops" in ran.err
+    after = (tmp_path / "model.py").read_text()
+    assert re.search(written, after), after
+    assert after.count("def scan_in_segments") == 1
+    old, new = _loaded(MODEL), _loaded(after)
+    for length in LENGTHS:
+        for before, now in zip(
+            _results(getattr(old, function), length),
+            _results(getattr(new, function), length),
+            strict=True,
+        ):
+            # Gradients of the weights are summed in another order.
+            near = {"rtol": 1e-5, "atol": 1e-5 * np.abs(before).max()}
+            np.testing.assert_allclose(now, before, **near, err_msg=str(length))
+    assert _temporary_bytes(new, function) < _temporary_bytes(old, function) / 5
+
+
+def test_measured_beside_a_checkpointed_body(tmp_path: Path) -> None:
+    write_files(tmp_path, {"pyproject.toml": TRACED, "model.py": MODEL})
+    found = run(tmp_path, "measure", "checkpointed")
+    peaks = {one["name"].partition(" of the scan")[0]: one for one in found["alternatives"]}
+    least = 65_536 * 1024  # the carries
+    assert peaks["as it is"]["peak_bytes"] > least
+    assert peaks["two levels: segments of 32 steps"]["peak_bytes"] < least / 5
+    assert peaks["three levels: segments of 128 and 16 checkpointed steps"]["pareto"]
+
+
+def test_other_loops_are_refused_with_what_to_write(tmp_path: Path) -> None:
+    model = MODEL.replace("lax.scan(step, (h, jnp.zeros_like(h)), xs)", "LOOP")
+    model = model.replace("LOOP", "lax.scan(*(step, (h, jnp.zeros_like(h)), xs))")
+    write_files(tmp_path, {"pyproject.toml": TRACED, "model.py": model})
+    words = ("--args", "model:args", "--budget", "5%", "--apply")
+    ran = cli(tmp_path, "plan", "model:with_xs", *words)
+    assert ran.code == 1
+    assert "`lax.scan` is no plain `jax.lax.scan`: write it as one" in ran.out
+    assert (tmp_path / "model.py").read_text() == model
