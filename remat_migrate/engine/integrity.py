@@ -113,7 +113,7 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
     try:
         old = before.parse()
     except SourceError as error:
-        return f"the old text is {error}"
+        return f"the old text: {error}"
     try:
         new = after.parse()
     except SourceError as error:

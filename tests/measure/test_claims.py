@@ -130,7 +130,7 @@ def test_compiled_programs_agree(part):
 
 
 def test_whole_function():
-    found = measured("stages", "On the whole function")
+    found = measured("stages", "Checkpointing the whole function")
     plain, whole = found["value_and_grad"], found["value_and_grad, whole"]
     assert whole["kept"] == 0 < plain["kept"]
     assert whole["peak"] == pytest.approx(plain["peak"], rel=0.02)
@@ -140,7 +140,7 @@ def test_whole_function():
 
 
 def test_last_stage():
-    found = measured("stages", "On the last stage")
+    found = measured("stages", "Checkpointing the last stage")
     plain, last = found["plain"], found["last block"]
     assert last["peak"] == pytest.approx(plain["peak"], rel=0.02)
     # A quarter of the 0.72 forward passes of all four blocks.
@@ -150,7 +150,7 @@ def test_last_stage():
 
 
 def test_first_stages():
-    found = measured("stages", "On the first stage, the second")
+    found = measured("stages", "Checkpointing the first stage, the second")
     peaks = {name: row["peak"] for name, row in found.items()}
     assert peaks["both together"] < peaks["the second"] < peaks["plain"]
     assert peaks["the first"] < peaks["plain"]
