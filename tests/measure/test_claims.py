@@ -161,8 +161,8 @@ def test_first_stages():
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        ("`everything_saveable` is", "holds only if operations alone are meant"),
-        ("`nothing_saveable` is", "holds"),
+        ("`everything_saveable` has", "holds only if operations alone are meant"),
+        ("`nothing_saveable` has", "holds"),
         ("`dots_saveable`, alias", "holds"),
         ("`dots_with_no_batch_dims_saveable` has the alias", "holds"),
         ("`save_anything_but_these_names`", "does not hold"),
@@ -190,7 +190,7 @@ def test_policy_on_the_whole_function():
 
 @pytest.mark.slow
 def test_recursive_checkpoints():
-    found = measured("loops", "With recursive checkpoints")
+    found = measured("loops", "With recursive checkpoints, the memory")
     for exponent in range(3, 8):
         length = 2**exponent
         plain, recursive = found[f"{length} sines"], found[f"{length} sines, recursive"]
@@ -203,7 +203,7 @@ def test_recursive_checkpoints():
 
 @pytest.mark.slow
 def test_scan_over_layers():
-    found = measured("loops", "A scan over layers")
+    found = measured("loops", "a scan over layers")
     loop, scan, body = found["loop"], found["scan"], found["scan, body"]
     assert loop["peak"] < scan["peak"]
     assert body["peak"] < 0.3 * scan["peak"]
