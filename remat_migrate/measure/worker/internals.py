@@ -151,6 +151,13 @@ class Internals:
             found += [one for one in values if hasattr(one, "eqns")]
         return tuple(found)
 
+    def scan_operands(self, params: Mapping[str, Any]) -> tuple[int, int]:
+        """Return how many operands of a scan are constants, and how many are carried."""
+        if "num_carry" in params:
+            return params["num_consts"], params["num_carry"]
+        consts, carried, _ = params["ft_in"].unpack()  # since JAX 0.12
+        return len(consts), len(carried)
+
     def is_inlined_call(self, equation: Any) -> bool:
         """Return whether an equation is a call of a jitted function."""
         return equation.primitive.name in ("pjit", "jit", "closed_call", "core_call")

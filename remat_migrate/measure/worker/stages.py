@@ -271,15 +271,15 @@ def _variables(atoms: Sequence[Any]) -> Iterator[Any]:
 def _checkpointed_loop(equation: Any, kind: Kind) -> Any:
     """Return a scan with checkpoints on its body or on segments, as a call."""
     params = equation.params
-    body, first = params["jaxpr"], params["num_consts"]
-    last = first + params["num_carry"]
+    body, (first, carried) = params["jaxpr"], internals().scan_operands(params)
+    last = first + carried
     sizes = sizes_of(kind.kind)
 
     def run(*inputs: Any) -> Any:
         def step(carry: Sequence[Any], x: Sequence[Any]) -> tuple[list[Any], list[Any]]:
             values = (*inputs[:first], *carry, *x)
             outputs = internals().evaluate(internals().opened(body), body.consts, values)
-            return outputs[: params["num_carry"]], outputs[params["num_carry"] :]
+            return outputs[:carried], outputs[carried:]
 
         if kind.kind == BODY or 1 in sizes:
             # In a loop, it needs no barriers.
