@@ -76,10 +76,6 @@ def _config(
     return file, tuple(overrides)
 
 
-def _patterns(name: str, help: str) -> _Decorator:
-    return click.option(name, multiple=True, callback=_split, metavar="PATTERNS", help=help)
-
-
 def _numbers(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> tuple[int, ...] | None:
@@ -121,9 +117,12 @@ _selection = _options(
         metavar="VERSION",
         help="The JAX version to migrate to.  [default: newest known]",
     ),
-    _patterns(
+    click.option(
         "--exclude",
-        "Skip these files and folders instead of those in the settings: gitignore patterns.",
+        multiple=True,
+        callback=_split,
+        metavar="PATTERNS",
+        help="Skip these files and folders instead of those in the settings: gitignore patterns.",
     ),
     click.option(
         "--config",

@@ -21,7 +21,6 @@ _PLAIN = 0.05
 # A fix may also change how the callers of a unit pass its arguments, see `worker.unit_cases.FORMS`.
 OTHER_FORMS = ("position", "name")
 
-
 # The file of a case, or those of calls in turn.
 _Case = str | tuple[str, ...]
 

@@ -338,7 +338,7 @@ def _same_structure(nodes: Sequence[Node]) -> Move:
 def _multiplied(nodes: Set[Node], factor: int, size: int) -> Move:
     """Make all axes of a size longer by a factor: the lengths of arrays that belong together."""
     return [
-        (node, node.choice._replace(value=(shapes.replaced(shape, size, size * factor), dtype)))
+        (node, node.choice._replace(value=(shapes.replaced(shape, {size: size * factor}), dtype)))
         for node in nodes
         if node.choice.kind in (ARRAY, CONSTANT) and not _is_given(node)
         for shape, dtype in [node.choice.value]

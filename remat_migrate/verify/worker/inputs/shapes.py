@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .candidates import BATCH, LENGTH, WIDTH, sizes
 from .node import CONSTANT, Choice, Shape
@@ -93,9 +93,9 @@ def multiples(message: str) -> Iterator[Tuple[int, int]]:
             yield from ((factor, size) for size in (LENGTH, BATCH))
 
 
-def replaced(shape: Shape, size: int, new: int) -> Shape:
-    """Return a shape with another size in place of one."""
-    return tuple(new if one == size else one for one in shape)
+def replaced(shape: Shape, sizes: Mapping[int, int]) -> Shape:
+    """Return a shape with other sizes in place of some."""
+    return tuple(sizes.get(size, size) for size in shape)
 
 
 def _with_leading_axes(shape: Shape, others: Sequence[Shape]) -> Iterator[Shape]:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..lookup import attribute
-from . import candidates, code_usage
+from . import candidates, code_usage, shapes
 from .node import ARRAY, CONSTANT, INSTANCE, LIST, VALUE, Choice, Node
 from .search import Search, Snapshot
 
@@ -156,7 +156,7 @@ def _change(search: Search, sizes: _Sizes, with_numbers: bool) -> List[str]:
             continue  # networks make their own parameters
         if node.choice.kind in (ARRAY, CONSTANT):
             shape, dtype = node.choice.value
-            node.choice = Choice(node.choice.kind, (tuple(sizes.get(n, n) for n in shape), dtype))
+            node.choice = Choice(node.choice.kind, (shapes.replaced(shape, sizes), dtype))
             changed.update(("{} as {}".format(n, sizes[n]), None) for n in shape if n in sizes)
         elif with_numbers and _is_size(node, sizes):
             numbers = True
