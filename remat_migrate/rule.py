@@ -265,6 +265,11 @@ class Rule:
     wrong: ClassVar[list[Example]] = []
     right: ClassVar[list[Example | str]] = []
 
+    @property
+    def right_examples(self) -> list[Example]:
+        """What `right` holds, as examples."""
+        return [one if isinstance(one, Example) else Example(one) for one in self.right]
+
     def check_project(self, project: Project) -> Iterator[Finding]:
         """Yield findings about the whole project; by default none."""
         return iter(())

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from remat_migrate.rule import Example, Fails, Rule
 
+_NNX_NET = """\
+from flax import nnx
+import jax
+
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.layer = nnx.Linear(3, 3, rngs=rngs)
+
+    def inner(self, x):
+        return self.layer(x)
+
+    def __call__(self, x):
+        return nnx.remat(self.%s)(x)
+"""
+
 WRONG: dict[str, list[Example]] = {
     "RMT207": [
         Example(
@@ -206,21 +222,7 @@ value, variables = Net().init_with_output(jax.random.PRNGKey(0), jax.numpy.ones(
     ],
     "RMT503": [
         Example(
-            """\
-from flax import nnx
-import jax
-
-
-class Net(nnx.Module):
-    def __init__(self, rngs):
-        self.layer = nnx.Linear(3, 3, rngs=rngs)
-
-    def inner(self, x):
-        return self.layer(x)
-
-    def __call__(self, x):
-        return nnx.remat(self.inner)(x)
-""",
+            _NNX_NET % "inner",
             use="value = Net(nnx.Rngs(0))(jax.numpy.ones(3))\n",
             fails=Fails("ValueError: .*bound methods", since="0.8.1"),
         ),
@@ -256,21 +258,7 @@ def step(layer, weights, x):
     ],
     "RMT503": [
         Example(
-            """\
-from flax import nnx
-import jax
-
-
-class Net(nnx.Module):
-    def __init__(self, rngs):
-        self.layer = nnx.Linear(3, 3, rngs=rngs)
-
-    def inner(self, x):
-        return self.layer(x)
-
-    def __call__(self, x):
-        return nnx.remat(self.layer)(x)
-""",
+            _NNX_NET % "layer",
             use="value = Net(nnx.Rngs(0))(jax.numpy.ones(3))\n",
             holds="assert value.shape == (3,)\n",
         ),
@@ -301,5 +289,5 @@ def wrong_examples(rule: Rule) -> list[Example]:
 
 def right_examples(rule: Rule) -> list[Example]:
     """Return code in which a rule finds nothing."""
-    shown = [each if isinstance(each, Example) else Example(each) for each in rule.right]
+    shown = rule.right_examples
     return [*shown, *RIGHT.get(rule.code, [])]

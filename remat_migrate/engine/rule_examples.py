@@ -47,8 +47,7 @@ def failures(rule: Rule) -> Iterator[str]:
     for example in rule.wrong:
         if reason := wrong_example_fails(rule, example):
             yield _said(rule, example, reason)
-    for given in rule.right:
-        example = given if isinstance(given, Example) else Example(given)
+    for example in rule.right_examples:
         if reason := right_example_fails(rule, example):
             yield _said(rule, example, reason)
     if not (rule.wrong and rule.right):
@@ -57,7 +56,7 @@ def failures(rule: Rule) -> Iterator[str]:
 
 def wrong_example_fails(rule: Rule, example: Example) -> str:
     """Return why the rule does not find wrong code, or fixes it otherwise; empty if it is right."""
-    before = {example.filename: example.before} | {path: old for path, old, _ in example.others}
+    before = _before(example)
     found, fixed = _run(rule, before)
     if found != {rule.code}:
         return f"found {', '.join(sorted(found)) or 'nothing'}"
@@ -73,8 +72,11 @@ def wrong_example_fails(rule: Rule, example: Example) -> str:
 
 def right_example_fails(rule: Rule, example: Example) -> str:
     """Return why the rule finds something in right code; empty if it does not."""
-    before = {example.filename: example.before} | {path: old for path, old, _ in example.others}
-    return "found in right code" if rule.code in _run(rule, before)[0] else ""
+    return "found in right code" if rule.code in _run(rule, _before(example))[0] else ""
+
+
+def _before(example: Example) -> dict[str, str]:
+    return {example.filename: example.before} | {path: old for path, old, _ in example.others}
 
 
 def _run(rule: Rule, files: _Files) -> tuple[set[str], dict[str, str]]:

@@ -105,7 +105,7 @@ def _examples(rule: Rule) -> Iterator[str]:
     yield from ("", "## Examples")
     for example in rule.wrong:
         yield from _wrong(example)
-    rights = [e if isinstance(e, Example) else Example(e) for e in rule.right]
+    rights = rule.right_examples
     rights = [right for right in rights if right.before.strip()]
     if rights:
         yield from ("", "Not reported:")
