@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -54,22 +53,7 @@ class Fixer:
         for statement, names in statements.items():
             fix = self._moved(statement, names)
             found |= dict.fromkeys(names, fix)
-        return {use: self._with_naming(fix, found) for use, fix in found.items()}
-
-    def _with_naming(self, fix: Fix, found: Mapping[Use, Fix]) -> Fix:
-        """Return a fix that also names the positional options of the calls of its uses."""
-        changes = set(fix.changes)
-        naming = [
-            change
-            for use, other in found.items()
-            if use.naming and not changes.isdisjoint(other.changes)
-            for fixed in use.naming
-            for change in fixed.changes
-        ]
-        if not naming:
-            return fix
-        title = f"{fix.title} and pass options by keyword"
-        return replace(fix, title=title, changes=tuple(dict.fromkeys([*fix.changes, *naming])))
+        return found
 
     def _moved(self, statement: ast.ImportFrom, uses: Sequence[Use]) -> Fix:
         names = " and ".join(f"`{use.name}`" for use in uses)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from remat_migrate.api import Fix, Module, Project, Site
+from remat_migrate.api import Module, Project, Site
 from remat_migrate.api.code import (
     Constant,
     External,
@@ -17,9 +17,7 @@ from remat_migrate.api.code import (
     is_used_elsewhere,
 )
 from remat_migrate.api.policies import strings_of
-from remat_migrate.api.sites import PositionalOptions, positional_options, sites_of
-
-from ..positional_option import keyword_fix
+from remat_migrate.api.sites import positional_options, sites_of
 
 PACKAGE = External("jax.ad_checkpoint")
 JAX = External("jax")
@@ -44,7 +42,6 @@ class Use:
         package: the expression before the dot, which refers to `jax.ad_checkpoint`.
         certain: whether it cannot be anything else.
         reason: why there is no fix.
-        naming: the fixes that name positional options, which `jax` takes in another order.
     """
 
     name: str
@@ -54,49 +51,25 @@ class Use:
     package: ast.expr | None = None
     certain: bool = True
     reason: str = ""
-    naming: tuple[Fix, ...] = ()
 
 
 def find_uses(module: Module, project: Project) -> list[Use]:
     """Return the uses of the removed names in a module, in no particular order."""
     uses = list(_uses(module, project))
-    if not uses:
-        return []
+    positional = {name for name in REMOVED if _has_positional_options(module, project, name, uses)}
     # `checkpoint(f, False)` means `prevent_cse=False` here but `concrete=False` in `jax`.
-    calls = {
-        passed.call: passed
-        for name in sorted({use.name for use in uses})
+    reason = "it is called with positional options; name them first (RMT104)"
+    return [
+        replace(use, reason=use.reason or reason) if use.name in positional else use for use in uses
+    ]
+
+
+def _has_positional_options(module: Module, project: Project, name: str, uses: list[Use]) -> bool:
+    return any(use.name == name for use in uses) and any(
+        passed.definition.name.startswith(f"{PACKAGE.name}.")
         for site in sites_with_name(module, project, name)
         for passed in positional_options(site, project)
-        if passed.definition.name.startswith(f"{PACKAGE.name}.")
-    }
-    if not calls:
-        return uses
-    direct = {use.node for use in uses}
-    return [_with_naming(use, list(calls.values()), direct, project) for use in uses]
-
-
-def _with_naming(
-    use: Use,
-    calls: list[PositionalOptions],
-    direct: set[ast.expr | ast.ImportFrom],
-    project: Project,
-) -> Use:
-    """Return a use with the fixes that name the options of the calls that it leads to."""
-    reached = [passed for passed in calls if passed.site.reference is use.node] or [
-        passed
-        for passed in calls
-        if passed.definition.name == f"{PACKAGE.name}.{use.name}"
-        and passed.site.reference not in direct
-    ]
-    naming: list[Fix] = []
-    for passed in reached:
-        fix, _, _ = keyword_fix(passed, project)
-        if not fix.changes:
-            reason = "it is called with positional options; name them first (RMT104)"
-            return replace(use, reason=use.reason or reason)
-        naming.append(fix)
-    return replace(use, naming=tuple(naming))
+    )
 
 
 def _uses(module: Module, project: Project) -> Iterator[Use]:
