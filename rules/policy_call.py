@@ -35,10 +35,8 @@ class PolicyCall(Rule):
     - a factory that is not called: `policy=jax.checkpoint_policies.save_only_these_names`, or such
       a factory among the policies in a dictionary;
     - names in a list or tuple: `save_only_these_names(["h"])`, or `names_which_can_be_saved="h"`;
-    - missing or unexpected arguments of a factory;
     - a string, a number, or `True`; a function that returns neither `True` nor `False`, or does not
-      accept `**` arguments;
-    - a policy that offloads inside `save_from_both_policies`.
+      accept `**` arguments.
 
     ## Why is this bad?
     Most of these raise `TypeError` once the checkpoint is differentiated. Some fail silently:
@@ -47,8 +45,7 @@ class PolicyCall(Rule):
     has neither matrix products nor named values, and always in jax 0.10 and 0.11.
 
     ## Fix
-    Removes the call, unpacks the names, passes arguments by keyword, or writes the policy that a
-    string names.
+    Removes the call, unpacks the names, or writes the policy that a string names.
     """
 
     code, name = "RMT404", "policy-call"

@@ -154,22 +154,6 @@ slope = jax.grad(f)(x, x)
 """,
             fails=Fails("TypeError: .*unexpected keyword argument"),
         ),
-        Example(
-            """\
-import jax
-
-policy = jax.checkpoint_policies.save_from_both_policies(
-    jax.checkpoint_policies.dots_saveable,
-    jax.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
-)
-""",
-            use="""\
-f = jax.checkpoint(jax.numpy.dot, policy=policy)
-x = jax.numpy.ones(2)
-jax.make_jaxpr(jax.grad(f))(x, x)
-""",
-            fails=Fails("ValueError: .*should be a boolean", since="0.4.38"),
-        ),
     ],
     "RMT502": [
         Example(

@@ -1,7 +1,7 @@
 """What is differentiated, what runs in loops, and where checkpoints stand in it."""
 
 from ..analysis.placement.loop_bodies import has_heavy_body, in_checkpoint
-from ..analysis.placement.nested_checkpoints import calls_within, checkpoint_within
+from ..analysis.placement.nested_checkpoints import calls_within, checkpoint_within, only_checkpoint
 from ..analysis.placement.operations import is_head
 from ..analysis.placement.placement import Placement, placement_of
 from ..analysis.placement.stages import in_python_loop

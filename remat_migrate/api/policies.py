@@ -4,7 +4,6 @@ from ..analysis.policies.checkpoint_names import Listed, foreign_packages, liste
 from ..analysis.policies.jax_remat3 import uses_next_implementation
 from ..analysis.policies.known_policies import (
     ANSWER_IS_CHECKED_SINCE,
-    BOTH_SAY_YES_OR_NO_SINCE,
     NAMESPACE,
     POLICIES,
     POLICY_OPTION,

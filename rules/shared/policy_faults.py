@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from remat_migrate.api import Fix, Module, Project, Safety
-from remat_migrate.api.changes import Code, Keep, NameArgument, Replace, Spread
+from remat_migrate.api.changes import Code, Keep, Replace, Spread
 from remat_migrate.api.code import External, reference_to
 from remat_migrate.api.policies import (
     ANSWER_IS_CHECKED_SINCE,
-    BOTH_SAY_YES_OR_NO_SINCE,
     NAMESPACE,
     POLICIES,
     POLICY_OPTION,
@@ -81,8 +80,6 @@ def _faults_of_calls(project: Project, module: Module) -> Iterator[Fault]:
         if not policy.is_made:
             if not call.args and not call.keywords:
                 yield _called(module, call, policy)
-        elif wrong := _wrong_arguments(module, call, policy):
-            yield wrong
         elif policy.answer(version) is None:  # else it ignores the names
             yield from _wrong_names(project, module, call, policy)
 
@@ -98,42 +95,6 @@ def _called(module: Module, call: ast.Call, policy: Policy) -> Fault:
     change = Keep(module, call, call.func)
     fix = Fix(f"pass `{policy.name}` itself", Safety.SAFE, (change,))
     return Fault(call, f"`{policy.name}()` {problem}", fix, is_silent=policy.constant is False)
-
-
-def _wrong_arguments(module: Module, call: ast.Call, policy: Policy) -> Fault | None:
-    """Return an argument that a factory does not accept, or one that is missing."""
-    keywords = {keyword.arg: keyword for keyword in call.keywords}
-    if None in keywords or any(isinstance(arg, ast.Starred) for arg in call.args):
-        return None
-    star = next((names.name for names in policy.names if names.star), None)
-    accepted = (*policy.parameters, *policy.keyword_only)
-    takes = ", ".join(f"`{n}`" for n in ((f"*{star}", *accepted) if star else accepted))
-    signature = Fix.manual(f"it takes {takes}")
-    for name, keyword in keywords.items():
-        if name not in accepted:
-            fix = signature
-            if name == star and len(keywords) == 1:
-                plain = ast.List | ast.Tuple | ast.Set | ast.Name | ast.Attribute | ast.Call
-                is_plain = isinstance(keyword.value, plain)
-                change = Spread(module, keyword)
-                fix = Fix(_UNPACK, Safety.SAFE, (change,)) if is_plain else Fix.manual(_UNPACK)
-            message = f"`{policy.name}` does not accept `{name}=` and raises `TypeError`"
-            return Fault(keyword.value, message, fix)
-    count = len(policy.parameters)
-    if star is None and len(call.args) > count:
-        message = f"`{policy.name}` takes {count} positional arguments; more raise `TypeError`"
-        excess = accepted[count : len(call.args)]
-        fix = signature
-        if len(call.args) <= len(accepted) and keywords.keys().isdisjoint(excess):
-            changes = map(NameArgument, [module] * len(excess), call.args[count:], excess)
-            fix = Fix("pass them by keyword", Safety.SAFE, tuple(changes))
-        return Fault(call, message, fix)
-    missing = [n for n in accepted[len(call.args) if star is None else 0 :] if n not in keywords]
-    if missing:
-        shown = ", ".join(f"`{name}`" for name in missing)
-        message = f"`{policy.name}` is called without {shown} and raises `TypeError`"
-        return Fault(call, message, signature)
-    return None
 
 
 def _wrong_names(
@@ -238,22 +199,7 @@ def _fault_of(project: Project, module: Module, place: PolicyPlace, node: Origin
         case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
             combine = f"combine two policies with `{NAMESPACE}.save_from_both_policies`"
             return Fault(node, f"a collection is not a policy; {_RAISES}", Fix.manual(combine))
-        case ast.Call() if place.within and version >= BOTH_SAY_YES_OR_NO_SINCE:
-            return _offloading(project, module, place, node)
     return None
-
-
-def _offloading(
-    project: Project, module: Module, place: PolicyPlace, node: ast.Call
-) -> Fault | None:
-    made = named(project, module, node.func)
-    if made is None or not made.offloads:
-        return None
-    return Fault(
-        node,
-        f"`{place.within}` rejects policies that offload since jax 0.4.38 and raises `ValueError`",
-        Fix.manual("write a function that asks both policies"),
-    )
 
 
 def _no_answer(node: ast.expr, version: Version) -> Fault:

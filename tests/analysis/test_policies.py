@@ -10,7 +10,6 @@ from analysis.test_apis import installed, jax_version, parameters
 
 from remat_migrate.analysis.policies.known_policies import (
     ANSWER_IS_CHECKED_SINCE,
-    BOTH_SAY_YES_OR_NO_SINCE,
     POLICY_OPTION,
     TAKES_POLICY,
     Policy,
@@ -115,16 +114,3 @@ def test_invalid_answers_are_rejected() -> None:
             function(1.0)
     else:
         assert importlib.import_module("math").isfinite(function(1.0))
-
-
-def test_offloading_in_save_from_both_policies() -> None:
-    policies = jax.checkpoint_policies
-    both = policies.save_from_both_policies(
-        policies.dots_saveable,
-        policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
-    )
-    x = jax.numpy.ones((2, 2))
-    gradient = jax.grad(jax.checkpoint(lambda x: jax.numpy.sin(x @ x).sum(), policy=both))
-    assert jax_version() >= BOTH_SAY_YES_OR_NO_SINCE
-    with pytest.raises(ValueError, match="should be a boolean"):
-        jax.make_jaxpr(gradient)(x)

@@ -165,7 +165,24 @@ def loss(ws, x):
 step = jax.value_and_grad(loss)
 """
 )
+STEPS = (
+    HEAD
+    + """\
+def loss(ws, x):
+    body = jax.checkpoint(lambda x, _: (block(x, ws[0]), None), prevent_cse=False)
+
+    def segment(x, _):
+        return jax.lax.scan(body, x, None, length=32)
+
+    return ({} ** 2).mean()
+
+
+step = jax.value_and_grad(loss)
+"""
+)
 PROGRAMS = {
+    "steps": STEPS.format("jax.lax.scan(body, x, None, length=1024)[0]"),
+    "segments": STEPS.format("jax.lax.scan(jax.checkpoint(segment), x, None, length=32)[0]"),
     "terms": TERMS.format(one="jax.checkpoint(one)", other="jax.checkpoint(other)"),
     "plain terms": TERMS.format(one="one", other="other"),
     "trunk": TRUNK.format(trunk="trunk"),
@@ -245,6 +262,11 @@ CLAIMS: dict[str, tuple[str, Callable[[Mapping[str, Measured]], bool]]] = {
     " memory as without the checkpoint": (
         "no barriers",
         lambda m: m["each"][0] < 0.7 * m["plain"][0] and same(m["no barriers"][0], m["plain"][0]),
+    ),
+    "the gradient of `{}` keeps the carries of all {} steps in memory; in checkpointed segments of"
+    " {} steps, it keeps about {}": (
+        "steps",
+        lambda m: m["segments"][0] < 0.1 * m["steps"][0] and m["segments"][1] < 1.6 * m["steps"][1],
     ),
     "{} saves everything, so the checkpoint recomputes nothing and saves no memory": (
         "saves everything",

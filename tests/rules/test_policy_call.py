@@ -20,15 +20,6 @@ SAFE = [
         "q = p.save_only_these_names(list(names))\n",
         "q = p.save_only_these_names(*list(names))\n",
     ),
-    (
-        "q = p.save_only_these_names(names_which_can_be_saved=['a'])\n",
-        "q = p.save_only_these_names('a')\n",
-    ),
-    (
-        "q = p.save_and_offload_only_these_names(['a'], (), 'device', 'pinned_host')\n",
-        "q = p.save_and_offload_only_these_names(names_which_can_be_saved=['a'],"
-        " names_which_can_be_offloaded=(), offload_src='device', offload_dst='pinned_host')\n",
-    ),
 ]  # fmt: skip
 
 
@@ -67,10 +58,6 @@ UNFIXED = [
     ("g = jax.checkpoint(f, policy=True)\n", "this is not a policy"),
     ("g = jax.checkpoint(f, policy=False)\n", "acts like no policy"),
     ("g = jax.checkpoint(f, policy=[p.dots_saveable])\n", "is not a policy"),
-    ("q = p.save_from_both_policies(p.dots_saveable)\n", "is called without `policy_2`"),
-    ("q = p.save_from_both_policies(a, b, c)\n", "takes 2 positional arguments"),
-    ("q = p.offload_dot_with_no_batch_dims('device')\n", "without `offload_dst`"),
-    ("q = p.offload_dot_with_no_batch_dims(src='a', dst='b')\n", "does not accept `src=`"),
     (
         "q = p.save_and_offload_only_these_names(names_which_can_be_saved=['a'],\n"
         "    names_which_can_be_offloaded=['a'], offload_src='device', offload_dst='host')\n",

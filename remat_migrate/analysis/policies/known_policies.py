@@ -52,7 +52,6 @@ class Policy:
         removed_in: the first release without it, or None.
         constant: what it answers for every value, or None if that depends on the value.
         constant_since: the first release in which it does.
-        offloads: whether it moves values to another memory space instead of recomputing them.
         same_as: the preferred name of the same policy.
     """
 
@@ -66,7 +65,6 @@ class Policy:
     removed_in: Version | None = None
     constant: bool | None = None
     constant_since: Version = (0, 3, 0)
-    offloads: bool = False
     same_as: str | None = None
 
     @property
@@ -112,7 +110,6 @@ _ENTRIES = (
         "factory",
         parameters=("offload_src", "offload_dst"),
         since=(0, 4, 25),
-        offloads=True,
     ),
     Policy(
         "save_anything_except_these_names",
@@ -137,7 +134,6 @@ _ENTRIES = (
         keyword_only=_OFFLOADING,
         names=_OFFLOADED_NAMES,
         since=(0, 4, 25),
-        offloads=True,
     ),
     Policy(
         "SaveOnlyTheseNames",
@@ -164,7 +160,6 @@ _ENTRIES = (
         names=_OFFLOADED_NAMES,
         since=(0, 11, 0),
         removed_in=(0, 12, 0),
-        offloads=True,
         same_as="save_and_offload_only_these_names",
     ),
 )
@@ -187,8 +182,6 @@ TAKES_POLICY = frozenset(APIS)
 
 # The first release that rejects a policy whose answer is neither yes nor no.
 ANSWER_IS_CHECKED_SINCE: Version = (0, 4, 16)
-# The first release in which `save_from_both_policies` rejects an offloading policy.
-BOTH_SAY_YES_OR_NO_SINCE: Version = (0, 4, 38)
 
 
 def asked_for(qualified: str) -> str | None:
