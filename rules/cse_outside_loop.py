@@ -20,7 +20,7 @@ from remat_migrate.api import (
     sites_in,
 )
 from remat_migrate.api.code import Class, Constant, External, Place, class_chain, in_test
-from remat_migrate.api.placement import Placement, in_python_loop, placement_of
+from remat_migrate.api.placement import Placement, placement_of, python_loop
 
 from .shared.placement_fixes import placement_fix
 
@@ -169,7 +169,7 @@ def _in_loop_of_layers(placement: Placement, module: Module, node: ast.expr) -> 
     """Return whether a call is in a Python loop of a neural network module that no loop runs."""
     function = module.enclosing_function(node)
     cls = module.enclosing_class(function) if function is not None else None
-    if cls is None or not in_python_loop(module, node):
+    if cls is None or not python_loop(module, node):
         return False
     if placement.differentiated_backward.contains(module, node):
         return False  # in a loop

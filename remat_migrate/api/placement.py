@@ -4,7 +4,7 @@ from ..analysis.placement.loop_bodies import has_heavy_body, in_checkpoint
 from ..analysis.placement.nested_checkpoints import calls_within, checkpoint_within, only_checkpoint
 from ..analysis.placement.operations import is_head
 from ..analysis.placement.placement import Placement, placement_of
-from ..analysis.placement.stages import in_python_loop
+from ..analysis.placement.stages import python_loop
 from ..analysis.placement.transforms import LoopUse
 from ..analysis.placement.whole_and_last import (
     Certainty,

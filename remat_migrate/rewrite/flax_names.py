@@ -11,7 +11,7 @@ import ast
 
 from ..analysis import Module, Project
 from ..analysis.names.scopes import FunctionNode
-from ..analysis.placement.stages import in_python_loop
+from ..analysis.placement.stages import python_loop
 from ..analysis.sites.find_sites import sites_in
 from ..analysis.sites.framework_modules import framework_of
 from ..analysis.values.callees import layers, underlying
@@ -99,7 +99,7 @@ def _name_by_class(project: Project, module: Module, call: ast.Call) -> str:
             call,
         )
     own = _class_name(project, module, call)
-    if own is None or in_python_loop(module, call) or _is_made_again(project, module, call, own):
+    if own is None or python_loop(module, call) or _is_made_again(project, module, call, own):
         raise Refused(
             f"the number in the name of `{own or 'a submodule'}` is unknown: give it `name=`, such"
             f' as `name=f"{own or "Block"}_{{i}}"`',

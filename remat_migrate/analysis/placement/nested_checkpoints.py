@@ -13,7 +13,7 @@ from ..sites.site import Site
 from ..values.callees import layers, targets_of
 from ..values.values import Applied, Class, Value, Values, Wrapped
 from .operations import SAME_WORK, Operations, outer_checkpoint
-from .stages import in_python_loop
+from .stages import python_loop
 
 # How many functions may lie between the two.
 _DEPTH = 5
@@ -89,7 +89,7 @@ def only_checkpoint(operations: Operations, value: Value, depth: int = 0) -> App
     calls = {operation.node for operation in operations.of(function)}
     calls |= {node for node in own_nodes(function.node) if isinstance(node, ast.BinOp)}
     call = calls.pop() if len(calls) == 1 else None
-    if not isinstance(call, ast.Call) or in_python_loop(function.module, call):
+    if not isinstance(call, ast.Call) or python_loop(function.module, call):
         return None
     found = operations.applied_by(function.module, call)
     values = operations.callees(function.module, call)

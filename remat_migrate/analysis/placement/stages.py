@@ -76,7 +76,7 @@ def _last(
         call
         for call in work
         if isinstance(call, ast.Call)
-        and not in_python_loop(module, call)
+        and not python_loop(module, call)
         and _only_reaches_result(module, node, call, places)
     ]
     others = [other for other in work if other not in last]
@@ -105,7 +105,7 @@ def _bulk(
     module = function.module
     stacks = [node for node in work if not _is_single_layer(operations, module, node)]
     call = stacks[0] if len(stacks) == 1 else None
-    if not isinstance(call, ast.Call) or in_python_loop(module, call):
+    if not isinstance(call, ast.Call) or python_loop(module, call):
         return
     applied = work[call]
     if applied is None:
@@ -131,7 +131,7 @@ def _loops(operations: Operations, function: Function) -> bool:
         operations.works(module, node)
         for node in own_nodes(function.node)
         if isinstance(node, ast.Call)
-        if in_python_loop(module, node) or operations.is_loop(module, node)
+        if python_loop(module, node) or operations.is_loop(module, node)
     )
 
 
@@ -152,14 +152,14 @@ def _parts_of_callee(
         yield from _within(operations, functions.pop(), depth + 1)
 
 
-def in_python_loop(module: Module, node: ast.AST) -> bool:
-    """Return whether an expression is evaluated in a Python loop of the function around it."""
+def python_loop(module: Module, node: ast.AST) -> ast.AST | None:
+    """Return the innermost Python loop that evaluates an expression, in the function around it."""
     for around in module.ancestors(node):
         if isinstance(around, FunctionNode):
-            return False
+            return None
         if isinstance(around, _PYTHON_LOOPS):
-            return True
-    return False
+            return around
+    return None
 
 
 def _only_reaches_result(

@@ -15,7 +15,7 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, own_nodes
 from ...analysis.placement.nested_checkpoints import only_checkpoint
 from ...analysis.placement.operations import Operation, Operations
-from ...analysis.placement.stages import in_python_loop
+from ...analysis.placement.stages import python_loop
 from ...analysis.values.callees import (
     body_positions,
     layers,
@@ -148,7 +148,7 @@ def _calls_in_order(project: Project, function: Function) -> list[tuple[ast.Call
     for holder in holders:
         for node in own_nodes(holder):
             if isinstance(node, ast.Call):
-                looped = holder is not function.node or in_python_loop(module, node)
+                looped = holder is not function.node or python_loop(module, node) is not None
                 calls.append((node, looped))
                 if External("functools.reduce") in project.values(module, node.func):
                     holders += [arg for arg in node.args[:1] if isinstance(arg, ast.Lambda)]
