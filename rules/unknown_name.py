@@ -12,6 +12,7 @@ from remat_migrate.api.policies import (
     intended_name,
     listed_names,
     names_of,
+    why_unsaved,
 )
 
 from .shared.example_uses import RESIDUALS
@@ -25,12 +26,32 @@ _BEFORE = (
 )
 
 
+_NAMED = """\
+from functools import partial
+
+import jax
+from jax.ad_checkpoint import checkpoint_name
+
+
+%sdef hidden(x):
+    return checkpoint_name(jax.numpy.tanh(x), "h")
+
+
+@partial(jax.checkpoint, policy=jax.checkpoint_policies.save_only_these_names(%s))
+def f(x):
+    y = jax.numpy.sin(hidden(x))
+    return %s
+"""
+
+
 class UnknownName(Rule):
     """## What it does
     Checks for names in `save_only_these_names`, `save_any_names_but_these`, and
     `save_and_offload_only_these_names` that no `checkpoint_name` in the project gives to a value.
     Constants are resolved. Where another package or a computed name may define it, only typos of
-    known names are reported.
+    known names are reported. Also checks for names that only values have which cannot be residuals:
+    values inside a function with `jax.custom_vjp` or `jax.custom_jvp`, and values that the
+    checkpointed function only returns.
 
     ## Why is this bad?
     It fails silently. The value is not saved and the checkpoint recomputes everything, or a value
@@ -58,8 +79,19 @@ class UnknownName(Rule):
             use=RESIDUALS,
             shows="assert kept == []\n",
         ),
+        Example(
+            _NAMED % ("@jax.custom_jvp\n", '"h"', "y"),
+            use="hidden.defjvps(lambda dx, y, x: dx * (1 - y**2))\n" + RESIDUALS,
+            shows="assert kept == []\n",
+        ),
+        Example(
+            _NAMED % ("", '"out"', 'checkpoint_name(y, "out")'),
+            use=RESIDUALS,
+            shows="assert kept == []\n",
+        ),
     ]
     right = [
+        Example(_NAMED % ("", '"h"', "y"), use=RESIDUALS, holds="assert len(kept) == 1\n"),
         Example(
             "import jax\nfrom jax.ad_checkpoint import checkpoint_name\n\n"
             'PREFIX = "layer"\n\n\n'
@@ -82,6 +114,13 @@ class UnknownName(Rule):
         for listed in listed_names(project, module):
             names = project.once(names_of)
             if listed.name in names.known:
+                if not names.is_open and (why := why_unsaved(project, module, listed)):
+                    yield self.finding(
+                        *module.location(listed.node),
+                        f"`{listed.name}` {why[0]}; its value is silently not saved",
+                        confidence="medium",
+                        reason=why[1],
+                    )
                 continue
             typo_of = intended_name(listed.name, names.known)
             incomplete = names.is_open or bool(project.once(foreign_packages))

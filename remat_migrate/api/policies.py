@@ -15,6 +15,7 @@ from ..analysis.policies.known_policies import (
 )
 from ..analysis.policies.references import PolicyName, is_added, policy_names_read
 from ..analysis.policies.typos import intended_name, is_typo
+from ..analysis.policies.unsaved_names import why_unsaved
 from ..analysis.policies.values import (
     Origin,
     PolicyPlace,

@@ -49,39 +49,43 @@ class Listed:
         literal: the string literal; None if it is in another module.
         name: the name.
         role: what the policy does with values of that name.
+        policy: the call that makes the policy.
     """
 
     node: ast.expr
     literal: ast.Constant | None
     name: str
     role: NamesRole
+    policy: ast.Call
 
 
 def names_of(project: Project) -> Strings:
     """Return the names that the files of the project give to values."""
-    return union(
-        strings
-        for module in project.mentioning((_LAST, "name_p"))
-        for strings in _names_given(project, module)
-    )
+    return union(strings for _, _, strings in name_calls(project))
 
 
-def _names_given(project: Project, module: Module) -> Iterator[Strings]:
-    """Yield the names in the calls of `checkpoint_name`; any, where it is used in other ways."""
+def name_calls(project: Project) -> Iterator[tuple[Module, ast.Call | None, Strings]]:
+    """Yield the calls of `checkpoint_name` with their names; other uses of it give any name."""
+    for module in project.mentioning((_LAST, "name_p")):
+        for node, strings in _names_given(project, module):
+            yield module, node, strings
+
+
+def _names_given(project: Project, module: Module) -> Iterator[tuple[ast.Call | None, Strings]]:
     aliases = aliases_of(module, {_LAST})
     called: set[ast.expr] = set()
     for node in module.nodes:
         match node:
             case ast.Call(func=ast.Name(id=last) | ast.Attribute(attr=last)) if last in aliases:
                 called.add(node.func)
-                yield _name_argument(project, module, node)
+                yield node, _name_argument(project, module, node)
             case ast.Assign(targets=[ast.Name()], value=value):
                 called.add(value)  # an alias
             case ast.keyword(arg=str(name)) | ast.arg(arg=name) if _LAST in name:
-                yield OPEN  # `residual_checkpoint_name="context"`
+                yield None, OPEN  # `residual_checkpoint_name="context"`
     for name in (*aliases, "name_p"):
         if not called.issuperset(find_mentions(module).reads(name)):
-            yield OPEN
+            yield None, OPEN
 
 
 def _name_argument(project: Project, module: Module, call: ast.Call) -> Strings:
@@ -104,7 +108,7 @@ def listed_names(project: Project, module: Module) -> Iterator[Listed]:
                     if name is not None:
                         literal = part if isinstance(part, ast.Constant) else None
                         literal = literal if owner is module else None
-                        yield Listed(literal or arg, literal, name, names.role)
+                        yield Listed(literal or arg, literal, name, names.role, call)
 
 
 def _items(project: Project, module: Module, node: ast.expr) -> Iterator[tuple[Module, ast.expr]]:
