@@ -2,6 +2,7 @@
 
 from ..analysis.placement.loop_bodies import has_heavy_body, in_checkpoint
 from ..analysis.placement.nested_checkpoints import calls_within, checkpoint_within, only_checkpoint
+from ..analysis.placement.occurrences import Occurrence
 from ..analysis.placement.operations import is_head
 from ..analysis.placement.placement import Placement, placement_of
 from ..analysis.placement.stages import python_loop

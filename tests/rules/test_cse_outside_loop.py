@@ -23,6 +23,18 @@ FOUND = [
     ("from flax import nnx\n\nclass Net(nnx.Module):\n  def __call__(self, x):\n"
      "    for layer in self.layers:\n"
      "      x = nnx.remat(Block.__call__, prevent_cse=False)(layer, x)\n    return x", "low"),
+    ("from flax import nnx\n\nclass Block(nnx.Module):\n  @nnx.remat(prevent_cse=False)\n"
+     "  def __call__(self, x):\n    return x\n\nclass Net(nnx.Module):\n"
+     "  def __init__(self):\n    self.layers = [Block() for _ in range(4)]\n\n"
+     "  def __call__(self, x):\n    for layer in self.layers:\n      x = layer(x)\n    return x",
+     "low"),
+    ("import flax.linen as nn\n\nclass Block(nn.Module):\n  @nn.compact\n"
+     "  def __call__(self, x):\n    return nn.Dense(4)(x)\n\n"
+     "class Net(nn.Module):\n  def setup(self):\n"
+     "    block = nn.remat(Block, prevent_cse=False)\n"
+     "    self.layers = [block() for _ in range(4)]\n\n"
+     "  def __call__(self, x):\n    for layer in self.layers:\n      x = layer(x)\n    return x\n\n"
+     "step = jax.grad(lambda p, x: Net().apply(p, x).sum())", "medium"),
 ]  # fmt: skip
 
 
