@@ -20,14 +20,12 @@ from remat_migrate.api import (
     Rule,
     Safety,
     Severity,
-    Site,
 )
 from remat_migrate.api.changes import Remove
-from remat_migrate.api.code import Edit, FunctionNode, SourceFile, Span
-from remat_migrate.api.sites import sites_in
+from remat_migrate.api.code import Edit, SourceFile, Span
 
 if TYPE_CHECKING:
-    from remat_migrate.api.flag import FlagUse, Form
+    from remat_migrate.api.flag import Form
 
 # The one release that has the flag.
 ONLY_IN = (0, 3, 16)
@@ -124,7 +122,6 @@ class NewCheckpointFlag(Rule):
                 changes,
                 use.reason,
                 confidence="high" if use.sure else "low",
-                sites=_unreached_sites(use, module, project),
             )
 
     def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
@@ -151,7 +148,6 @@ class NewCheckpointFlag(Rule):
         reason: str,
         *,
         confidence: Confidence,
-        sites: tuple[Site, ...] = (),
     ) -> Finding:
         severity, message = _MESSAGES[form]
         fix = Fix("remove the flag", Safety.SAFE, changes) if changes else None
@@ -163,17 +159,4 @@ class NewCheckpointFlag(Rule):
             confidence=confidence,
             fix=fix,
             reason=reason,
-            sites=sites,
         )
-
-
-def _unreached_sites(use: FlagUse, module: Module, project: Project) -> tuple[Site, ...]:
-    """Return the checkpoints in the scope of a use that raises, which are never reached."""
-    if _MESSAGES[use.form][0] != "error":
-        return ()
-    scope = next((n for n in module.ancestors(use.node) if isinstance(n, FunctionNode)), None)
-    return tuple(
-        site
-        for site in sites_in(project, module)
-        if scope is None or scope in module.ancestors(site.reference)
-    )

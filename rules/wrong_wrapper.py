@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import partial
 
 from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety, sites_in
-from remat_migrate.api.changes import Change, Code, Refused, Remove, Replace
-from remat_migrate.api.code import expects_failure, is_used_elsewhere, reference_to
+from remat_migrate.api.changes import Change, Code, Refused, Replace
+from remat_migrate.api.code import expects_failure, reference_to
 from remat_migrate.api.statics import Fault, wrong_wrapper
 from remat_migrate.api.statics import WrongWrapper as Wrong
 
@@ -78,11 +77,6 @@ _FAULTS: dict[Fault, tuple[str, str, str | None]] = {
         _REMAT,
         None,
     ),
-    "linen-mixed": (
-        "does not support Flax modules before jax 0.4.36 and raises `JaxTransformError`",
-        _REMAT,
-        None,
-    ),
     "linen-method": (
         "treats `self` of a Flax module as an argument and raises `TypeError`",
         "use `nn.remat` above `nn.compact`",
@@ -93,20 +87,10 @@ _FAULTS: dict[Fault, tuple[str, str, str | None]] = {
         "use `hk.remat`",
         "haiku.remat",
     ),
-    "haiku-outside": (
-        "is used outside `hk.transform` and raises `ValueError`",
-        "apply it where the module is called: `hk.remat(self.inner)(x)`",
-        None,
-    ),
     "equinox": (
         _HASH.format("module with arrays"),
         "use `eqx.filter_checkpoint`, which treats non-array arguments as static",
         "equinox.filter_checkpoint",
-    ),
-    "nnx-bound": (
-        "rejects bound methods since flax 0.12.1 and raises `ValueError`",
-        "wrap the unbound method and pass the module: `nnx.remat(Block.inner)(block, x)`",
-        None,
     ),
 }
 
@@ -115,21 +99,19 @@ class WrongWrapper(Rule):
     """## What it does
     Checks for `jax.checkpoint` around modules: an instance of a Flax linen module in a method of
     another module, a method of a Flax module, a Haiku module or a function that creates one inside
-    `hk.transform`, and an Equinox module with arrays. Also checks for `hk.remat` outside
-    `hk.transform` and for `nnx.remat` of a bound method.
+    `hk.transform`, and an Equinox module with arrays.
 
     ## Why is this bad?
     `jax.checkpoint` hashes what it wraps and treats a method's `self` as an array, so Flax and
     Equinox modules raise `TypeError`. Haiku parameters that are created inside `jax.checkpoint` are
     tracers outside it and raise `UnexpectedTracerError` where they are used. Wrap functions of
     parameters instead, such as `model.apply` and `transformed.apply`. Since jax 0.4.36 the function
-    may also use a Flax submodule; before that it raises `JaxTransformError`. `nnx.remat` rejects
-    bound methods since flax 0.12.1.
+    may also use a Flax submodule.
 
     ## Fix
     Uses the framework's own function: `nn.remat` above `nn.compact`, `hk.remat`, or
-    `eqx.filter_checkpoint`. Instances and bound methods of Flax modules are not rewritten, because
-    parameters are stored under the name of the module. The finding says what to wrap instead.
+    `eqx.filter_checkpoint`. Instances of Flax modules are not rewritten, because parameters are
+    stored under the name of the module. The finding says what to wrap instead.
     """
 
     code, name = "RMT503", "wrong-wrapper"
@@ -202,26 +184,16 @@ def _changes(project: Project, found: Wrong, api: str | None) -> list[Change]:
     Raises:
         Refused: no rewrite is known to keep the behavior.
     """
-    from remat_migrate.api.rewrites import check_editable
-
     site = found.site
     module, application = site.module, site.application
     if api is None or application is None or site.reference not in ast.walk(application):
         raise Refused("")
-    changes: list[Change] = []
-    is_needed = partial(is_used_elsewhere, project, module)
-    kept = {"prevent_cse", "policy"}
-    for given in sorted(site.arguments.keys() - kept):
-        option = site.arguments[given]
-        # Equinox needs no static options: non-array arguments are static.
-        if found.fault != "equinox" or option.keyword is None or option.call is not application:
-            raise Refused("")
-        check_editable(module, [option.keyword])
-        changes.append(Remove(module, option.keyword, is_needed))
+    if not site.arguments.keys() <= {"prevent_cse", "policy"}:
+        raise Refused("")
     if found.fault == "linen-method":
         holder = module.parent(application)
         assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef)
         if holder.decorator_list[0] is not application:  # `nn.compact` must be below
             raise Refused("it must be the outermost decorator")
     reference = reference_to(module, project, api, site.reference)
-    return [*changes, Replace(module, site.reference, Code(reference.text)), *reference.changes]
+    return [Replace(module, site.reference, Code(reference.text)), *reference.changes]

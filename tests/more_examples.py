@@ -21,45 +21,6 @@ class Net(nnx.Module):
 """
 
 WRONG: dict[str, list[Example]] = {
-    "RMT207": [
-        Example(
-            """\
-import flax.linen as nn
-
-
-class Block(nn.Module):
-    def __call__(self, x, train):
-        return 2 * x if train else x
-
-
-class Net(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return nn.remat(Block, static_argnums=-1)()(x, True)
-""",
-            """\
-import flax.linen as nn
-
-
-class Block(nn.Module):
-    def __call__(self, x, train):
-        return 2 * x if train else x
-
-
-class Net(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return nn.remat(Block, static_argnums=(2,))()(x, True)
-""",
-            use="""\
-import jax.numpy as jnp
-
-value = Net().apply({}, jnp.ones(3))
-""",
-            fails=Fails("TracerBoolConversionError|ConcretizationTypeError"),
-            holds="assert (value == 2).all()\n",
-        ),
-    ],
     "RMT402": [
         Example(
             """\
@@ -202,13 +163,6 @@ value, variables = Net().init_with_output(jax.random.PRNGKey(0), jax.numpy.ones(
 """,
             fails=Fails("TracerIntegerConversionError|TypeError"),
             holds="assert value.shape == (3,)\n",
-        ),
-    ],
-    "RMT503": [
-        Example(
-            _NNX_NET % "inner",
-            use="value = Net(nnx.Rngs(0))(jax.numpy.ones(3))\n",
-            fails=Fails("ValueError: .*bound methods", since="0.8.1"),
         ),
     ],
 }

@@ -44,8 +44,6 @@ class Api:
         wraps_classes: whether it may wrap a Flax class, whose `__call__` is checkpointed.
         modules: the framework whose modules it is made for, or None.
         takes_instances: whether it may wrap an instance of such a module.
-        bound_refused_in: the jax release from which the framework rejects a method bound to such an
-            instance, or None.
         factory: whether calling it without a subject returns a decorator; jax's own do not.
         removed_in: the jax release that removed this spelling, or None.
         same_function: whether the result computes what the subject computes; `remat_scan` makes
@@ -68,7 +66,6 @@ class Api:
     wraps_classes: bool = False
     modules: Framework | None = None
     takes_instances: bool = True
-    bound_refused_in: tuple[int, ...] | None = None
     factory: bool = False
     removed_in: tuple[int, ...] | None = None
     same_function: bool = True
@@ -117,7 +114,6 @@ _LINEN = Api(
     wraps_classes=True,
     modules="linen",
     takes_instances=False,
-    bound_refused_in=(0,),
 )
 _LIFT = Api(
     "flax.core.lift.checkpoint",
@@ -152,7 +148,6 @@ _REMAT_SCAN = Api(
     wraps_classes=True,
     modules="linen",
     takes_instances=False,
-    bound_refused_in=(0,),
     same_function=False,
 )
 
@@ -181,7 +176,6 @@ _ENTRIES = (
         positional=("body_fn", *_REMAT_SCAN_OPTIONS),
         modules=None,
         takes_instances=True,
-        bound_refused_in=None,
     ),
     Api(
         "flax.nnx.remat",
@@ -191,7 +185,6 @@ _ENTRIES = (
         concrete=False,
         modules="nnx",
         # flax 0.12.1, which needs jax 0.8.1.
-        bound_refused_in=(0, 8, 1),
         factory=True,
     ),
     replace(_JAX, name="haiku.remat", argnames_since=None, modules="haiku"),

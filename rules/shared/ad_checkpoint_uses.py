@@ -16,7 +16,6 @@ from remat_migrate.api.code import (
     import_of,
     is_used_elsewhere,
 )
-from remat_migrate.api.policies import strings_of
 from remat_migrate.api.sites import positional_options, sites_of
 
 PACKAGE = External("jax.ad_checkpoint")
@@ -26,7 +25,6 @@ REMOVED = ("checkpoint", "remat")
 # Imports that load `jax.ad_checkpoint`.
 _LOADING = ("jax.ad_checkpoint", "jax.experimental.pallas.ops.tpu")
 
-_PATCHES = frozenset({"patch", "object", "setattr", "delattr"})
 _CATCH_NO_NAME = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError"})
 
 
@@ -90,26 +88,13 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
 
 
 def _called(module: Module, project: Project, node: ast.Call) -> Iterator[Use]:
-    """Yield the uses in `getattr(jax.ad_checkpoint, ...)` and in calls that patch a name."""
+    """Yield the use in `getattr(jax.ad_checkpoint, "remat")`."""
     match node:
-        case ast.Call(args=[package, ast.Constant(value=name), *_]) if name in REMOVED:
+        case ast.Call(args=[package, ast.Constant(value=str(name)), *_]) if name in REMOVED:
             if External("builtins.getattr") in project.values(module, node.func):
-                use = Use(str(name), node, module.span(node), package=package)
-                yield from _read(module, project, use)
-            elif _patches(node) and PACKAGE in project.values(module, package):
-                yield _patched(module, node.args[1], str(name))
-        case ast.Call(
-            func=ast.Name(id="getattr"),
-            args=[package, ast.Name() | ast.JoinedStr() as asked, *_],
-        ) if PACKAGE in project.values(module, package):
-            name = strings_of(project, module, asked).only
-            if name in REMOVED:
-                reason = "its name is computed; look it up in `jax`"
-                yield Use(name, node, module.span(node), package=package, reason=reason)
-        case ast.Call(args=[ast.Constant(value=str(path)) as target, *_]) if _patches(node):
-            package_name, _, name = path.rpartition(".")
-            if package_name == PACKAGE.name and name in REMOVED:
-                yield _patched(module, target, name)
+                yield from _read(
+                    module, project, Use(name, node, module.span(node), package=package)
+                )
 
 
 def sites_with_name(module: Module, project: Project, name: str) -> tuple[Site, ...]:
@@ -226,12 +211,3 @@ def _read(module: Module, project: Project, use: Use) -> Iterator[Use]:
         reason = "the name may refer to another module; use `jax` where the name is bound"
         use = replace(use, certain=False, reason=reason)
     yield use
-
-
-def _patches(node: ast.Call) -> bool:
-    return getattr(node.func, "attr", getattr(node.func, "id", None)) in _PATCHES
-
-
-def _patched(module: Module, node: ast.expr, name: str) -> Use:
-    reason = f"it is patched; patch `jax.{name}` if the code under test reads it there"
-    return Use(name, node, module.span(node), reason=reason)

@@ -48,13 +48,6 @@ def found(code: str, **options: object) -> list[str]:
     return [f.message for f in findings(code, select=CODE, **options)]
 
 
-def test_submodules_are_unsupported_before_jax_0_4_36() -> None:
-    code = FLAX % "jax.checkpoint(self.inner)(x)"
-    assert found(code) == []
-    [message] = found(code, jax_version="0.4.30")
-    assert "JaxTransformError" in message
-
-
 def test_options_are_kept_and_imports_added() -> None:
     before = "def forward(x):\n    return jax.remat(Block(), prevent_cse=False)(x)\n\n\n"
     before += "model = hk.transform(forward)"

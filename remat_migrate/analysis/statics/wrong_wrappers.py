@@ -1,12 +1,10 @@
 """Checkpoints that do not support the framework's module that they wrap.
 
 - `jax.checkpoint` hashes what it wraps, but a Flax linen module with variables is not hashable. As
-  a decorator of a method, it traces `self`. Up to jax 0.4.35, the wrapped code cannot use
-  submodules.
+  a decorator of a method, it traces `self`.
 - `jax.checkpoint` of a Haiku module creates parameters inside a JAX transformation, so they are
-  tracers. `hk.remat` lifts them out, but raises outside `hk.transform`.
+  tracers. `hk.remat` lifts them out.
 - `jax.checkpoint` hashes an Equinox module, too.
-- `nnx.remat` rejects bound methods.
 """
 
 from __future__ import annotations
@@ -32,20 +30,10 @@ from ..values.callees import underlying
 from ..values.values import Class, External, Function, Value
 from .static_options import static_site
 
-Fault = Literal[
-    "linen-instance",
-    "linen-mixed",
-    "linen-method",
-    "haiku",
-    "haiku-outside",
-    "equinox",
-    "nnx-bound",
-]
+Fault = Literal["linen-instance", "linen-method", "haiku", "equinox"]
 
-# The Apis to check: a project's own wrappers may do anything.
-_CHECKED = ("jax.", "haiku.", "flax.nnx.")
-# Since this release, a tracer knows its trace, and Flax allows submodules in a checkpoint.
-_STACKLESS = (0, 4, 36)
+# Since this release, a checkpoint hashes Equinox modules.
+_HASHED_SINCE = (0, 4, 36)
 _PARAMETERS = frozenset({"haiku.get_parameter", "haiku.get_state"})
 
 
@@ -66,12 +54,9 @@ def wrong_wrapper(project: Project, site: Site) -> WrongWrapper | None:
     """Return what is wrong with the Api of a site, if it is certain."""
     if site.subject is None or site.application is None or not site.certain:
         return None
-    if not site.api.startswith(_CHECKED):
-        return None
+    if not site.api.startswith("jax."):
+        return None  # a project's own wrappers may do anything
     module, subject = site.subject
-    if site.definition.modules == "haiku":
-        outside = module.enclosing_function(site.reference) is None
-        return WrongWrapper(site, "haiku-outside") if outside else None
     if isinstance(subject, ast.FunctionDef | ast.AsyncFunctionDef):
         return _decorated(project, site, module, subject)
     if isinstance(subject, ast.expr) and module is site.module:
@@ -104,28 +89,17 @@ def _applied(
     project: Project, site: Site, module: Module, subject: ast.expr
 ) -> WrongWrapper | None:
     kind = module_kind(project, module, subject)
-    target = project.jax_version(module.source.path)
-    wraps_nnx = site.definition.modules == "nnx"
     if kind is None or kind.framework == "haiku":
-        if not wraps_nnx and _creates_parameters(project, site, module, subject, kind):
-            return WrongWrapper(site, "haiku")
-        return None
-    bound = kind.form == "method"
-    if wraps_nnx:
-        since = site.definition.bound_refused_in
-        if kind.framework == "nnx" and bound and since is not None and target >= since:
-            return WrongWrapper(site, "nnx-bound")
-        return None
+        creates = _creates_parameters(project, site, module, subject, kind)
+        return WrongWrapper(site, "haiku") if creates else None
     if kind.form == "class":
         return None
     match kind.framework:
-        case "linen" if _in_linen_method(project, module, site.reference):
-            if not bound:
-                return WrongWrapper(site, "linen-instance")
-            if target < _STACKLESS:
-                return WrongWrapper(site, "linen-mixed")
-        case "equinox" if target >= _STACKLESS and holds_arrays(project, kind.cls):
-            return WrongWrapper(site, "equinox")
+        case "linen" if kind.form != "method" and _in_linen_method(project, module, site.reference):
+            return WrongWrapper(site, "linen-instance")
+        case "equinox" if holds_arrays(project, kind.cls):
+            if project.jax_version(module.source.path) >= _HASHED_SINCE:
+                return WrongWrapper(site, "equinox")
     return None
 
 
