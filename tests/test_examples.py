@@ -137,6 +137,7 @@ def runner(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
 
 
+@pytest.mark.ecosystem
 @pytest.mark.parametrize(
     ("path", "schema"),
     [
@@ -155,6 +156,7 @@ def test_every_example_is_tested() -> None:
     assert {path.name for path in EXAMPLES.iterdir()} == {*SCHEMAS, "pre-commit-config.yaml"}
 
 
+@pytest.mark.ecosystem
 def test_pre_commit_configuration() -> None:
     from pre_commit.clientlib import load_config, load_manifest
 

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from support import cli, git, read_files, write_files
 
+pytestmark = pytest.mark.ecosystem
+
 ROOT = Path(__file__).parents[1]
 MANIFEST = ROOT / ".pre-commit-hooks.yaml"
 SCRIPTS = Path(sys.executable).parent
@@ -78,7 +80,7 @@ class Repository:
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository that contains only the manifest."""
     if not (SCRIPTS / "pre-commit").exists():
-        pytest.fail("pre-commit is not installed: pip install -e '.[dev]'")
+        pytest.fail("pre-commit is not installed: pip install -e '.[ci]'")
     folder = tmp_path_factory.mktemp("precommit") / "hooks"
     folder.mkdir()
     git(folder, "init", "--quiet")

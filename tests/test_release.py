@@ -34,7 +34,7 @@ def run(*command: str | Path, cwd: Path, **variables: str) -> str:
     """Run a program of the test environment and return its output; skip without a network."""
     program = SCRIPTS / command[0]
     if not program.exists():
-        pytest.skip(f"{command[0]} is not installed: pip install -e '.[dev]'")
+        pytest.skip(f"{command[0]} is not installed: pip install -e '.[ci]'")
     ran = subprocess.run(
         [program, *command[1:]],
         cwd=cwd,
@@ -91,6 +91,7 @@ def check_output(printed: str) -> None:
     assert "Found 1 finding in 1 file: 1 fixable." in printed
 
 
+@pytest.mark.ecosystem
 def test_source_distribution_has_every_file(built: Path, tracked: Sequence[str]) -> None:
     [path] = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
@@ -98,6 +99,7 @@ def test_source_distribution_has_every_file(built: Path, tracked: Sequence[str])
     assert [name for name in tracked if name not in found and (ROOT / name).exists()] == []
 
 
+@pytest.mark.ecosystem
 def test_wheel_has_the_packages_and_nothing_else(wheel: Path, tracked: Sequence[str]) -> None:
     info = f"remat_migrate-{__version__}.dist-info/"
     folders = {"remat_migrate/": "remat_migrate/", "rules/": "remat_migrate_rules/"}
@@ -118,6 +120,7 @@ def test_wheel_has_the_packages_and_nothing_else(wheel: Path, tracked: Sequence[
     assert "Programming Language :: Python :: 3.14" in metadata.get_all("Classifier", [])
 
 
+@pytest.mark.ecosystem
 def test_uvx_runs_the_wheel(wheel: Path, project: Path) -> None:
     tool = ("uv", "tool", "run", "--python", sys.executable, "--from", wheel, "remat-migrate")
     check_output(run(*tool, "--exit-zero", cwd=project))
@@ -152,6 +155,7 @@ def test_versions_agree() -> None:
     assert required[1:] == [one.replace(">=", " >=") for one in dependencies]
 
 
+@pytest.mark.ecosystem
 def test_workflows_and_actions_are_secure() -> None:
     """zizmor finds nothing, not even what only its pedantic persona reports."""
     examples = sorted((ROOT / "examples").glob("github-*.yml"))
