@@ -69,6 +69,12 @@ class NewFunctionInLoop(Rule):
     ]
     right = [
         Example(_LOOP % _AFTER, use=_USE, holds="assert len(traced) == 1\n"),
+        # Each layer may be other code, which JAX has to trace.
+        "import jax\n\n\n"
+        "def model(layers, x):\n"
+        "    for layer in layers:\n"
+        "        x = jax.checkpoint(lambda x: layer(x))(x)\n"
+        "    return x\n",
         # The cache knows `layer`.
         Example(
             _LOOP % _BEFORE.replace("lambda x: layer(w, x))(x)", "layer)(w, x)"),
@@ -115,7 +121,7 @@ def _wraps_new_function(site: Site, loop: ast.AST, project: Project) -> bool:
     assert site.subject is not None
     module, subject = site.subject
     if not isinstance(subject, ast.expr):
-        return True  # decorated in the loop
+        return not _calls_items(loop, subject)  # decorated in the loop
     values = project.values(module, subject)
     return bool(values) and all(_is_made_in(loop, module, subject, value) for value in values)
 
@@ -123,10 +129,24 @@ def _wraps_new_function(site: Site, loop: ast.AST, project: Project) -> bool:
 def _is_made_in(loop: ast.AST, module: Module, subject: ast.expr, value: Value) -> bool:
     match value:
         case Function(module=owner, node=node) | Partial(module=owner, call=node):
-            return owner is module and loop in module.ancestors(node)
+            in_loop = owner is module and loop in module.ancestors(node)
+            return in_loop and not _calls_items(loop, node)
         case Bound():
-            return isinstance(subject, ast.Attribute)
+            return isinstance(subject, ast.Attribute) and not _calls_items(loop, subject)
     return False
+
+
+def _calls_items(loop: ast.AST, function: ast.AST) -> bool:
+    """Return whether a function calls what the loop is over: each item may be other code."""
+    parts = [loop, *getattr(loop, "generators", ())]
+    targets = (getattr(part, "target", None) for part in parts)
+    items = {n.id for t in targets if t for n in ast.walk(t) if isinstance(n, ast.Name)}
+    called: list[ast.AST] = [function] if isinstance(function, ast.Attribute) else []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            called += [node.func, *(node.args[:1] if node is function else ())]
+    names = (n.id for each in called for n in ast.walk(each) if isinstance(n, ast.Name))
+    return not items.isdisjoint(names)
 
 
 def _is_called_in(loop: ast.AST, site: Site, project: Project) -> bool:

@@ -117,7 +117,7 @@ class UnknownName(Rule):
                 if not names.is_open and (why := why_unsaved(project, module, listed)):
                     yield self.finding(
                         *module.location(listed.node),
-                        f"`{listed.name}` {why[0]}; its value is silently not saved",
+                        f"`{listed.name}` {why[0]}; the policy saves nothing by this name",
                         confidence="medium",
                         reason=why[1],
                     )
