@@ -361,7 +361,7 @@ class _Maker:
         """Return what a case is about: the values that vary between cases."""
         shown = {number: self.search.nodes[number].choice for number, _ in pins}
         for node in self.search.in_use():
-            if len(node.alternatives) > 1:
+            if node.alternatives and node.choice.kind == VALUE:
                 shown.setdefault(node.number, node.choice)
         texts = [
             described(self.search.nodes[number], choice) for number, choice in sorted(shown.items())
