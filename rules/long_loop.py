@@ -76,13 +76,14 @@ class LongLoop(Rule):
         # Without a checkpoint on the body, memory is not short; RMT303 looks at these.
         _RNN % ("step", "1000"),
         # A segment of a longer loop.
-        (_RNN % ("jax.checkpoint(segment, prevent_cse=False)", "40")).replace(
-            "    return",
-            "    @jax.checkpoint\n"
-            "    def segment(h, t):\n"
-            "        return jax.lax.scan(jax.checkpoint(step), h, jnp.arange(256)), None\n\n"
-            "    return",
-        ),
+        "import jax\n\n\n"
+        "@jax.grad\n"
+        "def loss(w, h):\n"
+        "    step = jax.checkpoint(lambda h, _: (jax.numpy.tanh(h @ w), None))\n\n"
+        "    @jax.checkpoint\n"
+        "    def segment(h, _):\n"
+        "        return jax.lax.scan(step, h, None, 256)\n\n"
+        "    return jax.lax.scan(segment, h, None, 40)[0].sum()\n",
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
