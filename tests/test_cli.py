@@ -146,9 +146,9 @@ class TestOutput:
         ran = cli(project, "report", "src")
         assert ran.code == 1
         assert [line.split()[:3] for line in ran.out.splitlines()[:3]] == [
-            ["place", "api", "form"],
-            ["src/new.py:3", "jax.checkpoint", "assigned"],
-            ["src/old.py:3", "jax.checkpoint", "assigned"],
+            ["risk", "codes", "place"],
+            ["none", "-", "src/new.py:3"],
+            ["none", "-", "src/old.py:3"],
         ]
         document = json.loads(cli(project, "report", "--output-format", "json", "src").out)
         assert [(s["path"], s["line"]) for s in document["sites"]] == [

@@ -20,9 +20,8 @@ from remat_migrate import __version__
 from remat_migrate.cli.commands import cli
 from remat_migrate.measure.devices import parse_device
 from remat_migrate.measure.options import measure_options
-from remat_migrate.report.machine_readable.json import render_proof
+from remat_migrate.report.machine_readable.json import render_proof, verdict_row
 from remat_migrate.report.terminal.display import Screen
-from remat_migrate.report.terminal.verdicts import verdict_rows
 from remat_migrate.settings import load_settings
 from remat_migrate.verify.evidence import Outcome, Proof, Unit, Verdict
 from remat_migrate.verify.options import verify_options
@@ -210,7 +209,7 @@ def test_shown_settings_are_valid(tmp_path):
 
 def test_keys_of_verdicts():
     verdict = Verdict(Unit(ROOT / "model.py", "f", "model"), Outcome.EQUAL)
-    (row,) = verdict_rows([verdict], ROOT)
+    row = verdict_row(verdict)
     keys = section((DOCS / "reference" / "verdicts.md").read_text(), "JSON")
     rows = re.findall(r"^\| (`[^|]+`) \|", keys, re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", " ".join(rows))) == row.keys()

@@ -29,9 +29,9 @@ from remat_migrate.lsp.diagnostics import Abilities
 from remat_migrate.lsp.documents import Document, document
 from remat_migrate.lsp.positions import range_of
 from remat_migrate.lsp.projects import ProjectView
+from remat_migrate.report.content import worst_first
 from remat_migrate.report.machine_readable import json as json_report
 from remat_migrate.report.machine_readable import rdjson, sarif
-from remat_migrate.report.machine_readable.shared import worst_first
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding
 from remat_migrate.settings import Options

@@ -156,7 +156,7 @@ def _fixed(
 
     if how.verify is None:
         return fix(), None
-    from ..report.output import write_verdict
+    from ..report.jax_output import write_verdict
     from ..report.terminal.verdicts import proof_lines, tally
     from ..verify.fixes import prove_fixes
     from ..verify.prove import ProofInterrupted

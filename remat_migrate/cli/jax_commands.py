@@ -71,7 +71,7 @@ def verify_command(
     """
     from ..discovery.discover import check_paths
     from ..discovery.roots import find_root
-    from ..report.output import write_proof, write_verdict
+    from ..report.jax_output import write_proof, write_verdict
     from ..settings import load_settings
     from ..verify.migration import prove_migration
     from ..verify.schedule import ignore
@@ -118,7 +118,8 @@ def measure_command(
     from the settings. The function is traced on the shapes of its arguments; nothing is computed.
     """
     from ..measure.options import options_of_targets
-    from ..report.output import say, write_measurements
+    from ..report.jax_output import write_measurements
+    from ..report.output import say
 
     check_output(output_file)
     names, options, base = _measurement(targets, how)
@@ -186,7 +187,8 @@ def plan_command(
     from ..measure.target import parse_target
     from ..plan.budget import parse_budget
     from ..plan.planning import plan
-    from ..report.output import say, write_plan
+    from ..report.jax_output import write_plan
+    from ..report.output import say
     from .plan_writing import Writing
 
     check_output(output_file)
@@ -229,7 +231,8 @@ def _plan_to_fit(target: str, options: MeasureOptions, base: Path) -> None:
     from ..errors import VerificationError
     from ..measure.target import parse_target
     from ..plan.planning import plan
-    from ..report.output import say, write_plan
+    from ..report.jax_output import write_plan
+    from ..report.output import say
 
     try:
         found = plan(parse_target(target, base), options, base, _device_budget(options))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ..rule import Finding, Rule, Safety, Severity
 from ..text import SourceFile
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
     from ..engine.baseline import Comparison
     from ..measure.measurement import Measurement
     from ..measure.worker.records import SiteMeasurement
+    from ..verify.evidence import Verdict
     from ..verify.fixes import Proved
 
 Risk = Literal["high", "medium", "low", "none"]
 
+# The worst first.
+RISKS: Sequence[Risk] = get_args(Risk)
 _RISKS: Mapping[Severity, Risk] = {"error": "high", "warning": "medium", "note": "low"}
+_CONFIDENCES = ("high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,24 @@ class Report:
         """Return the findings that the baseline hides."""
         return tuple(hidden.finding for hidden in self.hidden if hidden.by == "baseline")
 
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return the verdicts on the new code, and those for which fixes were reverted."""
+        proved = self.proved
+        return (*proved.proof.verdicts, *proved.wrong) if proved else ()
+
+    @property
+    def reverted(self) -> int:
+        """Return how many fixes verification reverted."""
+        return len(self.proved.reverted) if self.proved else 0
+
+    @property
+    def risks(self) -> list[tuple[Risk, int]]:
+        """Return how many checkpoints, or else findings, have each risk, the worst first."""
+        risks = map(risk_of, self.findings) if self.sites is None else (s.risk for s in self.sites)
+        counts = Counter(risks)
+        return [(risk, counts[risk]) for risk in RISKS]
+
 
 def count_fixes(findings: Sequence[Finding], safety: Safety) -> int:
     """Count the findings with an automatic fix of a safety that the run can apply."""
@@ -128,3 +151,17 @@ def count_fixes(findings: Sequence[Finding], safety: Safety) -> int:
 def risk_of(finding: Finding) -> Risk:
     """Return the risk of a finding, which follows from its severity."""
     return _RISKS[finding.severity]
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Sort findings by severity, then by confidence; otherwise the order is kept."""
+    return sorted(
+        findings,
+        key=lambda one: (RISKS.index(risk_of(one)), _CONFIDENCES.index(one.confidence)),
+    )
+
+
+def remark(finding: Finding) -> str:
+    """Return why there is no fix, or more about the problem, unless the fix says the same."""
+    fix = finding.fix
+    return "" if fix is not None and fix.title == finding.reason else finding.reason

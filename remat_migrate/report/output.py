@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO, cast
+from typing import Protocol, TextIO, cast
 
 from ..console import is_quiet, wants_color
 from ..errors import UsageError
@@ -15,11 +15,6 @@ from ..text import SourceFile
 from .content import Report
 from .outputs import write_file
 from .terminal.display import Screen, display_path, printable, terminal_width
-
-if TYPE_CHECKING:
-    from ..measure.measurement import Measurement
-    from ..plan.plan import Plan
-    from ..verify.evidence import Proof, Verdict
 
 _DEFAULT_WIDTH = 100
 _MAX_WIDTH = 140
@@ -49,7 +44,7 @@ def write_report(
     from .terminal.statistics import statistics
     from .terminal.summary import summary
 
-    screen = _screen(to)
+    screen = screen_for(to)
     if report.proved and report.proved.shown and (isinstance(to, Path) or not to.isatty()):
         # The terminal shows these verdicts, but what is written here is read elsewhere.
         report = replace(report, proved=replace(report.proved, shown=()))
@@ -66,92 +61,6 @@ def write_report(
     if output_format == "github":
         _write_step_summary(report)
     return written
-
-
-def write_proof(
-    proof: Proof, output_format: str, to: TextIO | Path, *, is_streamed: bool = False
-) -> None:
-    """Write the verdicts in the format `full` or `json` to a stream or a file.
-
-    Args:
-        proof: the verdicts.
-        output_format: the name of the format.
-        to: a stream or a file.
-        is_streamed: whether `write_verdict` has written the verdicts.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    from .terminal.verdicts import closing_lines, proof_lines, tally
-
-    screen = _screen(to)
-    if output_format == "json":
-        from .machine_readable.json import render_proof
-
-        write_lines([render_proof(proof, screen)], to)
-    else:
-        lines = closing_lines if is_streamed else proof_lines
-        write_lines([*lines(proof, screen), tally(proof)], to)
-
-
-def write_verdict(verdict: Verdict, stream: TextIO) -> None:
-    """Write one verdict as soon as it is known; those on other files than code come at the end.
-
-    Raises:
-        UsageError: the stream cannot be written.
-    """
-    from .terminal.verdicts import lines_of
-
-    if not verdict.unit.is_text:
-        write_lines(lines_of(verdict, screen_of(stream)), stream)
-
-
-def write_measurements(
-    found: Sequence[Measurement],
-    output_format: str,
-    to: TextIO | Path,
-    failed: Mapping[str, str] | None = None,
-) -> None:
-    """Write measurements in the format `full` or `json` to a stream or a file.
-
-    JSON is an object for one target and an array for several, which includes the failed targets.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    from .terminal.weights import measurement_lines
-
-    screen = _screen(to)
-    if output_format == "json":
-        from .machine_readable.json import render_measurements
-
-        write_lines([render_measurements(found, screen, failed)], to)
-    else:
-        lines: list[str] = []
-        for one in found:
-            lines += [*([""] if lines else []), *measurement_lines(one, screen)]
-            if one.jaxprs is not None:
-                from .terminal.jaxprs import side_by_side
-
-                lines += ["", *side_by_side(*one.jaxprs, screen)]
-        write_lines(lines, to)
-
-
-def write_plan(plan: Plan, output_format: str, to: TextIO | Path) -> None:
-    """Write a plan in the format `full` or `json` to a stream or a file.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    screen = _screen(to)
-    if output_format == "json":
-        from .machine_readable.json import render_plan
-
-        write_lines([render_plan(plan, screen)], to)
-    else:
-        from .terminal.plans import plan_lines
-
-        write_lines(plan_lines(plan, screen), to)
 
 
 def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
@@ -208,7 +117,8 @@ def _diff_style(line: str) -> tuple[str, ...]:
     return {"+": ("green",), "-": ("red",)}.get(line[:1], ())
 
 
-def _screen(to: TextIO | Path) -> Screen:
+def screen_for(to: TextIO | Path) -> Screen:
+    """Return the screen behind a stream, or what a report in a file is written for."""
     return Screen(_DEFAULT_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
 
 

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 from ..rule import Finding
 from ..text import Span
 from ..text.edits import SpanIndex
-from .content import Risk, SiteRow, risk_of
+from .content import RISKS, Risk, SiteRow, risk_of
 
 if TYPE_CHECKING:
     from ..analysis import Module, Site
     from ..measure.worker.records import SiteMeasurement
-
-_RISKS: Sequence[Risk] = ("none", "low", "medium", "high")
 
 
 def site_rows(
@@ -57,7 +55,7 @@ def site_rows(
         ]
         own = tuple(dict.fromkeys((*touching, *by_site[site])))
         risks: list[Risk] = ["none", *map(risk_of, own)]
-        risk = max(risks, key=_RISKS.index)
+        risk = min(risks, key=RISKS.index)
         rows.append(SiteRow(site, risk, own, tuple(shares[site])))
     return tuple(rows)
 

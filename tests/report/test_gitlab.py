@@ -12,9 +12,8 @@ from typing import Any
 
 import hostile
 
-from remat_migrate.report.content import Report
+from remat_migrate.report.content import Report, worst_first
 from remat_migrate.report.machine_readable import gitlab, rdjson
-from remat_migrate.report.machine_readable.shared import worst_first
 from remat_migrate.report.terminal.display import Screen, printable
 from remat_migrate.rule import Finding, Fix, Safety
 from remat_migrate.text import Edit, SourceFile, Span

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -17,14 +16,12 @@ from support import cli, write_files
 
 from remat_migrate.engine.analyse import Fault, Hidden
 from remat_migrate.engine.baseline import Comparison, Entry
-from remat_migrate.report.content import Report
+from remat_migrate.report.content import Report, worst_first
 from remat_migrate.report.machine_readable import sarif
-from remat_migrate.report.machine_readable.shared import encodable, worst_first
+from remat_migrate.report.machine_readable.shared import encodable
 from remat_migrate.report.terminal.display import Screen
 from remat_migrate.rule import Finding, Fix, Related, Safety
 from remat_migrate.text import Edit, SourceFile, Span, apply_edits
-from remat_migrate.verify.evidence import Outcome, Proof, Unit, Verdict
-from remat_migrate.verify.fixes import Proved
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("/project")
@@ -157,35 +154,18 @@ def test_baseline_states() -> None:
         "f(1)": ("unchanged", ["external"]),
         "f(2)": (None, ["inSource"]),
     }
-    assert run["properties"]["baseline"] == {"known": 1, "stale": 2}
     assert all("baselineState" not in one for one in run_of(Report((new,), 1, FOLDER))["results"])
 
 
-def test_unreadable_files_and_failed_rules_are_notifications() -> None:
+def test_failed_rules_are_notifications() -> None:
     file = SourceFile(FOLDER / "a.py", "f(\n")
     unread = Finding("RMT000", "unreadable-file", "cannot be parsed", file, Span(0, 0))
     fault = Fault("RMT201", file.path, "ValueError: no", "Traceback")
     (invocation,) = run_of(Report((unread,), 1, FOLDER, faults=(fault,)))["invocations"]
     assert not invocation["executionSuccessful"]
     told = invocation["toolExecutionNotifications"]
-    assert [one["message"]["text"] for one in told] == [
-        "cannot be parsed",
-        "rule RMT201 failed: ValueError: no",
-    ]
+    assert [one["message"]["text"] for one in told] == ["rule RMT201 failed: ValueError: no"]
     assert run_of(Report((unread,), 1, FOLDER))["invocations"][0]["executionSuccessful"]
-
-
-def test_verdict_is_attached_to_the_findings_of_its_unit() -> None:
-    file = SourceFile(FOLDER / "a.py", "f(0)\n\ndef loss(x):\n  return f(1)\n")
-    inside, outside = found(file, "f(1)"), found(file, "f(0)")
-    verdicts = (Verdict(Unit(file.path, "loss", "a", line=3), Outcome.EQUAL),)
-    proved = Proved(cast(Any, SimpleNamespace()), Proof(verdicts))
-    run = run_of(Report((outside, inside), 1, FOLDER, proved=proved))
-    first, second = run["results"]
-    assert "verdict" not in first["properties"]
-    assert second["properties"]["verdict"] == "equal"
-    assert second["properties"]["unit"] == "a.loss"
-    assert run["properties"]["verdicts"]["equal"] == 1
 
 
 def test_results_stay_within_githubs_limits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,9 +178,6 @@ def test_results_stay_within_githubs_limits(monkeypatch: pytest.MonkeyPatch) -> 
     assert [result["level"] for result in run["results"]] == ["error", "warning", "note"]
     (told,) = run["invocations"][0]["toolExecutionNotifications"]
     assert told["message"]["text"].startswith("the 37 least severe of 40 results are omitted")
-    monkeypatch.setattr(sarif, "_MAX_RESULTS", 25_000)
-    monkeypatch.setattr(sarif, "_MAX_BYTES", 1500)
-    assert 1 <= len(run_of(report)["results"]) < 40
 
 
 @hostile.given_reports
@@ -252,7 +229,6 @@ def test_every_command_writes_sarif(written: Mapping[tuple[str, str], str]) -> N
     checked, reported, left = (read(written[c, "sarif"]) for c in ("check", "report", "fix"))
     assert {fix["properties"]["safety"] for r in checked["results"] for fix in r.get("fixes", [])}
     assert reported["results"] == checked["results"]
-    assert sum(reported["properties"]["sites"].values()) > 0
     assert len(left["results"]) < len(checked["results"])
     assert left["properties"]["fixed"]
 

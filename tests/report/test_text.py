@@ -196,7 +196,7 @@ def test_statistics() -> None:
     ]
     assert list(statistics(Report((), 1), Screen())) == []
     [first, *_] = rule_counts(report)
-    assert (first.findings, first.safe, first.unsafe, first.known) == (11, 1, 1, 1)
+    assert (first.findings, first.safe_fixes, first.unsafe_fixes, first.known) == (11, 1, 1, 1)
 
 
 def test_colour_adds_only_escape_sequences() -> None:

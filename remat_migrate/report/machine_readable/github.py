@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...discovery.named_outputs import write_named
 from ...rule import Finding, Severity
-from ..content import Report
+from ..content import Report, worst_first
 from ..outputs import SUMMARY_VARIABLE
 from ..pages import markdown
 from ..terminal.display import Screen, pluralize, printable, shorten
@@ -22,7 +22,6 @@ from .shared import (
     portable_path,
     region,
     repository,
-    worst_first,
 )
 
 # GitHub drops annotations of a level in a step, characters of a message, and whole summaries that

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ...engine.fingerprint import fingerprints
 from ...rule import Finding
-from ..content import Report
+from ..content import Report, worst_first
 from ..terminal.display import Screen, printable
-from .shared import on_disk, portable_path, region, repository, worst_first
+from .shared import on_disk, portable_path, region, repository
 
 _SEVERITIES = ("info", "minor", "major", "critical")
 _LEVELS = {"error": 3, "warning": 2, "note": 0}

@@ -11,38 +11,49 @@ from typing import TYPE_CHECKING
 
 from ... import __version__
 from ...rule import Finding, Fix, Safety
-from ...text import SourceFile
+from ...text import SourceFile, Span
 from ...text.edits import Replacement
-from ..content import Report, SiteRow, Weighed, count_fixes
+from ..content import Report, SiteRow, count_fixes
 from ..terminal.display import Screen, display_path
-from ..terminal.statistics import RuleCount, rule_counts
-from ..terminal.verdicts import verdict_counts, verdict_rows
-from .shared import edits_on_disk
+from ..terminal.statistics import rule_counts
+from ..terminal.verdicts import verdict_counts
+from .shared import cell, edits_on_disk, on_disk, region
 
 if TYPE_CHECKING:
     from ...measure.devices import Device
     from ...measure.measurement import Measurement
-    from ...measure.worker.records import Need, SiteMeasurement
+    from ...measure.worker.records import SiteMeasurement
     from ...plan.plan import Placement, Plan
-    from ...verify.evidence import CommandRuns, Proof
+    from ...verify.evidence import Proof, Verdict
 
 SCHEMA_VERSION = 1
+
+_Object = dict[str, object]
 
 
 def render(report: Report, screen: Screen) -> str:
     """Return the document of `check` and `report`; lines and columns count from 1."""
-    document: dict[str, object] = {
+    document: _Object = {
         **_head(),
-        "summary": _summary(report, screen.folder),
-        "findings": [_finding(finding, report, screen.folder) for finding in report.findings],
+        "summary": _summary(report),
+        "findings": [_finding(finding, report) for finding in report.findings],
     }
     if report.proved is not None:
-        proof = report.proved.proof
-        document["verdicts"] = verdict_rows((*proof.verdicts, *report.proved.wrong), screen.folder)
+        document["verdicts"] = list(map(verdict_row, report.verdicts))
     if report.sites is not None:
-        document["sites"] = [_site(row, report, screen.folder) for row in report.sites]
+        document["sites"] = [_site(row, report) for row in report.sites]
+    return _dump(document, screen)
+
+
+def _dump(document: object, screen: Screen) -> str:
+    """Return a document as text, its paths relative to the screen's folder."""
+
+    def shown(value: object) -> str:
+        assert isinstance(value, Path)
+        return display_path(value, screen.folder)
+
     # json.dumps writes ASCII: control characters become escapes, and lone surrogates survive.
-    return json.dumps(document, indent=2) + "\n"
+    return json.dumps(document, indent=2, default=shown) + "\n"
 
 
 def render_proof(proof: Proof, screen: Screen) -> str:
@@ -56,23 +67,23 @@ def render_proof(proof: Proof, screen: Screen) -> str:
             **verdict_counts(proof.verdicts),
             "jax_before": proof.jax[0],
             "jax_after": proof.jax[1],
-            "command": proof.command and _command(proof.command),
+            "command": proof.command and asdict(proof.command),
             "notes": list(proof.notes),
         },
-        "verdicts": verdict_rows(proof.verdicts, screen.folder),
+        "verdicts": list(map(verdict_row, proof.verdicts)),
     }
-    return json.dumps(document, indent=2)
+    return _dump(document, screen)
 
 
 def render_measurements(
-    found: Sequence[Measurement], screen: Screen, failed: Mapping[str, str] | None = None
+    found: Sequence[Measurement], screen: Screen, failed: Mapping[str, str]
 ) -> str:
     """Return the document of `measure`: an object, or an array for several targets."""
-    documents = [_measurement(one, screen.folder) for one in found]
+    documents = list(map(_measurement, found))
     documents += [
-        {**_head(), "target": target, "error": reason} for target, reason in (failed or {}).items()
+        {**_head(), "target": target, "error": reason} for target, reason in failed.items()
     ]
-    return json.dumps(documents[0] if len(documents) == 1 else documents, indent=2)
+    return _dump(documents[0] if len(documents) == 1 else documents, screen)
 
 
 def render_plan(plan: Plan, screen: Screen) -> str:
@@ -90,34 +101,19 @@ def render_plan(plan: Plan, screen: Screen) -> str:
         "met": plan.is_met,
         "met_by": plan.basis.partition(" ")[0] if plan.is_met else None,
         "traced_placements": plan.tried,
-        "without_checkpoints": {
-            **_need(plan.bare),
-            "compiled_peak_bytes": plan.bare_compiled,
-        },
-        "as_it_is": {**_need(plan.now), "checkpoints": plan.checkpoints},
-        **_placement(plan.best, screen.folder),
+        "without_checkpoints": {**plan.bare._asdict(), "compiled_peak_bytes": plan.bare_compiled},
+        "as_it_is": {**plan.now._asdict(), "checkpoints": plan.checkpoints},
+        **_placement(plan.best),
         "not_writable": plan.unwritten
-        and {
-            **_placement(plan.unwritten, screen.folder),
-            "obstacles": [
-                {
-                    "path": display_path(one.path, screen.folder),
-                    "line": one.line,
-                    "reason": one.reason,
-                }
-                for one in plan.obstacles
-            ],
-        },
-        "compiled": [_placement(one, screen.folder) for one in plan.candidates],
-        "pareto": [_placement(one, screen.folder) for one in plan.pareto],
-        "values": [
-            {**one._asdict(), "path": display_path(one.path, screen.folder)} for one in plan.values
-        ],
+        and {**_placement(plan.unwritten), "obstacles": list(map(asdict, plan.obstacles))},
+        "compiled": list(map(_placement, plan.candidates)),
+        "pareto": list(map(_placement, plan.pareto)),
+        "values": [one._asdict() for one in plan.values],
     }
-    return json.dumps(document, indent=2)
+    return _dump(document, screen)
 
 
-def _device(device: Device, needed: int) -> dict[str, object]:
+def _device(device: Device, needed: int) -> _Object:
     """Return whether a program fits on a device."""
     return {
         "name": device.name,
@@ -129,41 +125,25 @@ def _device(device: Device, needed: int) -> dict[str, object]:
     }
 
 
-def _need(need: Need) -> dict[str, int]:
-    return need._asdict()
-
-
-def _placement(placement: Placement, folder: Path) -> dict[str, object]:
+def _placement(placement: Placement) -> _Object:
     return {
-        "stages": [
-            {
-                "path": display_path(stage.path, folder),
-                "line": stage.line,
-                "function": stage.function,
-                "times": stage.times,
-                "wrapped": stage.wrapped,
-                "decision": stage.decision,
-                "policy": stage.policy,
-                "group": list(stage.group),
-            }
-            for stage in placement.stages
-        ],
-        "promised": _need(placement.promised),
-        "measured": _need(placement.measured),
+        "stages": list(map(asdict, placement.stages)),
+        "promised": placement.promised._asdict(),
+        "measured": placement.measured._asdict(),
         "compiled_peak_bytes": placement.compiled,
         "name": placement.name or None,
     }
 
 
-def _head() -> dict[str, object]:
+def _head() -> _Object:
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {"name": "remat-migrate", "version": __version__},
     }
 
 
-def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
-    document: dict[str, object] = {
+def _measurement(found: Measurement) -> _Object:
+    document: _Object = {
         **_head(),
         "target": found.target,
         "jax": found.jax,
@@ -177,22 +157,12 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
         "argument_bytes": found.argument_bytes,
         "devices": found.devices,
         "device": found.device and _device(found.device, found.needed_bytes),
-        "without_checkpoints": {
-            "peak_bytes": found.bare.peak_bytes,
-            "flops": found.bare.flops,
-            "residual_bytes": found.bare.residual_bytes,
-        },
-        "sites": [weight_row(site, folder) for site in found.sites],
+        "without_checkpoints": found.bare._asdict(),
+        "sites": list(map(_weight, found.sites)),
         "alternatives": [
             {
-                "name": one.name,
-                "peak_bytes": one.peak_bytes,
-                "flops": one.flops,
-                "compiled_bytes": one.compiled_bytes,
-                "pareto": one.pareto,
-                "lines": [
-                    {"path": display_path(path, folder), "line": line} for path, line in one.lines
-                ],
+                **one._asdict(),
+                "lines": [{"path": path, "line": line} for path, line in one.lines],
             }
             for one in found.alternatives
         ],
@@ -214,7 +184,7 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
                 "bytes": one.bytes,
                 "what": one.origin,
                 "name": one.name or None,
-                "path": one.path and display_path(one.path, folder),
+                "path": one.path,
                 "line": one.line or None,
             }
             for one in found.residuals
@@ -224,47 +194,60 @@ def _measurement(found: Measurement, folder: Path) -> dict[str, object]:
     return document
 
 
-def weight_row(site: SiteMeasurement, folder: Path) -> dict[str, object]:
+def verdict_row(verdict: Verdict) -> _Object:
+    """Return a verdict as the documents of all commands have it."""
+    return {
+        "unit": verdict.unit.name,
+        "path": verdict.unit.path,
+        "line": verdict.unit.line,
+        "verdict": verdict.outcome,
+        "inputs": verdict.inputs,
+        "calls": verdict.calls,
+        "max_abs": verdict.max_abs,
+        "max_rel": verdict.max_rel,
+        "detail": verdict.detail,
+        "evidence": verdict.evidence,
+        "shapes": verdict.shapes,
+        "substituted": verdict.substituted,
+        "traceback": verdict.traceback,
+        "difference": verdict.difference,
+        "through": verdict.through,
+    }
+
+
+def _weight(site: SiteMeasurement) -> _Object:
     """Return what a checkpoint saves and costs."""
     return {
-        "path": display_path(site.path, folder),
+        "path": site.path,
         "line": site.line,
         "api": site.api,
         "function": site.function,
         "calls": [
-            {"path": display_path(call.path, folder), "line": call.line, "traced": call.times}
-            for call in site.calls
+            {"path": call.path, "line": call.line, "traced": call.times} for call in site.calls
         ],
         "applications": site.applications,
         "residual_bytes_avoided": site.residual_bytes_avoided,
         "peak_bytes_saved": site.peak_bytes_saved,
         "recomputed_flops": site.recomputed_flops,
-        "verdict": str(site.verdict),
+        "verdict": site.verdict,
         "compiled_bytes": site.compiled and site.compiled[0],
         "compiled_bytes_without": site.compiled and site.compiled[1],
         "note": site.note,
     }
 
 
-def _command(runs: CommandRuns) -> dict[str, object]:
-    return {
-        "command": runs.command,
-        "before": runs.before,
-        "after": runs.after,
-        "wrong": runs.wrong,
-        "calls": runs.calls,
-    }
-
-
-def _summary(report: Report, folder: Path) -> dict[str, object]:
+def _summary(report: Report) -> _Object:
     safe, unsafe = (count_fixes(report.findings, safety) for safety in (Safety.SAFE, Safety.UNSAFE))
     total = len(report.findings)
     withheld = sum(finding.is_withheld for finding in report.findings)
-    proved = report.proved
-    shown = (*proved.proof.verdicts, *proved.wrong) if proved else ()
-    verdicts = {"verdicts": dict(verdict_counts(shown))} if proved else {}
-    reverted = {"taken_back": len(proved.reverted)} if proved else {}
-    measured = {"measured": _weighed(report.weighed)} if report.weighed else {}
+    proved: _Object = {}
+    if report.proved is not None:
+        proved = {"taken_back": report.reverted, "verdicts": verdict_counts(report.verdicts)}
+    measured: _Object = {}
+    if report.weighed is not None:
+        failed = [{"target": t, "reason": why} for t, why in report.weighed.failed.items()]
+        targets = [found.target for found in report.weighed.found]
+        measured["measured"] = {"targets": targets, "failed": failed}
     return {
         "files": report.files,
         "findings": total,
@@ -275,30 +258,16 @@ def _summary(report: Report, folder: Path) -> dict[str, object]:
         "withheld_fixes": withheld,
         "manual": total - safe - unsafe - withheld,
         "suppressed": len(report.suppressed),
-        **_baseline(report, folder),
+        **_baseline(report),
         "fixed": sum((report.fixed or {}).values()),
-        **reverted,
-        **verdicts,
+        **proved,
         **measured,
         "codes": dict(sorted(Counter(finding.code for finding in report.findings).items())),
-        "rules": [_rule(count) for count in rule_counts(report)],
+        "rules": [{**asdict(count), "files": len(count.files)} for count in rule_counts(report)],
     }
 
 
-def _rule(count: RuleCount) -> dict[str, object]:
-    return {
-        "code": count.code,
-        "name": count.name,
-        "findings": count.findings,
-        "files": len(count.files),
-        "safe_fixes": count.safe,
-        "unsafe_fixes": count.unsafe,
-        "suppressed": count.suppressed,
-        "known": count.known,
-    }
-
-
-def _baseline(report: Report, folder: Path) -> dict[str, object]:
+def _baseline(report: Report) -> _Object:
     """Return how the run compares with a baseline; empty without one."""
     found = report.baseline
     if found is None:
@@ -307,42 +276,28 @@ def _baseline(report: Report, folder: Path) -> dict[str, object]:
         "known": found.known_count,
         "stale": found.stale_count,
         "baseline": {
-            "path": display_path(found.file, folder),
+            "path": found.file,
             "stale": [asdict(entry) for one in found.every for entry in one.stale],
         },
     }
 
 
-def _weighed(weighed: Weighed) -> dict[str, object]:
-    return {
-        "targets": [found.target for found in weighed.found],
-        "failed": [
-            {"target": target, "reason": reason} for target, reason in weighed.failed.items()
-        ],
-    }
-
-
-def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object]:
+def _finding(finding: Finding, report: Report) -> _Object:
     source = finding.source
-    line, column = source.file_position(finding.span.start)
-    end_line, end_column = source.file_position(finding.span.end)
     return {
         "code": finding.code,
         "name": finding.name,
         "message": finding.message,
-        "path": display_path(finding.path, folder),
-        "line": line,
-        "column": column,
-        "end_line": end_line,
-        "end_column": end_column,
-        **_cell(source, finding.span.start),
+        "path": finding.path,
+        **asdict(region(*on_disk(source, finding.span))),
+        **cell(source, finding.span.start),
         "severity": finding.severity,
         "confidence": finding.confidence,
-        "fix": finding.fix and _fix(finding.fix, report, folder),
+        "fix": finding.fix and _fix(finding.fix, report),
         "reason": finding.reason,
         "related": [
             {
-                "path": display_path(related.source.path, folder),
+                "path": related.source.path,
                 "line": related.source.file_position(related.span.start)[0],
                 "message": related.message,
             }
@@ -352,19 +307,11 @@ def _finding(finding: Finding, report: Report, folder: Path) -> dict[str, object
     }
 
 
-def _cell(source: SourceFile, offset: int) -> dict[str, object]:
-    """Return the notebook cell of an offset; empty for other files."""
-    found = source.cell(offset)
-    return {"cell": {"number": found[0], "line": found[1]}} if found else {}
-
-
-def _fix(fix: Fix, report: Report, folder: Path) -> dict[str, object]:
+def _fix(fix: Fix, report: Report) -> _Object:
     return {
-        "safety": str(fix.safety),
+        "safety": fix.safety,
         "title": fix.title,
-        "edits": [
-            _edit(edit, file, folder) for file, edits in _by_file(fix, report) for edit in edits
-        ],
+        "edits": [_edit(edit, file) for file, edits in _by_file(fix, report) for edit in edits],
     }
 
 
@@ -373,29 +320,27 @@ def _by_file(fix: Fix, report: Report) -> Iterator[tuple[SourceFile, Sequence[Re
         yield edits_on_disk(report.sources[path], (edit for edit in fix.edits if edit.path == path))
 
 
-def _edit(edit: Replacement, source: SourceFile, folder: Path) -> dict[str, object]:
-    start_line, start_column = source.position(edit.start)
-    end_line, end_column = source.position(edit.end)
+def _edit(edit: Replacement, source: SourceFile) -> _Object:
+    at = asdict(region(source, Span(edit.start, edit.end)))
     return {
-        "path": display_path(source.path, folder),
-        "start_line": start_line,
-        "start_column": start_column,
-        "end_line": end_line,
-        "end_column": end_column,
+        "path": source.path,
+        "start_line": at.pop("line"),
+        "start_column": at.pop("column"),
+        **at,
         "text": edit.text,
     }
 
 
-def _site(row: SiteRow, report: Report, folder: Path) -> dict[str, object]:
+def _site(row: SiteRow, report: Report) -> _Object:
     site = row.site
-    weights = [weight_row(weight, folder) for weight in row.weights]
+    weights = [_weight(weight) for weight in row.weights]
     source = site.module.source
     line, column = source.file_position(site.span.start)
     return {
-        "path": display_path(source.path, folder),
+        "path": source.path,
         "line": line,
         "column": column,
-        **_cell(source, site.span.start),
+        **cell(source, site.span.start),
         "api": site.api,
         "form": site.form,
         "target": site.target,

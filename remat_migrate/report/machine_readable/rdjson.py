@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...rule import Finding
 from ...text import SourceFile, Span
-from ..content import Report
+from ..content import Report, worst_first
 from ..terminal.display import Screen, printable
 from .shared import (
     edits_on_disk,
@@ -21,7 +21,6 @@ from .shared import (
     portable_path,
     region,
     repository,
-    worst_first,
 )
 
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,15 +15,14 @@ from pathlib import Path
 
 from ... import HOMEPAGE, __version__
 from ...engine.analyse import Hidden
-from ...engine.fingerprint import Identity, identities
-from ...engine.rules import UNREADABLE
+from ...engine.fingerprint import fingerprints
 from ...rule import Confidence, Finding, Fix
 from ...text import Edit, SourceFile, Span
-from ..content import Report
+from ..content import Report, worst_first
 from ..terminal.display import Screen, printable
-from ..terminal.verdicts import verdict_counts
 from .sarif_rules import rule_descriptors
 from .shared import (
+    cell,
     edits_on_disk,
     encodable,
     file_uri,
@@ -32,15 +30,13 @@ from .shared import (
     on_disk,
     region,
     repository,
-    worst_first,
 )
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-# GitHub rejects runs with more results, and files that are larger when compressed.
+# GitHub rejects runs with more results.
 _MAX_RESULTS = 25_000
-_MAX_BYTES = 10_000_000
 # Longer code is not repeated in the report.
 _MAX_SNIPPET = 2_000
 _ROOT = "%SRCROOT%"
@@ -56,16 +52,9 @@ _Object = dict[str, object]
 
 
 def render(report: Report, screen: Screen) -> str:
-    """Return the document; beyond GitHub's limits it holds the worst results and a notification."""
-    run = _Run(report, repository(report.root))
-    limit = min(_MAX_RESULTS, len(run.all))
-    while True:
-        # json.dumps writes ASCII: control characters become escapes.
-        text = json.dumps(run.document(limit), indent=1) + "\n"
-        size = len(text) if len(text) <= _MAX_BYTES else len(zlib.compress(text.encode()))
-        if size <= _MAX_BYTES or limit <= 1:
-            return text
-        limit = min(limit - 1, int(limit * 0.9 * _MAX_BYTES / size))
+    """Return the document; beyond GitHub's limit it holds the worst results and a notification."""
+    # json.dumps writes ASCII: control characters become escapes.
+    return json.dumps(_Run(report, repository(report.root)).document(), indent=1) + "\n"
 
 
 @dataclass(frozen=True)
@@ -85,8 +74,8 @@ class _Run:
         )
 
     @cached_property
-    def identities(self) -> Mapping[Finding, Identity]:
-        return identities([finding for finding, _ in self.all], self.report.root)
+    def fingerprints(self) -> Mapping[Finding, str]:
+        return fingerprints([finding for finding, _ in self.all], self.report.root)
 
     @cached_property
     def rules(self) -> Sequence[_Object]:
@@ -96,8 +85,8 @@ class _Run:
     def rule_index(self) -> Mapping[object, int]:
         return {rule["id"]: number for number, rule in enumerate(self.rules)}
 
-    def document(self, limit: int) -> _Object:
-        """Return the log with the first `limit` results."""
+    def document(self) -> _Object:
+        """Return the log."""
         return {
             "$schema": SCHEMA,
             "version": "2.1.0",
@@ -112,25 +101,25 @@ class _Run:
                             "rules": self.rules,
                         }
                     },
-                    "invocations": [self._invocation(len(self.all) - limit)],
+                    "invocations": [self._invocation()],
                     "originalUriBaseIds": {_ROOT: {"uri": file_uri(self.folder).rstrip("/") + "/"}},
                     "columnKind": "utf16CodeUnits",
                     "newlineSequences": ["\r\n", "\n", "\r"],
-                    "results": [self._result(*one) for one in self.all[:limit]],
+                    "results": [self._result(*one) for one in self.all[:_MAX_RESULTS]],
                     "properties": self._properties(),
                 }
             ],
         }
 
-    def _invocation(self, omitted: int) -> _Object:
-        notifications = [self._unread(f) for f in self.report.findings if f.code == UNREADABLE]
+    def _invocation(self) -> _Object:
+        notifications = []
         for fault in self.report.faults:
             text = printable(f"rule {fault.code} failed: {fault.error}")
             where = {"artifactLocation": self._artifact(fault.path)}
             notifications.append(
                 {**_notification("error", text), "locations": [{"physicalLocation": where}]}
             )
-        if omitted:
+        if (omitted := len(self.all) - _MAX_RESULTS) > 0:
             text = (
                 f"the {omitted} least severe of {len(self.all)} results are omitted:"
                 " the rest reaches GitHub's limit"
@@ -141,29 +130,12 @@ class _Run:
             **({"toolExecutionNotifications": notifications} if notifications else {}),
         }
 
-    def _unread(self, finding: Finding) -> _Object:
-        return {
-            **_notification("error", printable(finding.message)),
-            "associatedRule": {"id": finding.code, "index": self.rule_index[finding.code]},
-            "locations": [self._location(finding.source, finding.span)],
-        }
-
     def _properties(self) -> _Object:
-        report = self.report
-        properties: _Object = {"files": report.files}
-        if report.fixed is not None:
-            properties["fixed"] = dict(sorted(report.fixed.items()))
-        if report.sites is not None:
-            risks = [row.risk for row in report.sites]
-            properties["sites"] = {r: risks.count(r) for r in ("high", "medium", "low", "none")}
-        if report.proved is not None:
-            proved = report.proved
-            properties["verdicts"] = dict(verdict_counts((*proved.proof.verdicts, *proved.wrong)))
-            properties["takenBack"] = len(proved.reverted)
-        if report.baseline is not None:
-            known, stale = len(report.known), report.baseline.stale_count
-            properties["baseline"] = {"known": known, "stale": stale}
-        return properties
+        fixed = self.report.fixed
+        return {
+            "files": self.report.files,
+            **({} if fixed is None else {"fixed": dict(sorted(fixed.items()))}),
+        }
 
     def _result(self, finding: Finding, hidden: Hidden | None) -> _Object:
         related = [
@@ -183,7 +155,7 @@ class _Run:
             "message": {"text": "\n".join(map(_text, (finding.message, *fix_lines(finding))))},
             "locations": [self._location(finding.source, finding.span, with_code=True)],
             **({"relatedLocations": related} if related else {}),
-            "partialFingerprints": {"remat-migrate/v1": self.identities[finding].fingerprint},
+            "partialFingerprints": {"remat-migrate/v1": self.fingerprints[finding]},
             **({"fixes": [self._fix(fix)]} if fix and fix.changes and edited else {}),
             **self._baseline_state(hidden),
             **_suppressions(hidden),
@@ -191,9 +163,8 @@ class _Run:
             "properties": {
                 "confidence": finding.confidence,
                 **({"safety": str(fix.safety)} if fix else {}),
-                **_cell(finding),
+                **cell(finding.source, finding.span.start),
                 **({"url": finding.url} if finding.url else {}),
-                **self._verdict(finding),
             },
         }
 
@@ -202,19 +173,6 @@ class _Run:
         if self.report.baseline is None or (hidden and hidden.by != "baseline"):
             return {}
         return {"baselineState": "unchanged" if hidden else "new"}
-
-    def _verdict(self, finding: Finding) -> _Object:
-        """Return the verdict on the unit that contains a finding, if there is one."""
-        if self.report.proved is None:
-            return {}
-        within = self.identities[finding].within
-        proved = self.report.proved
-        for verdict in (*proved.wrong, *proved.proof.verdicts):
-            unit = verdict.unit
-            inside = f"{within}.".startswith(f"{unit.qualname}.") or not (within or unit.qualname)
-            if unit.path == finding.path and inside:
-                return {"verdict": str(verdict.outcome), "unit": encodable(unit.name)}
-        return {}
 
     def _fix(self, fix: Fix) -> _Object:
         by_path: dict[Path, list[Edit]] = {}
@@ -285,12 +243,6 @@ def _suppressions(hidden: Hidden | None) -> _Object:
 
 def _notification(level: str, text: str) -> _Object:
     return {"level": level, "message": {"text": text}}
-
-
-def _cell(finding: Finding) -> _Object:
-    """Return the notebook cell of a finding; empty for other files."""
-    cell = finding.source.cell(finding.span.start)
-    return {"cell": {"number": cell[0], "line": cell[1]}} if cell else {}
 
 
 def _text(text: str) -> str:

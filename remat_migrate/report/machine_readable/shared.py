@@ -1,4 +1,4 @@
-"""What the machine-readable formats share: order, positions on disk, paths, and encodable text."""
+"""What the machine-readable formats share: positions on disk, paths, and encodable text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from urllib.parse import quote
 from ...rule import Finding
 from ...text import Edit, SourceFile, Span
 from ...text.edits import Replacement
+from ..content import remark
 from ..terminal.display import display_path, printable
 from ..terminal.full import fix_tag
 
-_SEVERITIES = ("error", "warning", "note")
-_CONFIDENCES = ("high", "medium", "low")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Where GitHub Actions and GitLab CI put the checkout.
 _CHECKOUTS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
@@ -51,15 +50,10 @@ def region(file: SourceFile, span: Span) -> Region:
     return Region(*file.position(span.start), *file.position(span.end))
 
 
-def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Sort findings by severity, then by confidence; otherwise the order is kept."""
-    return sorted(
-        findings,
-        key=lambda finding: (
-            _SEVERITIES.index(finding.severity),
-            _CONFIDENCES.index(finding.confidence),
-        ),
-    )
+def cell(source: SourceFile, offset: int) -> dict[str, object]:
+    """Return the notebook cell of an offset; empty for other files."""
+    found = source.cell(offset)
+    return {"cell": {"number": found[0], "line": found[1]}} if found else {}
 
 
 def repository(root: Path) -> Path:
@@ -94,11 +88,9 @@ def place(finding: Finding, folder: Path) -> str:
 
 def fix_lines(finding: Finding) -> list[str]:
     """Return what the fix of a finding does and what else there is to know, as lines of text."""
-    texts = []
+    texts = [remark(finding)]
     if finding.fix is not None:
-        texts.append(f"{fix_tag(finding).capitalize()}: {finding.fix.title}")
-    if finding.reason and not (finding.fix and finding.fix.title == finding.reason):
-        texts.append(finding.reason)
+        texts.insert(0, f"{fix_tag(finding).capitalize()}: {finding.fix.title}")
     return [printable(line) for text in texts for line in text.splitlines()]
 
 

@@ -11,17 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 from ... import __version__
 from ...errors import UsageError
-from ..content import Report
+from ..content import RISKS, Report
 from ..terminal.display import Screen, printable
+from ..terminal.statistics import rule_counts
 from ..terminal.summary import shares
-from ..terminal.weights import compiled_kind, how, operations, size
-from .entries import RISKS, Page, page_of
-from .evidence import tone_of, weight_entry
+from ..terminal.verdicts import basis, unit_of, verdict_counts, words, worst_verdicts
+from ..terminal.weights import compiled_kind, effect, how, operations, remarks, size
+from .entries import Entries
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-
+# How outcomes of verifying and measuring are colored.
+_TONES = {
+    "equal": "good",
+    "differs": "bad",
+    "fails-after": "bad",
+    "saves": "good",
+    "wasteful": "bad",
+}
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -33,15 +41,27 @@ def render(report: Report, screen: Screen) -> str:
     """
     plain = Screen(screen.width, False, screen.folder)
     environment = _environment(plain)
-    page = page_of(report, plain)
+    entries = Entries(report, plain)
+    sites = entries.sites()
+    rules = [one for one in rule_counts(report) if one.findings]
+    apis = sorted({site.row.site.api for site in sites})
     return _render(
         environment,
         "report.html",
-        page=page,
         report=report,
+        project=report.root.name or "/",
+        sites=sites,
+        loose=[*entries.findings()],
+        verdicts=worst_verdicts(report.verdicts),
+        outcomes=[(o, count) for o, count in verdict_counts(report.verdicts).items() if count],
         risks=RISKS,
+        rules=rules,
         shares=list(shares(report.findings, unsafe=report.unsafe)),
-        choices=_choices(page),
+        # The drop-down lists of the filter: id, label, and values.
+        choices=[
+            *([("rule", "Rule", sorted(one.code for one in rules))] if rules else []),
+            *([("api", "API", apis)] if len(apis) > 1 else []),
+        ],
         targets=report.weighed.found if report.weighed else (),
         failed=report.weighed.failed if report.weighed else {},
     )
@@ -101,14 +121,24 @@ def _environment(screen: Screen) -> Environment:
     environment.filters |= {
         "size": size,
         "operations": operations,
-        "words": lambda outcome: outcome.replace("-", " "),
-        "tone": tone_of,
+        "words": words,
+        "tone": lambda outcome: _TONES.get(outcome, "open"),
+        "unit": unit_of,
+        "basis": basis,
         "how": how,
+        "effect": effect,
+        "remarks": remarks,
         "compiled_kind": compiled_kind,
         "path": screen.path,
-        "weight_entry": weight_entry,
+        "diff_kind": _diff_kind,
     }
     return environment
+
+
+def _diff_kind(line: str) -> str:
+    if line.startswith(("---", "+++", "@@")):
+        return "hunk"
+    return {"+": "added", "-": "removed"}.get(line[:1], "")
 
 
 def _printable_lines(value: Any) -> Any:
@@ -126,14 +156,3 @@ def _asset(name: str) -> str:
 def _digest(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _choices(page: Page) -> list[tuple[str, str, list[str]]]:
-    """Return the drop-down lists of the filter: id, label, and values."""
-    sites = page.sites or ()
-    lists = [
-        ("rule", "Rule", sorted(code for code, _, _ in page.codes)),
-        ("api", "API", sorted({site.row.site.api for site in sites})),
-    ]
-    # Even a single rule separates the checkpoints that it reports from the others.
-    return [one for one in lists if len(one[2]) > (0 if one[0] == "rule" else 1)]

@@ -9,7 +9,7 @@ from html import escape as escape_html
 from ..terminal.display import printable, shorten
 from .code import Piece
 
-MAX_CODE = 160
+_MAX_CODE = 160
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-!|<>~&$^=])")
 # What begins a mention, the number of an issue, or an address.
 _REFERENCE = re.compile(r"[@#](?=\w)|\bGH-(?=\w)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
@@ -23,7 +23,7 @@ def escape(text: str) -> str:
 
 def format_code(text: str) -> str:
     """Return text as inline code, in a table too."""
-    text = shorten(_one_line(text), MAX_CODE)
+    text = shorten(_one_line(text), _MAX_CODE)
     if not text:
         return ""
     if "`" in text or "|" in text or "\\" in text:
@@ -57,7 +57,7 @@ def fenced(text: str, language: str) -> str:
 
 def _joined(pieces: Sequence[Piece], code: Callable[[str], str], text: Callable[[str], str]) -> str:
     return "".join(
-        code(piece.text) if piece.kind == "code" else _spaced(piece.text, text) for piece in pieces
+        code(piece.text) if piece.is_code else _spaced(piece.text, text) for piece in pieces
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...console import is_quiet
 from ...rule import Finding, Related, Safety
-from ..content import Report
+from ..content import Report, remark
 from .display import Screen, display_width, printable
 from .snippet import Mark, snippet
 from .summary import hints, summary
@@ -65,8 +65,8 @@ def render_finding(finding: Finding, screen: Screen, report: Report = _NOTHING) 
         yield from _note("help", finding.fix.title, gutter, screen)
         if screen.is_terminal and finding.fix.safety is Safety.UNSAFE and not report.unsafe:
             yield from _note("note", _UNSAFE, gutter, screen)
-    if finding.reason and not (finding.fix and finding.fix.title == finding.reason):
-        yield from _note("note", finding.reason, gutter, screen)
+    if text := remark(finding):
+        yield from _note("note", text, gutter, screen)
 
 
 def fix_tag(finding: Finding) -> str:

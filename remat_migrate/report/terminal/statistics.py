@@ -23,8 +23,8 @@ class RuleCount:
         name: the rule's name.
         findings: how many are reported.
         files: the files that they are in.
-        safe: how many have a safe fix.
-        unsafe: how many have an unsafe fix.
+        safe_fixes: how many have a safe fix.
+        unsafe_fixes: how many have an unsafe fix.
         suppressed: how many more comments or settings suppress.
         known: how many more are in the baseline.
     """
@@ -33,8 +33,8 @@ class RuleCount:
     name: str
     findings: int = 0
     files: set[Path] = field(default_factory=set)
-    safe: int = 0
-    unsafe: int = 0
+    safe_fixes: int = 0
+    unsafe_fixes: int = 0
     suppressed: int = 0
     known: int = 0
 
@@ -50,8 +50,8 @@ def rule_counts(report: Report) -> tuple[RuleCount, ...]:
         count = count_of(finding)
         count.findings += 1
         count.files.add(finding.path)
-        count.safe += finding.has_fix(Safety.SAFE)
-        count.unsafe += finding.has_fix(Safety.UNSAFE)
+        count.safe_fixes += finding.has_fix(Safety.SAFE)
+        count.unsafe_fixes += finding.has_fix(Safety.UNSAFE)
     for finding in report.suppressed:
         count_of(finding).suppressed += 1
     for finding in report.known:
@@ -95,7 +95,7 @@ def statistics(report: Report, screen: Screen) -> Iterator[str]:
 
 
 def _mark(count: RuleCount, *, unsafe: bool) -> str:
-    fixable = count.safe + (count.unsafe if unsafe else 0)
+    fixable = count.safe_fixes + (count.unsafe_fixes if unsafe else 0)
     if not fixable:
         return ""
     return _ALL if fixable == count.findings else _SOME

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .display import Screen, display_path, pluralize, printable
+from .display import Screen, pluralize, printable
 
 if TYPE_CHECKING:
     from ...verify.evidence import Proof, Verdict
@@ -66,9 +65,8 @@ def lines_of(verdict: Verdict, screen: Screen, width: int = _WIDTH) -> Iterator[
     """Yield a verdict on code, and what was raised if it is wrong."""
     outcome = screen.paint(f"{verdict.outcome:<{width}}", _STYLES[verdict.outcome])
     place = f"{screen.path(verdict.unit.path)}:{verdict.unit.line}"
-    name = verdict.unit.qualname or "the module"
-    rest = "; ".join(facts(verdict))
-    yield f"{outcome}  {place} {printable(name)}{rest and f' ({printable(rest)})'}"
+    rest = basis(verdict)
+    yield f"{outcome}  {place} {printable(unit_of(verdict))}{rest and f' ({printable(rest)})'}"
     if verdict.outcome.is_wrong:
         yield from (f"    {printable(line)}" for line in verdict.traceback.rstrip().splitlines())
 
@@ -110,33 +108,9 @@ def tally(proof: Proof) -> str:
     if not proof.verdicts:
         return left or "Nothing to compare: no unit differs."
     counts = Counter(str(verdict.outcome) for verdict in proof.verdicts)
-    parts = [f"{counts[o]} {_words(o)}" for o in _STYLES if counts[o]]
+    parts = [f"{counts[o]} {words(o)}" for o in _STYLES if counts[o]]
     compared = f"Compared {pluralize(len(proof.verdicts), 'unit')}: {', '.join(parts)}."
     return f"{compared} {left}".rstrip()
-
-
-def verdict_rows(verdicts: Sequence[Verdict], folder: Path) -> list[dict[str, object]]:
-    """Return the verdicts as rows for JSON."""
-    return [
-        {
-            "unit": verdict.unit.name,
-            "path": display_path(verdict.unit.path, folder),
-            "line": verdict.unit.line,
-            "verdict": str(verdict.outcome),
-            "inputs": verdict.inputs and str(verdict.inputs),
-            "calls": verdict.calls,
-            "max_abs": verdict.max_abs,
-            "max_rel": verdict.max_rel,
-            "detail": verdict.detail,
-            "evidence": verdict.evidence and str(verdict.evidence),
-            "shapes": list(verdict.shapes),
-            "substituted": list(verdict.substituted),
-            "traceback": verdict.traceback,
-            "difference": verdict.difference,
-            "through": list(verdict.through),
-        }
-        for verdict in verdicts
-    ]
 
 
 def verdict_counts(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
@@ -145,14 +119,23 @@ def verdict_counts(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
     return {outcome: counts[outcome] for outcome in _STYLES}
 
 
-def worst_first(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def worst_verdicts(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Sort verdicts: wrong ones first, equal ones last."""
     order = (*_ORDER[1:], _ORDER[0])
     return sorted(verdicts, key=lambda verdict: order.index(verdict.outcome))
 
 
-def facts(verdict: Verdict) -> Iterator[str]:
-    """Yield what a verdict is based on, or what differs."""
+def unit_of(verdict: Verdict) -> str:
+    """Return what a verdict is on: the name of a function or class, or the module."""
+    return verdict.unit.qualname or "the module"
+
+
+def basis(verdict: Verdict) -> str:
+    """Return what a verdict is based on, or what differs."""
+    return "; ".join(_facts(verdict))
+
+
+def _facts(verdict: Verdict) -> Iterator[str]:
     if verdict.outcome in ("equal", "close"):
         yield _basis(verdict)
         if verdict.substituted:
@@ -190,7 +173,8 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _words(outcome: str) -> str:
+def words(outcome: str) -> str:
+    """Return an outcome as words: `not exercised`."""
     return outcome.replace("-", " ")
 
 

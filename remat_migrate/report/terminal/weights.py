@@ -133,14 +133,7 @@ def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator
     yield f"{place}  {site.api} of {printable(site.function)}, {times}, called {called}"
     verdict = screen.paint(site.verdict.replace("-", " "), _STYLES[site.verdict], "bold")
     yield f"  {verdict}: {effect(site, found)}"
-    if site.compiled is not None:
-        with_it, without = site.compiled
-        yield (
-            f"  compiled for {found.backend}: {size(with_it)} of temporary memory with it,"
-            f" {size(without)} without"
-        )
-    if site.note:
-        yield f"  {printable(site.note)}"
+    yield from (f"  {printable(line)}" for line in remarks(site, found))
     if site.verdict in ("wasteful", "does-nothing"):
         confirmed = site.compiled is not None
         yield (
@@ -148,6 +141,18 @@ def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator
             if confirmed
             else "  Before you remove it, confirm this with the compiled program: --compile"
         )
+
+
+def remarks(site: SiteMeasurement, found: Measurement) -> Iterator[str]:
+    """Yield what the compiled program needs with and without a checkpoint, and a note."""
+    if site.compiled is not None:
+        with_it, without = map(size, site.compiled)
+        yield (
+            f"compiled for {found.backend}: {with_it} of temporary memory with it,"
+            f" {without} without"
+        )
+    if site.note:
+        yield site.note
 
 
 def effect(site: SiteMeasurement, found: Measurement) -> str:

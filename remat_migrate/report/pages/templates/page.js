@@ -33,9 +33,8 @@
 
   // -- filtering
 
-  // Not the lines around the marked ones: they are of the neighbours.
-  const said =
-    "tr:first-child, summary, .facts, .note, .hit, .label, .related .place, .evidence, .added";
+  // Not the context of a diff: it is of the neighbours.
+  const said = "tr:first-child, summary, .facts, .note, .code, .related .place, .evidence, .added";
 
   function textOf(row) {
     if (!text.has(row)) {
