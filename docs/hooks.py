@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -14,11 +15,39 @@ from remat_migrate.cli.exit_codes import EXIT_CODES
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.measure.devices import DEVICES
 from remat_migrate.report.outputs import FORMATS
-from remat_migrate.report.pages.rule_page import pages
+from remat_migrate.report.pages.rule_page import fix_kind, rule_page
+from remat_migrate.rule import Rule
 from remat_migrate.settings.keys import MEASURE, SETTINGS, VERIFY, Setting
 from remat_migrate.sweep.tables import COLUMNS
 
-RULES = {f"reference/rules/{name}": text for name, text in pages(load_rules()).items()}
+
+def _name(rule: Rule) -> str:
+    return f"{rule.code}-{rule.name}.md"
+
+
+def _finds(rule: Rule) -> str:
+    """Return the first sentence on what a rule finds, as a cell of a table."""
+    documentation = inspect.getdoc(rule) or ""
+    found = re.search(r"^Checks for (.+?)(?:\.\s|\.$|\n\n)", documentation, re.M | re.S)
+    return " ".join(found[1].split()).replace("|", r"\|") if found else ""
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def _index(rules: Sequence[Rule]) -> str:
+    """Return a table of all rules, each with a link to its page."""
+    rows = ((f"[{r.code}]({_name(r)}) {r.name}", _finds(r), fix_kind(r)) for r in rules)
+    return f"# Rules\n\n{_table(('rule', 'finds', 'fix'), rows)}\n"
+
+
+_RULES = load_rules()
+RULES = {
+    "reference/rules/README.md": _index(_RULES),
+    **{f"reference/rules/{_name(rule)}": rule_page(rule) for rule in _RULES},
+}
 
 
 def on_config(config: MkDocsConfig) -> None:
@@ -52,11 +81,6 @@ def _fill(nav: list[Any], title: str, pages: list[Any]) -> None:
                 entry[name] = pages
             elif isinstance(children, list):
                 _fill(children, title, pages)
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def _settings(keys: Mapping[str, Setting]) -> str:

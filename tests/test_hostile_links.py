@@ -326,17 +326,6 @@ def test_job_summary_is_a_link(project: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (outside(project) / "kept.txt").read_text() == "kept\n"
 
 
-@pytest.mark.usefixtures("handles")
-@pytest.mark.parametrize("name", ["docs", "docs/rules", "docs/rules/README.md"])
-def test_rule_pages_through_a_link(project: Path, name: str) -> None:
-    (project / name).parent.mkdir(parents=True, exist_ok=True)
-    (project / name).symlink_to(outside(project))
-    write_files(outside(project), {"RMT999-gone.md": "mine"})
-    refused(project, "rules", "--write", "docs/rules", naming=project / name)
-    if name.endswith(".md"):
-        assert [path.name for path in (project / "docs/rules").iterdir()] == ["README.md"]
-
-
 # -- open folders
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,11 @@ from ..report.output import say, screen_of, write_diff, write_lines
 from ..rule import Finding
 from ..settings.settings import check_known, codes
 from .exit_codes import CLEAN, FINDINGS, SIGNALLED
-from .progress_bar import is_interactive, progress_bar
+from .progress_bar import progress_bar
 from .results import Result, exit_code, report_of
 
 if TYPE_CHECKING:
     from ..engine.fix_rounds import FixOutcome
-    from ..verify.evidence import Verdict
     from ..verify.fixes import Proved
     from ..verify.options import VerifyOptions
 
@@ -156,46 +155,34 @@ def _fixed(
 
     if how.verify is None:
         return fix(), None
-    from ..report.jax_output import write_verdict
     from ..report.terminal.verdicts import proof_lines, tally
     from ..verify.fixes import prove_fixes
     from ..verify.prove import ProofInterrupted
-    from ..verify.schedule import ignore
 
-    is_shown = is_interactive(sys.stderr)
-    streamed: list[Verdict] = []
     try:
         with progress_bar() as progress:
-
-            def decided(verdict: Verdict) -> None:
-                streamed.append(verdict)
-                with progress.erased():
-                    write_verdict(verdict, sys.stderr)
-
-            shown = decided if is_shown else ignore
             targets = run.targets.python
-            proved = prove_fixes(fix, run.settings.root, targets, how.verify, progress, shown)
+            proved = prove_fixes(fix, run.settings.root, targets, how.verify, progress)
     except ProofInterrupted as interrupt:
         proof = interrupt.proof
-        lines = () if is_shown else proof_lines(proof, screen_of(sys.stderr))
+        lines = proof_lines(proof, screen_of(sys.stderr))
         write_lines([*lines, tally(proof), "No files changed."], sys.stderr)
         raise SystemExit(SIGNALLED + proof.interrupted) from interrupt
-    return proved.outcome, replace(proved, shown=tuple(streamed))
+    return proved.outcome, proved
 
 
 def _warn_of_skipped_fixes(run: Run, outcome: FixOutcome[Analysis]) -> bool:
     """Print the fixes that were not made, and return whether one of them was wrong."""
-    from ..report.terminal.fixing import defects, refusals, unreadable
+    from ..report.terminal.fixing import not_made, refusals
 
     screen = screen_of(sys.stderr)
     excluded = Exclusion(run.nearest)
-    refused = refusals(outcome, run.files, excluded.of, screen)
-    for line in (*refused, *unreadable(outcome, screen)):
+    for line in refusals(outcome, run.files, excluded.of, screen):
         say(f"warning: {line}")
-    faults = list(defects(outcome, screen))
-    for line in faults:
-        say(f"error: {line}")
-    return bool(faults)
+    failures = sorted(not_made(outcome, screen))
+    for is_defect, line in failures:
+        say(f"{'error' if is_defect else 'warning'}: {line}")
+    return any(is_defect for is_defect, _ in failures)
 
 
 def _print_stdin(run: Run, outcome: FixOutcome[Analysis]) -> None:

@@ -15,7 +15,6 @@ from ..engine.baseline import BaselineChoice
 from ..errors import UsageError
 from ..report.outputs import FORMATS, Output, destinations
 from ..settings import SEVERITIES, Options, Severity
-from .completion import formats, rule_codes
 
 _Command = Callable[..., Any]
 _Decorator = Callable[[_Command], _Command]
@@ -92,7 +91,6 @@ def _codes_option(name: str, help: str) -> _Decorator:
         multiple=True,
         callback=_split,
         metavar="CODES",
-        shell_complete=rule_codes,
         help=help,
     )
 
@@ -150,7 +148,6 @@ _analysis = _options(
         multiple=True,
         callback=_outputs,
         metavar="FORMAT[=FILE]",
-        shell_complete=formats,
         help=f"Output format: {', '.join(FORMATS)}. Repeat the option with files to write several"
         " reports.  [default: full]",
     ),

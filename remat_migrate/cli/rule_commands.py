@@ -3,61 +3,40 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import UsageError
-from .completion import rule_codes
 from .exit_codes import CLEAN, FINDINGS
 from .output_control import output_control
 
-if TYPE_CHECKING:
-    from ..rule import Rule
+_format = click.option(
+    "--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format."
+)
 
 
 @click.command()
-@click.argument("code", required=False, shell_complete=rule_codes)
-@click.option("--all", "every", is_flag=True, help="Explain all rules.")
-@click.option(
-    "--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format."
-)
+@click.argument("code")
+@_format
 @output_control
-def explain_command(code: str | None, every: bool, output_format: str) -> int:
+def explain_command(code: str, output_format: str) -> int:
     """Explain a rule, given its code or name."""
     from ..engine.rules import load_rules
+    from ..report.machine_readable.rules_json import render
+    from ..report.output import screen_of, write_lines
+    from ..report.terminal.explain import explain
     from ..settings import did_you_mean
 
-    if (code is None) != every:
-        raise UsageError("explain takes either a code or --all")
     rules = {rule.code: rule for rule in load_rules()}
-    if code is None:
-        found = list(rules.values())
-        _explain(found, output_format)
-        return CLEAN
     by_name = {rule.name: rule for rule in rules.values()}
     rule = rules.get(code.upper()) or by_name.get(code.lower())
     if rule is None:
         hint = did_you_mean(code.upper(), rules) or did_you_mean(code.lower(), by_name)
         raise UsageError(f"no rule {code}{hint or '; see `remat-migrate rules`'}")
-    _explain(rule, output_format)
+    is_json = output_format == "json"
+    write_lines([render(rule)] if is_json else explain(rule, screen_of(sys.stdout)), sys.stdout)
     return CLEAN
-
-
-def _explain(found: Rule | Sequence[Rule], output_format: str) -> None:
-    if output_format == "json":
-        from ..report.machine_readable.rules_json import render
-
-        print(render(found))
-        return
-    from ..report.output import screen_of, write_lines
-    from ..report.terminal.explain import explain as explained
-
-    screen = screen_of(sys.stdout)
-    for number, rule in enumerate(found if isinstance(found, Sequence) else [found]):
-        write_lines([*([""] if number else []), *explained(rule, screen)], sys.stdout)
 
 
 def _test(path: Path) -> int:
@@ -75,16 +54,7 @@ def _test(path: Path) -> int:
 
 
 @click.command()
-@click.option(
-    "--write",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Write a Markdown page for each rule, and an index, to FOLDER.",
-)
-@click.option(
-    "--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format."
-)
+@_format
 @click.option(
     "--test",
     "tested",
@@ -93,21 +63,15 @@ def _test(path: Path) -> int:
     help="Run the examples of the rules in a file or a folder.",
 )
 @output_control
-def rules_command(folder: Path | None, output_format: str, tested: Path | None) -> int:
+def rules_command(output_format: str, tested: Path | None) -> int:
     """List all rules and the safety of their fixes."""
     from ..engine.rules import load_rules
-    from ..report.output import screen_of
+    from ..report.machine_readable.rules_json import render
+    from ..report.output import screen_of, write_lines
     from ..report.terminal.explain import table
 
     if tested is not None:
         return _test(tested)
-    if folder is not None:
-        from ..report.pages.rule_page import write_pages
-
-        write_pages(load_rules(), folder)
-        return CLEAN
-    if output_format == "json":
-        _explain(load_rules(), output_format)
-        return CLEAN
-    sys.stdout.writelines(line + "\n" for line in table(load_rules(), screen_of(sys.stdout)))
+    rules, is_json = load_rules(), output_format == "json"
+    write_lines([render(rules)] if is_json else table(rules, screen_of(sys.stdout)), sys.stdout)
     return CLEAN

@@ -36,7 +36,7 @@ def suppress_findings(run: Run) -> int:
         except WriteError as error:
             lines = list(unwritten_files(error, screen))
     for finding in done.left:
-        place = f"{screen.path(finding.path)}:{finding.source.place(finding.span.start)}"
+        place = screen.place(finding.source, finding.span.start)
         say(f"warning: {place}: {finding.code} cannot be suppressed by a comment; {_INSTEAD}")
     for line in lines:
         say(line)

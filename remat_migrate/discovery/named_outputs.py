@@ -9,10 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import AbstractContextManager
 from pathlib import Path
 
-from ..text.folders import Folder, link_error, open_folder
+from ..text.folders import link_error, open_folder
 from .roots import outermost_project
 
 _MOST_LINKS = 40
@@ -48,17 +47,6 @@ def resolve_named(path: Path) -> tuple[Path, Path | None]:
             here = Path(target.anchor)
         left += reversed(target.parts[1:] if target.is_absolute() else target.parts)
     return here, outermost_project(here)
-
-
-def open_named(path: Path, *, create: bool = False) -> AbstractContextManager[Folder]:
-    """Open a folder to write to.
-
-    Raises:
-        OSError: it cannot be opened or created, or the path leads through a link in a project.
-    """
-    real, project = resolve_named(path)
-    root = project or next(above for above in (real, *real.parents) if above.is_dir())
-    return open_folder(real, root, create=create)
 
 
 def write_named(file: Path, data: bytes, *, append: bool = False) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, TextIO, cast
@@ -45,9 +44,6 @@ def write_report(
     from .terminal.summary import summary
 
     screen = screen_for(to)
-    if report.proved and report.proved.shown and (isinstance(to, Path) or not to.isatty()):
-        # The terminal shows these verdicts, but what is written here is read elsewhere.
-        report = replace(report, proved=replace(report.proved, shown=()))
     text = output_format in ("full", "concise")
     if text and report.sites is not None:
         from .terminal.table import render

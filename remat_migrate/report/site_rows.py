@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..rule import Finding
-from ..text import Span
-from ..text.edits import SpanIndex
+from ..text import SourceFile, Span
 from .content import RISKS, Risk, SiteRow, risk_of
 
 if TYPE_CHECKING:
-    from ..analysis import Module, Site
+    from ..analysis import Site
     from ..measure.worker.records import SiteMeasurement
 
 
@@ -27,31 +26,24 @@ def site_rows(
     A finding concerns a site if it names the site, or touches the site's statement or the code of
     the options, partials and names that the site is made of.
     """
-    by_path: dict[Path, list[tuple[Span, Finding]]] = defaultdict(list)
+    by_line: dict[tuple[Path, int], list[Finding]] = defaultdict(list)
     by_site: dict[Site, list[Finding]] = defaultdict(list)
     for finding in findings:
-        by_path[finding.path].append((finding.span, finding))
+        for line in _lines(finding.source, finding.span):
+            by_line[finding.path, line].append(finding)
         for site in finding.sites:
             by_site[site].append(finding)
-    concerned = by_path.keys() | {weight.path for weight in weights}
-    indexes = {path: SpanIndex(found) for path, found in by_path.items()}
-    heads: dict[Path, SpanIndex[Span]] = {}
-    statements: dict[Site, Span] = {}
-    for site in sites:
-        path = site.module.source.path
-        if path in concerned:
-            if path not in heads:
-                heads[path] = SpanIndex((head, head) for head in statement_heads(site.module))
-            statements[site] = _innermost(heads[path], site.span)
-    shares = _assign_weights(weights, statements)
+    heads = {site: _head(site) for site in sites} if findings or weights else {}
+    shares = _assign_weights(weights, heads)
     rows = []
     for site in sites:
-        spans = [(site.module.source.path, statements.get(site, site.span)), *_code_of(site)]
+        spans = [(site.module.source, heads.get(site, site.span)), *_code_of(site)]
         touching = [
             finding
-            for path, span in spans
-            if path in indexes
-            for finding in indexes[path].overlapping(span)
+            for source, span in spans
+            for line in _lines(source, span)
+            for finding in by_line.get((source.path, line), ())
+            if finding.span.overlaps(span)
         ]
         own = tuple(dict.fromkeys((*touching, *by_site[site])))
         risks: list[Risk] = ["none", *map(risk_of, own)]
@@ -60,37 +52,34 @@ def site_rows(
     return tuple(rows)
 
 
-def statement_heads(module: Module) -> Iterator[Span]:
-    """Yield each statement of a module, a compound one up to the first statement in it."""
-    source = module.source
-    for node in ast.walk(module.tree):
-        if isinstance(node, ast.stmt):
-            whole = source.full_span(node)
-            inner = [
-                source.full_span(child).start
-                for child in ast.iter_child_nodes(node)
-                if isinstance(child, ast.stmt | ast.excepthandler)
-            ]
-            inner += [source.span(case.body[0]).start for case in getattr(node, "cases", ())]
-            yield Span(whole.start, min(inner, default=whole.end))
+def _lines(source: SourceFile, span: Span) -> range:
+    """Return the numbers of the lines that a span touches."""
+    return range(source.position(span.start)[0], source.position(span.end)[0] + 1)
 
 
-def _innermost(heads: SpanIndex[Span], span: Span) -> Span:
-    touching = heads.overlapping(span)
-    around = [head for head in touching if head.start <= span.start and span.end <= head.end]
-    return min(around, key=lambda head: head.end - head.start, default=span)
+def _head(site: Site) -> Span:
+    """Return the statement of a site, a compound one up to the first statement in it."""
+    source, statement = site.module.source, site.module.statement(site.reference)
+    whole = source.full_span(statement)
+    inner = [
+        source.full_span(child).start
+        for child in ast.iter_child_nodes(statement)
+        if isinstance(child, ast.stmt | ast.excepthandler)
+    ]
+    inner += [source.span(case.body[0]).start for case in getattr(statement, "cases", ())]
+    return Span(whole.start, min(inner, default=whole.end))
 
 
-def _code_of(site: Site) -> Iterator[tuple[Path, Span]]:
+def _code_of(site: Site) -> Iterator[tuple[SourceFile, Span]]:
     """Yield the code of a site's options and partials, and of the names that they read."""
     from ..analysis.values.values import Partial
 
     callee, read = site.callee, [(site.module, site.reference)]
     while isinstance(callee, Partial):
-        yield callee.module.source.path, callee.module.span(callee.call)
+        yield callee.module.source, callee.module.span(callee.call)
         callee = callee.func
     for option in site.arguments.values():
-        yield option.module.source.path, option.module.span(option.keyword or option.value)
+        yield option.module.source, option.module.span(option.keyword or option.value)
         read.append((option.module, option.value))
     seen: set[ast.expr] = set()
     while read:
@@ -99,7 +88,7 @@ def _code_of(site: Site) -> Iterator[tuple[Path, Span]]:
             seen.add(node)
             for binding in module.reaching(node):
                 if binding.kind == "assign" and binding.value is not None and not binding.path:
-                    yield module.source.path, module.span(binding.value)
+                    yield module.source, module.span(binding.value)
                     read.append((module, binding.value))
 
 
@@ -113,12 +102,12 @@ def _assign_weights(
     """
     shares: dict[Site, list[SiteMeasurement]] = defaultdict(list)
     for weight in weights:
-        inside: list[Site] = []
-        for site, statement in statements.items():
-            source = site.module.source
-            first, last = (source.position(at)[0] for at in (statement.start, statement.end))
-            if source.path == weight.path and first <= weight.line <= last:
-                inside.append(site)
+        inside = [
+            site
+            for site, statement in statements.items()
+            if site.module.source.path == weight.path
+            and weight.line in _lines(site.module.source, statement)
+        ]
         on_line = [site for site in inside if _line(site) == weight.line]
         candidates = on_line or inside
         for is_preferred in (_is_applied, partial(_has_name, weight)):

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import bisect
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ..errors import ApplyError
-
-T = TypeVar("T")
 
 
 class Span(NamedTuple):
@@ -27,29 +24,6 @@ class Span(NamedTuple):
         if self.start == other.start:
             return True
         return self.start < other.end and other.start < self.end
-
-
-class SpanIndex(Generic[T]):
-    """Things at spans of one text, found by the spans that they overlap."""
-
-    def __init__(self, items: Iterable[tuple[Span, T]]) -> None:
-        """Index `items`, in the order in which they are to be found."""
-        numbered = ((span, number, item) for number, (span, item) in enumerate(items))
-        self._items = sorted(numbered, key=lambda entry: entry[:2])
-        self._starts = [span.start for span, _, _ in self._items]
-        ends = (span.end for span, _, _ in self._items)
-        self._furthest = list(itertools.accumulate(ends, max))  # end among those up to here
-
-    def overlapping(self, span: Span) -> list[T]:
-        """Return the things whose spans overlap a span."""
-        found: list[tuple[int, T]] = []
-        at = bisect.bisect_left(self._starts, max(span.end, span.start + 1))
-        while at and (self._furthest[at - 1] > span.start or self._starts[at - 1] == span.start):
-            at -= 1
-            other, number, item = self._items[at]
-            if span.overlaps(other):
-                found.append((number, item))
-        return [item for _, item in sorted(found, key=lambda entry: entry[0])]
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -19,7 +19,7 @@ from .evidence import Outcome, Proof, Unit, UnitKey, Verdict
 from .options import VerifyOptions, check_options, find_python
 from .project_tests import ProjectTests, project_tests
 from .prove import ProofInterrupted, prove
-from .schedule import Decided, ignore
+from .schedule import ignore
 from .units.module_diff import unit_at
 from .units.project_diff import all_units, callers, diff_project
 
@@ -52,7 +52,6 @@ class Proved:
         reverted: the reverted fixes.
         unproved: the fixes that were kept although not all that they edit was exercised, each with
             the reason.
-        shown: the verdicts that the terminal shows already.
     """
 
     outcome: FixOutcome[Analysis]
@@ -60,7 +59,6 @@ class Proved:
     wrong: tuple[Verdict, ...] = ()
     reverted: tuple[Reverted, ...] = ()
     unproved: tuple[tuple[Applied, str], ...] = ()
-    shown: tuple[Verdict, ...] = ()
 
     @property
     def reasons(self) -> Mapping[FindingKey, str]:
@@ -74,7 +72,6 @@ def prove_fixes(
     targets: Sequence[Path],
     options: VerifyOptions,
     progress: Progress = silent,
-    decided: Decided = ignore,
 ) -> Proved:
     """Make fixes, run the code before and after, and keep the fixes that preserve its results.
 
@@ -87,7 +84,6 @@ def prove_fixes(
         targets: the Python files that the user named.
         options: how to verify.
         progress: receives progress reports.
-        decided: receives each verdict as it comes, including those of fixes that are reverted.
 
     Raises:
         VerificationError: nothing can be run.
@@ -95,7 +91,7 @@ def prove_fixes(
     """
     check_options(options)
     with project_tests(options) as tests:
-        return _Rounds(make, root, targets, options, progress, decided, tests).run()
+        return _Rounds(make, root, targets, options, progress, tests).run()
 
 
 class _Rounds:
@@ -108,7 +104,6 @@ class _Rounds:
         targets: Sequence[Path],
         options: VerifyOptions,
         progress: Progress,
-        decided: Decided,
         tests: ProjectTests | None,
     ) -> None:
         self._make = make
@@ -116,12 +111,10 @@ class _Rounds:
         self._targets = targets
         self._options = options
         self._progress = progress
-        self._decided = decided
         self._tests = tests
         self._import_names = ImportNames(root)
         self._reverted: dict[FindingKey, Reverted] = {}
         self._wrong: dict[UnitKey, Verdict] = {}
-        self._told: set[tuple[UnitKey, Outcome]] = set()
 
     def run(self) -> Proved:
         while True:
@@ -161,12 +154,6 @@ class _Rounds:
         def is_reported(verdict: Verdict) -> bool:
             return verdict.unit.key in edited or verdict.outcome.is_wrong
 
-        def decided(verdict: Verdict) -> None:
-            told = (verdict.unit.key, verdict.outcome)
-            if is_reported(verdict) and told not in self._told:  # in an earlier round
-                self._told.add(told)
-                self._decided(verdict)
-
         task = Task(
             State(self._root),
             State(self._root, texts),
@@ -178,7 +165,7 @@ class _Rounds:
             using,
             is_partial=True,
         )
-        proof = prove(task, self._progress, decided, self._tests)
+        proof = prove(task, self._progress, ignore, self._tests)
         if proof.interrupted:
             raise ProofInterrupted(proof)
         verdicts = (*filter(is_reported, proof.verdicts), *changed.unproved)

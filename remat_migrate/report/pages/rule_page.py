@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
-from ...discovery.named_outputs import open_named, resolve_named, write_named
-from ...errors import UsageError
 from ...rule import Example, Fails, Rule
 
-_PAGE = re.compile(r"[A-Z]+[0-9]{3}-[a-z-]+\.md")
 _LANGUAGES = {".py": "python", ".sh": "sh", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
 
 
@@ -45,60 +40,6 @@ def fix_availability(rule: Rule) -> str:
     if not any(fixed):
         return "none"
     return "always" if all(fixed) else "sometimes"
-
-
-def pages(rules: Sequence[Rule]) -> Mapping[str, str]:
-    """Return the page of every rule and their index, by file name."""
-    return {"README.md": index_page(rules), **{page_name(rule): rule_page(rule) for rule in rules}}
-
-
-def write_pages(rules: Sequence[Rule], folder: Path) -> None:
-    """Write the pages into a folder and delete the pages of rules that no longer exist.
-
-    Raises:
-        UsageError: the folder cannot be written to.
-    """
-    written = pages(rules)
-    try:
-        with open_named(folder, create=True) as opened:
-            for name in written:
-                resolve_named(folder / name)
-            for name in opened.names():
-                if name not in written and _PAGE.fullmatch(name):
-                    opened.remove(name)
-        for name, text in written.items():
-            write_named(folder / name, text.encode())
-    except OSError as error:
-        raise UsageError(f"--write: {folder}: {error.strerror or error}") from error
-
-
-def index_page(rules: Sequence[Rule]) -> str:
-    """Return a table of all rules, each with a link to its page."""
-    lines = [
-        "# Rules",
-        "",
-        "`remat-migrate rules --write FOLDER` writes these pages, with those of your own rules.",
-        "",
-        "| rule | finds | fix |",
-        "|---|---|---|",
-    ]
-    for rule in rules:
-        lines.append(
-            f"| [{rule.code}]({page_name(rule)}) {rule.name} | {_finds(rule)} | {fix_kind(rule)} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def _finds(rule: Rule) -> str:
-    """Return the first sentence on what a rule finds, as a cell of a table."""
-    documentation = inspect.getdoc(rule) or ""
-    found = re.search(r"^Checks for (.+?)(?:\.\s|\.$|\n\n)", documentation, re.M | re.S)
-    return " ".join(found[1].split()).replace("|", r"\|") if found else ""
-
-
-def page_name(rule: Rule) -> str:
-    """Return the file name of a rule's page."""
-    return f"{rule.code}-{rule.name}.md"
 
 
 def _examples(rule: Rule) -> Iterator[str]:

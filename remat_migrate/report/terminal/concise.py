@@ -14,8 +14,8 @@ from .summary import summary
 def render(report: Report, screen: Screen) -> Iterator[str]:
     """Yield the lines of the report."""
     for finding in report.findings:
-        at = finding.source.place(finding.span.start)
-        place = screen.paint(f"{screen.path(finding.path)}:{at}:", "bold")
+        at = screen.place(finding.source, finding.span.start)
+        place = screen.paint(f"{at}:", "bold")
         tag = f" [{tag}]" if (tag := header_tag(finding)) else ""
         code = screen.paint(finding.code, "red", "bold")
         yield f"{place} {code} {printable(finding.message)}{tag}"

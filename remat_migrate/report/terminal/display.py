@@ -6,7 +6,10 @@ import os
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from ...text import SourceFile
 
 _TAB = 4
 _STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
@@ -40,6 +43,10 @@ class Screen:
         shown = printable(display_path(path, self.folder))
         # CI systems interpret log lines that start with `::` or `##` as commands.
         return f"./{shown}" if shown.startswith((":", "#")) else shown
+
+    def place(self, source: SourceFile, offset: int) -> str:
+        """Return `src/model.py:14:26`, or `a.ipynb:cell 3:2:5` in a notebook."""
+        return f"{self.path(source.path)}:{source.place(offset)}"
 
 
 def display_path(path: Path, folder: Path) -> str:

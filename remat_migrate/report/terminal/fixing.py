@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...engine.analyse import Analysis
-from ...engine.fix_rounds import Contradiction, Dropped, FixOutcome, Refused
+from ...engine.fix_rounds import Contradiction, FixOutcome, Refused
 from ...engine.integrity import EncodingFault
 from ...rule import Finding, Safety
 from ...text.regular_files import write_obstacle
@@ -34,36 +34,24 @@ def fixed_by_code(
     )
 
 
-def defects(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[str]:
-    """Yield the fixes that were not made because the rule is wrong."""
-    for dropped in outcome.dropped:
-        if _is_defect(dropped):
-            yield f"{_not_made(dropped, screen)}; {_REPORT}"
-    for path in outcome.oscillating:
-        yield (
-            f"{screen.path(path)}: its fixes undo one another or never end; the file is unchanged;"
-            f" {_REPORT}"
-        )
+def not_made(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[tuple[bool, str]]:
+    """Yield why fixes were not made, each after whether the rule is wrong.
 
-
-def unreadable(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[str]:
-    """Yield the fixes that were not made because their changes contradict one another, LibCST
-    cannot parse the code, or the file's encoding cannot represent them.
+    The others contradict one another, LibCST cannot parse the code, or the file's encoding cannot
+    represent them.
     """
     for dropped in outcome.dropped:
-        if not _is_defect(dropped):
-            yield _not_made(dropped, screen)
-
-
-def _is_defect(dropped: Dropped) -> bool:
-    """Return whether a fix was not made because the rule is wrong."""
-    return not isinstance(dropped.reason, EncodingFault | Contradiction)
-
-
-def _not_made(dropped: Dropped, screen: Screen) -> str:
-    finding = dropped.finding
-    place = f"{screen.path(finding.path)}:{finding.source.place(finding.span.start)}"
-    return f"{place}: the fix of {finding.code} was not made: {dropped.reason}"
+        finding = dropped.finding
+        place = screen.place(finding.source, finding.span.start)
+        is_defect = not isinstance(dropped.reason, EncodingFault | Contradiction)
+        suffix = f"; {_REPORT}" if is_defect else ""
+        yield (
+            is_defect,
+            f"{place}: the fix of {finding.code} was not made: {dropped.reason}{suffix}",
+        )
+    for path in outcome.oscillating:
+        why = "its fixes undo one another or never end; the file is unchanged"
+        yield True, f"{screen.path(path)}: {why}; {_REPORT}"
 
 
 def refusals(

@@ -54,9 +54,7 @@ def render_finding(finding: Finding, screen: Screen, report: Report = _NOTHING) 
         line = f"{place}  {printable(related.message)}"
         lines = [line]
         if screen.is_terminal:
-            lines = textwrap.wrap(
-                line, screen.width - len(gutter) - 5, break_long_words=False, subsequent_indent="  "
-            )
+            lines = _wrapped(line, screen.width - len(gutter) - 5, later="  ")
         yield f"{gutter} {arrow} {lines[0]}"
         yield from (f"{gutter}     {rest}" for rest in lines[1:])
     if len(far) > _MAX_RELATED:
@@ -106,12 +104,15 @@ def _is_close(finding: Finding, related: Related) -> bool:
 
 def _header(finding: Finding, screen: Screen, style: str) -> Iterator[str]:
     """Yield the place, the code, the message and how it is fixed; wrapped on a terminal."""
-    place = f"{screen.path(finding.path)}:{finding.source.place(finding.span.start)}:"
+    place = f"{screen.place(finding.source, finding.span.start)}:"
     message = printable(finding.message)
     lead, tag = f"{place} {finding.code}", header_tag(finding)
     lines = [f"{lead} {message}"]
     if screen.is_terminal:
-        lines = _filled(lead, message, screen.width)
+        # A place is one word, whatever its path.
+        solid = lead.replace(" ", "\0")
+        lines = _wrapped(f"{solid} {message}", screen.width, later="  ")
+        lines[0] = lines[0].replace(solid, lead)
     if tag:
         room = screen.width - display_width(lines[-1]) - display_width(tag)
         if room < 2 and screen.is_terminal:
@@ -135,19 +136,11 @@ def _note(title: str, text: str, gutter: str, screen: Screen) -> Iterator[str]:
     yield from (indent + line for line in rest)
 
 
-def _filled(lead: str, message: str, width: int) -> list[str]:
-    """Wrap a message behind its place and code, later lines indented by two columns."""
-    lines = [lead]
-    for word in message.split(" "):
-        if display_width(f"{lines[-1]} {word}") > width:
-            lines.append(f"  {word}")
-        else:
-            lines[-1] += f" {word}"
-    return lines
-
-
-def _wrapped(line: str, width: int) -> list[str]:
+def _wrapped(line: str, width: int, *, later: str = "") -> list[str]:
     # Indented lines are code, which wrapping would spoil.
     if line.startswith(" "):
         return [line]
-    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+    found = textwrap.wrap(
+        line, width, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
+    )
+    return found or [""]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...text import SourceFile, Span
-from .display import Screen, char_width, display_width, expand_tabs, printable
+from .display import Screen, display_width, expand_tabs, printable, truncate
 
 # The middle of a place that spans more lines is omitted.
 _MAX_LINES = 8
@@ -129,42 +129,25 @@ def underlines(source: SourceFile, mark: Mark) -> Iterator[tuple[int, Underline]
 def _cropped(
     text: str, underlines: Sequence[Underline], budget: int
 ) -> tuple[str, list[tuple[int, int, Underline]]]:
-    """Crop a line; return it with the columns before each underline and its length."""
+    """Crop a line; return it with the columns before each underline and its length.
+
+    A line that does not fit is shown from its start if that shows the first mark, or else from a
+    little before that mark.
+    """
     text = text.rstrip()
-    # A line may be as long as a file, with many findings.
-    first = max(0, underlines[0].start - 2 * budget) if underlines else 0
-    end = min(first + 4 * budget, len(text))
-    is_cut = end < len(text)
-    text = printable(text[first:end])
-    widths = [char_width(letter) for letter in text]
-    places = [(underline.start - first, underline.end - first) for underline in underlines]
-    begin, stop = 0, len(text)
-    if is_cut or sum(widths) > budget:
-        begin, stop = _window(widths, places[0] if places else (0, 0), budget)
-    lead = 1 if first + begin else 0
-    shown = "…" * lead + text[begin:stop] + ("…" if is_cut or stop < len(text) else "")
-    drawn = []
-    for underline, (start, end) in zip(underlines, places, strict=True):
-        left = min(max(start, begin), stop)
-        right = min(max(end, left), stop)
-        blanks = lead + sum(widths[begin:left])
-        drawn.append((blanks, max(1, sum(widths[left:right])), underline))
-    return expand_tabs(shown), drawn
-
-
-def _window(widths: Sequence[int], mark: tuple[int, int], budget: int) -> tuple[int, int]:
-    """Return the characters of a wide line to show, from its start if that shows the mark."""
-    room = budget - 2  # for an ellipsis on either side
-    start, end = mark
     begin = 0
-    if sum(widths[:end]) > room:
-        # Show some context before the mark and as much of the mark as fits.
-        spare = max(room // 4, room - sum(widths[start:end]) - room // 4)
-        begin = min(start, len(widths))
-        while begin > 0 and sum(widths[begin - 1 : start]) <= spare:
-            begin -= 1
-    stop, used = begin, 0
-    while stop < len(widths) and used + widths[stop] <= room:
-        used += widths[stop]
-        stop += 1
-    return begin, stop
+    if underlines:
+        start, end = underlines[0].start, underlines[0].end
+        if end >= budget or display_width(text[:end]) >= budget:
+            begin = max(0, start - budget // 4)
+    lead = "…" if begin else ""
+    shown = truncate(lead + printable(text[begin : begin + budget + 1]), budget)
+    drawn = []
+    for underline in underlines:
+        left, right = (
+            min(max(at - begin, 0) + len(lead), len(shown))
+            for at in (underline.start, underline.end)
+        )
+        length = max(1, display_width(shown[left:right]))
+        drawn.append((display_width(shown[:left]), length, underline))
+    return expand_tabs(shown), drawn

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 from .display import Screen, pluralize, printable
 
 if TYPE_CHECKING:
+    from ...rule import Finding
     from ...verify.evidence import Proof, Verdict
     from ..content import Report
 
+# The worst first.
 _STYLES = {
-    "equal": "green",
-    "close": "yellow",
     "differs": "red",
     "fails-after": "red",
     "fails-before": "yellow",
     "not-exercised": "yellow",
+    "close": "yellow",
+    "equal": "green",
 }
 _ORDER = tuple(_STYLES)
 _WIDTH = max(map(len, _STYLES))
@@ -33,30 +35,29 @@ def verdict_lines(report: Report, screen: Screen) -> Iterator[str]:
     if report.proved is None:
         return
     proved = report.proved
-    yield from proof_lines(proved.proof, screen, also=proved.wrong, known=proved.shown)
+    yield from proof_lines(proved.proof, screen, also=proved.wrong)
     for item in proved.reverted:
-        at = item.finding.source.line_place(item.finding.span.start)
-        place = f"{screen.path(item.finding.path)}:{at}"
         label = screen.paint("reverted", "red", "bold")
-        yield f"{label} {place} {item.finding.code}: {_one_line(item.reason)}"
+        yield _about(item.finding, item.reason, label, screen)
     for applied, reason in proved.unproved:
-        finding = applied.finding
-        place = f"{screen.path(finding.path)}:{finding.source.line_place(finding.span.start)}"
-        label = screen.paint("not proved", "yellow")
-        yield f"{label} {place} {finding.code}: {printable(_one_line(reason))}"
+        yield _about(applied.finding, reason, screen.paint("not proved", "yellow"), screen)
+
+
+def _about(finding: Finding, reason: str, label: str, screen: Screen) -> str:
+    place = f"{screen.path(finding.path)}:{finding.source.line_place(finding.span.start)}"
+    return f"{label} {place} {finding.code}: {printable(_one_line(reason))}"
 
 
 def proof_lines(
     proof: Proof,
     screen: Screen,
     also: Sequence[Verdict] = (),
-    known: Sequence[Verdict] = (),
 ) -> Iterator[str]:
-    """Yield a line for each verdict but those known, equal ones first, and how a command ended."""
-    shown = sorted((*proof.verdicts, *also), key=lambda v: _ORDER.index(v.outcome))
+    """Yield a line for each verdict, the worst first, and how a command ended."""
+    shown = worst_verdicts((*proof.verdicts, *also))
     width = max((len(v.outcome) for v in shown), default=0)
     for verdict in shown:
-        if not verdict.unit.is_text and verdict not in known:
+        if not verdict.unit.is_text:
             yield from lines_of(verdict, screen, width)
     yield from closing_lines(replace(proof, verdicts=tuple(shown)), screen, width)
 
@@ -108,7 +109,7 @@ def tally(proof: Proof) -> str:
     if not proof.verdicts:
         return left or "Nothing to compare: no unit differs."
     counts = Counter(str(verdict.outcome) for verdict in proof.verdicts)
-    parts = [f"{counts[o]} {words(o)}" for o in _STYLES if counts[o]]
+    parts = [f"{counts[o]} {words(o)}" for o in reversed(_ORDER) if counts[o]]
     compared = f"Compared {pluralize(len(proof.verdicts), 'unit')}: {', '.join(parts)}."
     return f"{compared} {left}".rstrip()
 
@@ -116,13 +117,12 @@ def tally(proof: Proof) -> str:
 def verdict_counts(verdicts: Sequence[Verdict]) -> Mapping[str, int]:
     """Count the verdicts of each outcome."""
     counts = Counter(str(verdict.outcome) for verdict in verdicts)
-    return {outcome: counts[outcome] for outcome in _STYLES}
+    return {outcome: counts[outcome] for outcome in reversed(_ORDER)}
 
 
 def worst_verdicts(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Sort verdicts: wrong ones first, equal ones last."""
-    order = (*_ORDER[1:], _ORDER[0])
-    return sorted(verdicts, key=lambda verdict: order.index(verdict.outcome))
+    return sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.outcome))
 
 
 def unit_of(verdict: Verdict) -> str:
