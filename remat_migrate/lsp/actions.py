@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from lsprotocol import types
+from pygls.workspace import PositionCodec
 
 from ..engine.check import fix_in_memory
 from ..engine.integrity import check_integrity
@@ -18,12 +19,11 @@ from ..errors import ApplyError, SourceError
 from ..rule import Finding, Rule, Safety
 from ..suppressions import SuppressionRule, suppression
 from ..text import Edit, SourceFile, Span, apply_edits
-from .diagnostics import Abilities, diagnostic
+from .diagnostics import diagnostic
 from .documents import Document
 from .positions import location, range_of, touches
 from .projects import ProjectView
 
-EXPLAIN = "remat-migrate.explain"
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.remat-migrate"
 _QUICK_FIX = types.CodeActionKind.QuickFix
 
@@ -38,17 +38,19 @@ class ActionContext:
         view: the last analysis of the project.
         rules: all rules by code.
         documents: all open documents, of this project and others.
-        can: what the editor supports.
+        codec: converts columns to the units of the editor.
+        versions: whether edits may name the version of their document.
     """
 
     view: ProjectView
     rules: Mapping[str, Rule]
     documents: Mapping[Path, Document]
-    can: Abilities
+    codec: PositionCodec
+    versions: bool
 
     def locate(self, source: SourceFile, span: Span) -> types.Location:
         """Return where the editor shows a span of a file."""
-        return location(self.documents.get(source.path), source, span, self.can.codec)
+        return location(self.documents.get(source.path), source, span, self.codec)
 
 
 def code_actions(
@@ -62,19 +64,22 @@ def code_actions(
         if touches(scope.locate(finding.source, finding.span), at):
             if _is_asked_for(_QUICK_FIX, context.only):
                 actions += _quick_fixes(scope, finding)
-            if not context.only and finding.code in scope.rules:
-                actions.append(_explain(scope, finding))
-    if _is_asked_for(FIX_ALL, context.only) and _is_fixable(scope, document):
-        actions += _fix_all(scope, document, context)
+    # Too slow for the menu, which the editor asks for whenever the cursor moves.
+    if context.only and _is_asked_for(FIX_ALL, context.only):
+        if edit := _fix_all(scope, document):
+            title = "remat-migrate: apply all safe fixes"
+            actions.append(types.CodeAction(title, kind=FIX_ALL, edit=edit))
     return actions
 
 
-def fix_all_edit(scope: ActionContext, document: Document) -> types.WorkspaceEdit | None:
+def _fix_all(scope: ActionContext, document: Document) -> types.WorkspaceEdit | None:
     """Return the edit that makes all safe fixes in a document; None if there are none.
 
     Fixes are repeated until none is left. A fix that also edits other files is made as a whole.
     """
     view = scope.view
+    if not any(finding.has_fix(Safety.SAFE) for finding in view.findings(document.path)):
+        return None
     run = view.run.showing(frozenset({document.path}))
     outcome = fix_in_memory(run, unsafe=False, previous=view.analysis)
     edits = {change.path: _line_edits(change.before, change.after) for change in outcome.changes}
@@ -84,7 +89,7 @@ def fix_all_edit(scope: ActionContext, document: Document) -> types.WorkspaceEdi
 
 def _quick_fixes(scope: ActionContext, finding: Finding) -> Iterator[types.CodeAction]:
     rule = scope.rules.get(finding.code)
-    shown = [diagnostic(finding, rule, scope.locate, scope.can)]
+    shown = [diagnostic(finding, rule, scope.locate)]
     if edit := _fix_edit(scope, finding):
         assert finding.fix is not None
         is_safe = finding.fix.safety is Safety.SAFE
@@ -104,13 +109,6 @@ def _quick_fixes(scope: ActionContext, finding: Finding) -> Iterator[types.CodeA
                 diagnostics=shown,
                 edit=edit,
             )
-
-
-def _explain(scope: ActionContext, finding: Finding) -> types.CodeAction:
-    title = f"Explain {finding.code} ({finding.name})"
-    shown = diagnostic(finding, scope.rules[finding.code], scope.locate, scope.can)
-    command = types.Command(title, EXPLAIN, arguments=[finding.code])
-    return types.CodeAction(title, diagnostics=[shown], command=command)
 
 
 def _fix_edit(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit | None:
@@ -143,29 +141,6 @@ def _suppression(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit 
     return _workspace_edit(scope, {edit.path: [edit]}, {edit.path: finding.source})
 
 
-def _is_fixable(scope: ActionContext, document: Document) -> bool:
-    return any(finding.has_fix(Safety.SAFE) for finding in scope.view.findings(document.path))
-
-
-def _fix_all(
-    scope: ActionContext, document: Document, context: types.CodeActionContext
-) -> Iterator[types.CodeAction]:
-    """Yield the action that makes all safe fixes; computing its edit is slow."""
-    action = types.CodeAction(
-        "remat-migrate: apply all safe fixes",
-        kind=FIX_ALL,
-        data={"uri": document.uri, "version": document.version},
-    )
-    if not scope.can.resolve_edits:
-        # Too slow for a menu, which the editor asks for whenever the cursor moves.
-        if not context.only:
-            return
-        action.edit = fix_all_edit(scope, document)
-        if action.edit is None:
-            return
-    yield action
-
-
 def _is_asked_for(
     kind: str | types.CodeActionKind, only: Sequence[str | types.CodeActionKind] | None
 ) -> bool:
@@ -195,7 +170,7 @@ def _workspace_edit(
         uri, version = (document.uri, document.version) if document else (path.as_uri(), None)
         edits_on_disk = [Edit(path, *one) for one in source.file_edits(here)]
         changes[uri] = version, [_text_edit(scope, source.on_disk, one) for one in edits_on_disk]
-    if not scope.can.versioned_edits:
+    if not scope.versions:
         return types.WorkspaceEdit({uri: here for uri, (_, here) in changes.items()})
     return types.WorkspaceEdit(
         document_changes=[
@@ -213,7 +188,7 @@ def _is_unchanged(scope: ActionContext, path: Path, source: SourceFile) -> bool:
 
 
 def _text_edit(scope: ActionContext, source: SourceFile, edit: Edit) -> types.TextEdit:
-    return types.TextEdit(range_of(source, Span(edit.start, edit.end), scope.can.codec), edit.text)
+    return types.TextEdit(range_of(source, Span(edit.start, edit.end), scope.codec), edit.text)
 
 
 def _line_edits(before: SourceFile, after: SourceFile) -> tuple[Edit, ...]:

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from lsprotocol import types
+from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
+from pygls.workspace import PositionCodec
 
 from .. import __version__
 from ..engine.rules import load_rules
 from ..errors import RematMigrateError
-from ..report.pages.rule_page import rule_page, rule_summary
-from ..report.terminal.display import Screen
-from ..report.terminal.explain import unmarked
+from ..report.pages.rule_page import rule_summary
 from ..rule import Rule
 from ..text import SourceFile, Span
-from .actions import (
-    EXPLAIN,
-    FIX_ALL,
-    ActionContext,
-    code_actions,
-    fix_all_edit,
-)
-from .diagnostics import Abilities, abilities, diagnostic
+from .actions import FIX_ALL, ActionContext, code_actions
+from .diagnostics import diagnostic
 from .document_scheduler import DocumentScheduler
 from .documents import Document, document, path_of
 from .positions import location, touches
@@ -41,33 +32,6 @@ _NAME = "remat-migrate"
 _WATCHED = "**/*.{py,pyi,ipynb,sh,bash,yaml,yml,toml,mk,env}"
 # The analysis recurses into nested code, and threads have a small stack on some platforms.
 _STACK_BYTES = 64 * 1024 * 1024
-_LENGTH = re.compile(rb"Content-Length:\s*(\d*)", re.IGNORECASE)
-# The longest message and the longest header line that the server reads.
-_MOST_BYTES, _MOST_HEADER = 256 << 20, 4096
-
-
-class MessageStream:
-    """The messages of an editor as pygls reads them; they end at one that is too long."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self.failed = False
-        self.read = stream.read
-        self._stream = stream
-
-    def readline(self) -> bytes:
-        """Return a line of a header; nothing at the end, or if the header is not valid."""
-        line = self._stream.readline(_MOST_HEADER)
-        found = _LENGTH.match(line)
-        # Python does not convert numbers of thousands of digits.
-        is_long = found and (len(found[1]) > 18 or int(found[1] or 0) > _MOST_BYTES)
-        if not is_long and (len(line) < _MOST_HEADER or line.endswith(b"\n")):
-            return line
-        what = (
-            f"message longer than {_MOST_BYTES >> 20} MB" if is_long else "header that is too long"
-        )
-        print(f"{_NAME}: error: the editor sends a {what}; the server ends", file=sys.stderr)
-        self.failed = True
-        return b""
 
 
 class Server(LanguageServer):
@@ -75,7 +39,8 @@ class Server(LanguageServer):
 
     Attributes:
         scheduler: the open documents.
-        can: what the editor supports.
+        codec: converts columns to the units of the editor.
+        versions: whether edits may name the version of their document.
         rules: all rules by code.
         was_shut_down: whether the editor sent `shutdown` before `exit`.
     """
@@ -84,11 +49,11 @@ class Server(LanguageServer):
         # Full texts: pygls would place partial changes with form feeds as line ends.
         super().__init__(_NAME, __version__, types.TextDocumentSyncKind.Full)
         self.scheduler = DocumentScheduler(self.show, self.report)
-        self.can = Abilities()
+        self.codec = PositionCodec()
+        self.versions = False
         self.rules: dict[str, Rule] = {}
         self.was_shut_down = False
         self._reported: set[tuple[Path, str]] = set()
-        self._pages: tempfile.TemporaryDirectory[str] | None = None
 
     def show(self, document: Document, view: ProjectView) -> None:
         """Publish the findings in a document."""
@@ -98,7 +63,7 @@ class Server(LanguageServer):
             document.uri,
             document.version,
             [
-                diagnostic(finding, self.rules.get(finding.code), self.locate, self.can)
+                diagnostic(finding, self.rules.get(finding.code), self.locate)
                 for finding in view.findings(document.path)
             ],
         )
@@ -123,34 +88,17 @@ class Server(LanguageServer):
                 continue
             self._reported.add((error.root, error.message))
             suffix = "; please report this bug" if error.is_defect else ""
-            self.message(types.MessageType.Error, f"{_NAME}: {error.message}{suffix}")
+            text = f"{_NAME}: {error.message}{suffix}"
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, text))
             if error.traceback:
                 self.window_log_message(
                     types.LogMessageParams(types.MessageType.Error, error.traceback)
                 )
 
-    def message(self, kind: types.MessageType, text: str) -> None:
-        """Show a message to the user."""
-        self.window_show_message(types.ShowMessageParams(kind, text))
-
     def locate(self, source: SourceFile, span: Span) -> types.Location:
         """Return where the editor shows a span of a file."""
         document = self.scheduler.documents.get(source.path)
-        return location(document, source, span, self.can.codec)
-
-    def page(self, rule: Rule) -> Path:
-        """Return a file with a rule's documentation, which exists as long as the server."""
-        if self._pages is None:
-            self._pages = tempfile.TemporaryDirectory(prefix="remat-migrate-")
-        path = Path(self._pages.name) / f"{rule.code}.md"
-        path.write_text(rule_page(rule), encoding="utf-8")
-        return path
-
-    def close(self) -> None:
-        """Stop analysing, and delete the documentation files."""
-        self.scheduler.close()
-        if self._pages is not None:
-            self._pages.cleanup()
+        return location(document, source, span, self.codec)
 
     def update(
         self, uri: str, version: int | None, text: str, language: str, *, settled: bool
@@ -179,23 +127,23 @@ class Server(LanguageServer):
         if before is None or view is None:
             return None
         documents = dict(self.scheduler.documents)
-        return documents[before.path], ActionContext(view, self.rules, documents, self.can)
+        context = ActionContext(view, self.rules, documents, self.codec, self.versions)
+        return documents[before.path], context
 
 
 def serve() -> int:
     """Serve one editor on stdin and stdout.
 
-    Return 0, or 1 if it exits without `shutdown` or sends a message that is too long.
+    Return 0, or 1 if it exits without `shutdown`.
     """
     # What a rule prints must not get between the messages.
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.stack_size(_STACK_BYTES)
     server = make_server()
-    messages = MessageStream(sys.stdin.buffer)
-    server.start_io(messages, out)  # type: ignore[arg-type]  # it calls only these two
-    server.close()
-    return 0 if server.was_shut_down and not messages.failed else 1
+    server.start_io(sys.stdin.buffer, out)
+    server.scheduler.close()
+    return 0 if server.was_shut_down else 1
 
 
 def make_server() -> Server:
@@ -210,7 +158,9 @@ def make_server() -> Server:
 def _register_lifecycle(server: Server) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(ls: Server, params: types.InitializeParams) -> None:
-        ls.can = abilities(params.capabilities, ls.workspace.position_codec)
+        ls.codec = ls.workspace.position_codec
+        document_changes = "workspace.workspace_edit.document_changes"
+        ls.versions = bool(get_capability(params.capabilities, document_changes))
         ls.scheduler.folders = _folders(ls)
 
     @server.feature(types.INITIALIZED)
@@ -263,10 +213,7 @@ def _register_documents(server: Server) -> None:
 def _register_requests(server: Server) -> None:
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION,
-        types.CodeActionOptions(
-            code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL],
-            resolve_provider=True,
-        ),
+        types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, FIX_ALL]),
     )
     async def actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction] | None:
         found = await ls.action_context(params.text_document.uri)
@@ -275,16 +222,6 @@ def _register_requests(server: Server) -> None:
         one, scope = found
         at = types.Location(params.text_document.uri, params.range)
         return await ls.scheduler.run(lambda: code_actions(scope, one, params.context, at))
-
-    @server.feature(types.CODE_ACTION_RESOLVE)
-    async def resolve(ls: Server, action: types.CodeAction) -> types.CodeAction:
-        data: Any = action.data
-        if isinstance(data, dict) and "uri" in data:
-            found = await ls.action_context(data["uri"])
-            if found is not None and found[0].version == data.get("version"):
-                one, scope = found
-                action.edit = await ls.scheduler.run(lambda: fix_all_edit(scope, one))
-        return action
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
@@ -309,22 +246,6 @@ def _register_requests(server: Server) -> None:
             types.MarkupContent(types.MarkupKind.Markdown, text),
             scope.locate(here[0].source, here[0].span).range,
         )
-
-    @server.command(EXPLAIN)
-    def explain(ls: Server, code: str) -> str | None:
-        rule = ls.rules.get(code.upper())
-        if rule is None:
-            ls.message(types.MessageType.Warning, f"{_NAME}: no rule has the code {code}")
-            return None
-        if ls.can.shows_documents:
-            uri = ls.page(rule).as_uri()
-            ls.window_show_document(
-                types.ShowDocumentParams(uri, take_focus=True), lambda result: None
-            )
-        else:
-            text = "\n".join(unmarked(rule_summary(rule), Screen()))
-            ls.message(types.MessageType.Info, text)
-        return rule_page(rule)
 
 
 def _update(ls: Server, uri: str, *, settled: bool) -> None:

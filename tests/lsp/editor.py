@@ -41,12 +41,7 @@ ABLE = types.ClientCapabilities(
         ),
         code_action=types.CodeActionClientCapabilities(
             is_preferred_support=True,
-            data_support=True,
-            resolve_support=types.ClientCodeActionResolveOptions(["edit"]),
         ),
-    ),
-    window=types.WindowClientCapabilities(
-        show_document=types.ShowDocumentClientCapabilities(support=True)
     ),
 )
 
@@ -60,7 +55,6 @@ class Editor:
         published: all diagnostics received, in order.
         messages: the messages shown to the user.
         logged: the messages logged.
-        pages: the documents that the server opened.
         watched: the registrations for watched files.
         server: the result of `initialize`.
     """
@@ -76,7 +70,6 @@ class Editor:
         self.published: list[types.PublishDiagnosticsParams] = []
         self.messages: list[types.ShowMessageParams] = []
         self.logged: list[str] = []
-        self.pages: list[str] = []
         self.watched: list[Any] = []
         self.encoding = "utf-16"
         self._news = threading.Condition()
@@ -118,11 +111,6 @@ class Editor:
         @client.feature(types.WINDOW_LOG_MESSAGE)
         def _(params: types.LogMessageParams) -> None:
             self._note(self.logged, params.message)
-
-        @client.feature(types.WINDOW_SHOW_DOCUMENT)
-        def _(params: types.ShowDocumentParams) -> types.ShowDocumentResult:
-            self._note(self.pages, params.uri)
-            return types.ShowDocumentResult(True)
 
         @client.feature(types.CLIENT_REGISTER_CAPABILITY)
         def _(params: types.RegistrationParams) -> None:
@@ -207,7 +195,7 @@ class Editor:
             self.close(uri)
         self.hover("file:///nowhere.py", 0, 0)  # its answer comes after all earlier messages
         with self._news:
-            for notes in (self.published, self.messages, self.logged, self.pages):
+            for notes in (self.published, self.messages, self.logged):
                 notes.clear()
 
     def files_changed(self, *paths: Path) -> None:
@@ -255,8 +243,6 @@ class Editor:
     def action(self, uri: str, title: str, *only: str) -> types.CodeAction:
         """Return the only action whose title contains `title`, with its edit."""
         [found] = [one for one in self.actions(uri, None, *only) if title in one.title]
-        if found.edit is None and found.command is None:
-            found = self._call(lambda: self.client.code_action_resolve_async(found))
         return found
 
     def hover(self, uri: str, line: int, character: int) -> types.Hover | None:
@@ -265,11 +251,6 @@ class Editor:
             types.TextDocumentIdentifier(uri), types.Position(line, character)
         )
         return self._call(lambda: self.client.text_document_hover_async(params))
-
-    def execute(self, command: str, *arguments: object) -> Any:
-        """Run a command and return its result."""
-        params = types.ExecuteCommandParams(command, list(arguments))
-        return self._call(lambda: self.client.workspace_execute_command_async(params))
 
     def apply(self, edit: types.WorkspaceEdit | None) -> None:
         """Apply an edit to open documents and to closed files."""

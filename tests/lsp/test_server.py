@@ -292,20 +292,6 @@ class TestExplanations:
         assert "## Why is this bad?\n" in hover.contents.value
         assert editor.hover(uri, 0, 2) is None
 
-    def test_page(self, editor: Editor, project: Path) -> None:
-        uri = editor.open(project / "model.py")
-        command = editor.action(uri, "Explain RMT101").command
-        assert command is not None
-        text = editor.execute(command.command, *(command.arguments or ()))
-        page = path_of(editor.wait(lambda: editor.pages[-1] if editor.pages else None))
-        assert page.read_text().strip() == text.strip()
-        assert "```python\nfrom functools import partial\n" in text
-
-    def test_unknown_code(self, editor: Editor) -> None:
-        assert editor.execute("remat-migrate.explain", "RMT999") is None
-        shown = editor.wait(lambda: editor.messages[-1] if editor.messages else None)
-        assert "no rule has the code RMT999" in shown.message
-
 
 class TestSettings:
     def test_are_reloaded_when_the_file_changes(self, editor: Editor, project: Path) -> None:
@@ -354,15 +340,12 @@ def test_server_capabilities(server: Editor) -> None:
     assert server.server.server_info is not None
     assert server.server.server_info.name == "remat-migrate"
     assert isinstance(can.code_action_provider, types.CodeActionOptions)
-    assert can.code_action_provider.resolve_provider
-    assert can.execute_command_provider is not None
-    assert can.execute_command_provider.commands == ("remat-migrate.explain",)
     registered = server.wait(lambda: server.watched[0] if server.watched else None)
     assert registered.method == types.WORKSPACE_DID_CHANGE_WATCHED_FILES
 
 
 def test_editor_with_few_capabilities(tmp_path: Path) -> None:
-    """The editor has no resolve, versions or documents, and counts columns in UTF-8."""
+    """The editor has no versions, and counts columns in UTF-8."""
     root = tmp_path.resolve()
     write_files(root, {"alias.py": ALIAS, "model.py": MODEL, "sub/train.py": TRAIN})
     can = types.ClientCapabilities(
@@ -373,8 +356,6 @@ def test_editor_with_few_capabilities(tmp_path: Path) -> None:
     editor = Editor([root], can)
     assert editor.encoding == types.PositionEncodingKind.Utf8
     alias, model = editor.open(root / "alias.py"), editor.open(root / "model.py")
-    [found] = editor.diagnostics(alias)
-    assert (found.related_information, found.code_description, found.tags) == (None, None, None)
     assert not [one for one in editor.actions(alias) if one.kind not in ("quickfix", None)]
     fix = editor.action(alias, "all safe fixes", "source.fixAll.remat-migrate")
     assert fix.edit is not None
@@ -385,9 +366,6 @@ def test_editor_with_few_capabilities(tmp_path: Path) -> None:
     # A workspace folder is a project even without a marker, so its callers are found.
     editor.apply(editor.action(model, "RMT101: ").edit)
     assert "block(x, True)" in (root / "sub/train.py").read_text()
-    assert editor.execute("remat-migrate.explain", "rmt101").startswith("# RMT101")
-    shown = editor.wait(lambda: editor.messages[-1] if editor.messages else None)
-    assert shown.message.startswith("RMT101 concrete-option\n")
     assert editor.quit(politely=False) == 1
 
 
@@ -426,24 +404,6 @@ def test_failing_rule_is_reported_once(tmp_path: Path) -> None:
     assert "rule ACM001 failed: ValueError: an unexpected tree" in shown.message
     assert "Traceback" in editor.wait(lambda: editor.logged[0] if editor.logged else None)
     assert editor.quit() == 0
-
-
-@pytest.mark.parametrize(
-    ("header", "message"),
-    [
-        (b"Content-Length: 99999999999999999999\r\n\r\n", "message longer than 256 MB"),
-        (b"content-length: " + b"9" * 4000 + b"\r\n\r\n", "message longer than 256 MB"),
-        (b"Content-Length: 1000000000000\r\n\r\n", "message longer than 256 MB"),
-        (b"x" * 100_000, "header that is too long"),
-    ],
-)
-def test_ends_at_a_message_that_is_too_long(header: bytes, message: str) -> None:
-    command = [sys.executable, "-m", "remat_migrate", "server"]
-    ran = subprocess.run(command, input=header, capture_output=True, timeout=60)
-    assert ran.returncode == 1
-    assert ran.stderr.decode().splitlines() == [
-        f"remat-migrate: error: the editor sends a {message}; the server ends"
-    ]
 
 
 def test_exits_when_the_editor_is_killed(tmp_path: Path) -> None:

@@ -59,10 +59,9 @@ test("a file has a finding, a fix, and an explanation", async (t) => {
   });
   const fix = actions.find((action) => action.title.startsWith("RMT101: "));
   assert.equal(fix.edit.documentChanges[0].textDocument.version, 1);
-  const explain = actions.find((action) => action.title.startsWith("Explain RMT101"));
-  const page = await connection.sendRequest(
-    protocol.ExecuteCommandRequest.type,
-    explain.command,
-  );
-  assert.match(page, /^# RMT101 concrete-option/);
+  const hover = await connection.sendRequest(protocol.HoverRequest.type, {
+    textDocument: { uri },
+    position: finding.range.start,
+  });
+  assert.match(hover.contents.value, /^# RMT101 concrete-option/);
 });
