@@ -6,7 +6,6 @@ import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 from lsprotocol import types
@@ -19,9 +18,9 @@ from ..errors import ApplyError, SourceError
 from ..rule import Finding, Rule, Safety
 from ..suppressions import SuppressionRule, suppression
 from ..text import Edit, SourceFile, Span, apply_edits
+from ..text.escapes import lines_of
 from .diagnostics import diagnostic
-from .documents import Document
-from .positions import location, range_of, touches
+from .documents import Document, location, range_of, touches
 from .projects import ProjectView
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.remat-migrate"
@@ -39,14 +38,12 @@ class ActionContext:
         rules: all rules by code.
         documents: all open documents, of this project and others.
         codec: converts columns to the units of the editor.
-        versions: whether edits may name the version of their document.
     """
 
     view: ProjectView
     rules: Mapping[str, Rule]
     documents: Mapping[Path, Document]
     codec: PositionCodec
-    versions: bool
 
     def locate(self, source: SourceFile, span: Span) -> types.Location:
         """Return where the editor shows a span of a file."""
@@ -141,17 +138,8 @@ def _suppression(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit 
     return _workspace_edit(scope, {edit.path: [edit]}, {edit.path: finding.source})
 
 
-def _is_asked_for(
-    kind: str | types.CodeActionKind, only: Sequence[str | types.CodeActionKind] | None
-) -> bool:
-    if only is None:
-        return True
-    name = _text(kind)
-    return any(name == asked or name.startswith(f"{asked}.") for asked in map(_text, only))
-
-
-def _text(kind: str | types.CodeActionKind) -> str:
-    return kind.value if isinstance(kind, types.CodeActionKind) else kind
+def _is_asked_for(kind: str, only: Sequence[str] | None) -> bool:
+    return only is None or any(kind == one or kind.startswith(one + ".") for one in only)
 
 
 def _workspace_edit(
@@ -162,38 +150,29 @@ def _workspace_edit(
     There is none either if a document has changed since the analysis.
     """
     by_path = {path: here for path, here in edits.items() if here}
-    if not by_path or not all(_is_unchanged(scope, path, sources[path]) for path in by_path):
+    opened = ((scope.documents.get(path), sources[path].on_disk.text) for path in by_path)
+    if not by_path or any(one and one.source.on_disk.text != text for one, text in opened):
         return None
-    changes: dict[str, tuple[int | None, list[types.TextEdit]]] = {}
+    changes: list[types.TextDocumentEdit] = []
     for path, here in by_path.items():
         document, source = scope.documents.get(path), sources[path]
         uri, version = (document.uri, document.version) if document else (path.as_uri(), None)
-        edits_on_disk = [Edit(path, *one) for one in source.file_edits(here)]
-        changes[uri] = version, [_text_edit(scope, source.on_disk, one) for one in edits_on_disk]
-    if not scope.versions:
-        return types.WorkspaceEdit({uri: here for uri, (_, here) in changes.items()})
-    return types.WorkspaceEdit(
-        document_changes=[
-            types.TextDocumentEdit(
-                types.OptionalVersionedTextDocumentIdentifier(uri, version), list(here)
-            )
-            for uri, (version, here) in changes.items()
+        edits_on_disk = [
+            types.TextEdit(range_of(source.on_disk, Span(start, end), scope.codec), text)
+            for start, end, text in source.file_edits(here)
         ]
-    )
-
-
-def _is_unchanged(scope: ActionContext, path: Path, source: SourceFile) -> bool:
-    document = scope.documents.get(path)
-    return document is None or document.source.on_disk.text == source.on_disk.text
-
-
-def _text_edit(scope: ActionContext, source: SourceFile, edit: Edit) -> types.TextEdit:
-    return types.TextEdit(range_of(source, Span(edit.start, edit.end), scope.codec), edit.text)
+        changes.append(
+            types.TextDocumentEdit(
+                types.OptionalVersionedTextDocumentIdentifier(uri, version),
+                edits_on_disk,
+            )
+        )
+    return types.WorkspaceEdit(document_changes=list(changes))
 
 
 def _line_edits(before: SourceFile, after: SourceFile) -> tuple[Edit, ...]:
     """Return edits of the lines that differ, so that the editor keeps cursors and folds."""
-    old, new = (_lines(source) for source in (before, after))
+    old, new = lines_of(before.text), lines_of(after.text)
     starts = [*before.line_starts, len(before.text)]
     matched = difflib.SequenceMatcher(None, old, new)
     return tuple(
@@ -201,8 +180,3 @@ def _line_edits(before: SourceFile, after: SourceFile) -> tuple[Edit, ...]:
         for tag, first, last, start, end in matched.get_opcodes()
         if tag != "equal"
     )
-
-
-def _lines(source: SourceFile) -> list[str]:
-    starts = [*source.line_starts, len(source.text)]
-    return [source.text[start:end] for start, end in pairwise(starts)]

@@ -1,4 +1,7 @@
-"""The documents that are open in the editor, as files of a project."""
+"""The documents that are open in the editor, as files of a project, and places in them.
+
+An editor counts lines from 0, and columns in the units of its encoding.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from lsprotocol import types
 from pygls.uris import to_fs_path
+from pygls.workspace import PositionCodec
 
 from ..discovery.file_kinds import can_matter, is_python
 from ..discovery.roots import find_root, is_foreign
 from ..errors import SourceError
-from ..text import SourceFile, read_source
+from ..text import SourceFile, Span, read_source
 from ..text.source_file import may_be_notebook
 
 # An editor may send them.
@@ -80,7 +85,7 @@ def document(
     path = path_of(uri, folders, language)
     if path is None or _is_installed(path):
         return None
-    text = valid_text(text)
+    text = _SURROGATE.sub("\ufffd", text)  # no encoding can represent them
     if may_be_notebook(path):
         source = _notebook(path, text)
         return None if source is None else Document(uri, version, source, True, is_settled)
@@ -89,11 +94,6 @@ def document(
         return None
     python = is_python(path) or language == "python"
     return Document(uri, version, SourceFile(path, text), python, is_settled)
-
-
-def valid_text(text: str) -> str:
-    """Replace lone surrogates, which no encoding can represent."""
-    return _SURROGATE.sub("\ufffd", text)
 
 
 def _notebook(path: Path, text: str) -> SourceFile | None:
@@ -134,3 +134,39 @@ def path_of(uri: str, folders: Sequence[Path], language: str = "") -> Path | Non
     folder = folders[0] if folders else Path(os.path.realpath(tempfile.gettempdir()))
     base = re.sub(r"\W+", "_", name.rpartition("/")[2]).strip("_") or "untitled"
     return folder / (f"{base}.py" if language == "python" else base)
+
+
+def position(source: SourceFile, offset: int, codec: PositionCodec) -> types.Position:
+    """Return the position of an offset, for a notebook in the file on disk."""
+    offset, source = source.file_offset(offset), source.on_disk
+    line, column = source.position(offset)
+    before = source.text[offset - (column - 1) : offset]
+    return types.Position(line - 1, codec.client_num_units(before))
+
+
+def range_of(source: SourceFile, span: Span, codec: PositionCodec) -> types.Range:
+    """Return the range of a span."""
+    start, end = span
+    return types.Range(position(source, start, codec), position(source, end, codec))
+
+
+def location(
+    document: Document | None, source: SourceFile, span: Span, codec: PositionCodec
+) -> types.Location:
+    """Return where the editor shows a span of a file, which `document` has open, if any."""
+    uri = source.path.as_uri() if document is None else document.uri
+    return types.Location(uri, range_of(source, span, codec))
+
+
+def touches(first: types.Location, second: types.Location) -> bool:
+    """Return whether two places overlap or meet, as a cursor at the end of a word does."""
+    one, other = first.range, second.range
+
+    def key(place: types.Position) -> tuple[int, int]:
+        return place.line, place.character
+
+    return (
+        first.uri == second.uri
+        and key(one.start) <= key(other.end)
+        and key(other.start) <= key(one.end)
+    )

@@ -106,19 +106,6 @@ class Projects:
             del self._projects[root]
         # Collecting garbage meanwhile took as long as analysing: a project has millions of nodes.
         gc.disable()
-        try:
-            return self._analyse(by_root, documents, touched, refresh=refresh)
-        finally:
-            gc.enable()
-
-    def _analyse(
-        self,
-        by_root: Mapping[Path, Sequence[Document]],
-        documents: Sequence[Document],
-        touched: frozenset[Path] | None,
-        *,
-        refresh: bool,
-    ) -> tuple[dict[Path, ProjectView], list[ProjectError]]:
         views: dict[Path, ProjectView] = {}
         errors: list[ProjectError] = []
         for root, inside in by_root.items():
@@ -136,6 +123,7 @@ class Projects:
                 errors.append(ProjectError(root, message, traceback.format_exc(), is_defect=True))
             if is_new:
                 gc.freeze()  # most of its modules stay
+        gc.enable()
         return views, errors
 
 

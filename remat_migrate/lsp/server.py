@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lsprotocol import types
-from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec
@@ -23,13 +22,17 @@ from ..text import SourceFile, Span
 from .actions import FIX_ALL, ActionContext, code_actions
 from .diagnostics import diagnostic
 from .document_scheduler import DocumentScheduler
-from .documents import Document, document, path_of
-from .positions import location, touches
+from .documents import Document, document, location, path_of, touches
 from .projects import ProjectError, ProjectView
 
 _NAME = "remat-migrate"
 # Files in which a project can have findings, whether they are open or not.
-_WATCHED = "**/*.{py,pyi,ipynb,sh,bash,yaml,yml,toml,mk,env}"
+_WATCHED = types.FileSystemWatcher("**/*.{py,pyi,ipynb,sh,bash,yaml,yml,toml,mk,env}")
+_WATCH = types.Registration(
+    "remat-migrate-files",
+    types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
+    types.DidChangeWatchedFilesRegistrationOptions([_WATCHED]),
+)
 # The analysis recurses into nested code, and threads have a small stack on some platforms.
 _STACK_BYTES = 64 * 1024 * 1024
 
@@ -40,7 +43,6 @@ class Server(LanguageServer):
     Attributes:
         scheduler: the open documents.
         codec: converts columns to the units of the editor.
-        versions: whether edits may name the version of their document.
         rules: all rules by code.
         was_shut_down: whether the editor sent `shutdown` before `exit`.
     """
@@ -50,7 +52,6 @@ class Server(LanguageServer):
         super().__init__(_NAME, __version__, types.TextDocumentSyncKind.Full)
         self.scheduler = DocumentScheduler(self.show, self.report)
         self.codec = PositionCodec()
-        self.versions = False
         self.rules: dict[str, Rule] = {}
         self.was_shut_down = False
         self._reported: set[tuple[Path, str]] = set()
@@ -100,11 +101,13 @@ class Server(LanguageServer):
         document = self.scheduler.documents.get(source.path)
         return location(document, source, span, self.codec)
 
-    def update(
-        self, uri: str, version: int | None, text: str, language: str, *, settled: bool
-    ) -> None:
+    def update(self, uri: str, *, settled: bool) -> None:
         """Take the newest text of a document."""
-        one = document(uri, language, version, text, self.scheduler.folders, is_settled=settled)
+        if path_of(uri, self.scheduler.folders) is None:
+            return
+        text = self.workspace.get_text_document(uri)
+        language, folders = text.language_id or "", self.scheduler.folders
+        one = document(uri, language, text.version, text.source, folders, is_settled=settled)
         if one is not None:
             self.scheduler.put(one)
 
@@ -113,13 +116,6 @@ class Server(LanguageServer):
         documents = self.scheduler.documents.values()
         return next((one for one in documents if uri == one.uri), None)
 
-    def forget(self, uri: str) -> None:
-        """Close a document and clear its diagnostics."""
-        one = self.opened(uri)
-        if one is not None:
-            self.scheduler.remove(one.path)
-            self.publish(uri, None, [])
-
     async def action_context(self, uri: str) -> tuple[Document, ActionContext] | None:
         """Return an open document and an analysis of its current text."""
         before = self.opened(uri)
@@ -127,7 +123,7 @@ class Server(LanguageServer):
         if before is None or view is None:
             return None
         documents = dict(self.scheduler.documents)
-        context = ActionContext(view, self.rules, documents, self.codec, self.versions)
+        context = ActionContext(view, self.rules, documents, self.codec)
         return documents[before.path], context
 
 
@@ -140,27 +136,19 @@ def serve() -> int:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.stack_size(_STACK_BYTES)
-    server = make_server()
-    server.start_io(sys.stdin.buffer, out)
-    server.scheduler.close()
-    return 0 if server.was_shut_down else 1
-
-
-def make_server() -> Server:
-    """Return a server with all its features that is not started."""
     server = Server()
     _register_lifecycle(server)
     _register_documents(server)
     _register_requests(server)
-    return server
+    server.start_io(sys.stdin.buffer, out)
+    server.scheduler.close()
+    return 0 if server.was_shut_down else 1
 
 
 def _register_lifecycle(server: Server) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(ls: Server, params: types.InitializeParams) -> None:
         ls.codec = ls.workspace.position_codec
-        document_changes = "workspace.workspace_edit.document_changes"
-        ls.versions = bool(get_capability(params.capabilities, document_changes))
         ls.scheduler.folders = _folders(ls)
 
     @server.feature(types.INITIALIZED)
@@ -172,9 +160,7 @@ def _register_lifecycle(server: Server) -> None:
         workspace = ls.client_capabilities.workspace
         watched = workspace.did_change_watched_files if workspace else None
         if watched and watched.dynamic_registration:
-            ls.client_register_capability(
-                types.RegistrationParams([_watch_registration()]), lambda result: None
-            )
+            ls.client_register_capability(types.RegistrationParams([_WATCH]), lambda result: None)
 
     @server.feature(types.SHUTDOWN)
     def shutdown(ls: Server, params: None) -> None:
@@ -193,21 +179,23 @@ def _register_lifecycle(server: Server) -> None:
 def _register_documents(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def open_(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-        item = params.text_document
-        ls.update(item.uri, item.version, item.text, str(item.language_id), settled=True)
+        ls.update(params.text_document.uri, settled=True)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-        _update(ls, params.text_document.uri, settled=False)
+        ls.update(params.text_document.uri, settled=False)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
-        _update(ls, params.text_document.uri, settled=True)
+        ls.update(params.text_document.uri, settled=True)
         ls.scheduler.analyse_all()  # a file that is not analysed may hold settings
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-        ls.forget(params.text_document.uri)
+        one = ls.opened(params.text_document.uri)
+        if one is not None:
+            ls.scheduler.remove(one.path)
+            ls.publish(one.uri, None, [])
 
 
 def _register_requests(server: Server) -> None:
@@ -248,25 +236,9 @@ def _register_requests(server: Server) -> None:
         )
 
 
-def _update(ls: Server, uri: str, *, settled: bool) -> None:
-    """Take the text of a document that has changed."""
-    if path_of(uri, ls.scheduler.folders) is None:
-        return
-    text = ls.workspace.get_text_document(uri)
-    ls.update(uri, text.version, text.source, text.language_id or "", settled=settled)
-
-
 def _folders(ls: Server) -> list[Path]:
     """Return the folders of the workspace, or the root of an editor without such folders."""
     uris = [folder.uri for folder in ls.workspace.folders.values()]
     if not uris and ls.workspace.root_uri:
         uris = [ls.workspace.root_uri]
     return [Path(path).resolve() for uri in uris if (path := to_fs_path(uri))]
-
-
-def _watch_registration() -> types.Registration:
-    return types.Registration(
-        "remat-migrate-files",
-        types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
-        types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(_WATCHED)]),
-    )

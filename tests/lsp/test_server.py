@@ -345,7 +345,7 @@ def test_server_capabilities(server: Editor) -> None:
 
 
 def test_editor_with_few_capabilities(tmp_path: Path) -> None:
-    """The editor has no versions, and counts columns in UTF-8."""
+    """The editor counts columns in UTF-8."""
     root = tmp_path.resolve()
     write_files(root, {"alias.py": ALIAS, "model.py": MODEL, "sub/train.py": TRAIN})
     can = types.ClientCapabilities(
@@ -358,8 +358,6 @@ def test_editor_with_few_capabilities(tmp_path: Path) -> None:
     alias, model = editor.open(root / "alias.py"), editor.open(root / "model.py")
     assert not [one for one in editor.actions(alias) if one.kind not in ("quickfix", None)]
     fix = editor.action(alias, "all safe fixes", "source.fixAll.remat-migrate")
-    assert fix.edit is not None
-    assert fix.edit.changes
     editor.apply(fix.edit)
     assert 'a = "🦒🦒"; step = jax.checkpoint(abs); b = "🦒"\n' in editor.texts[alias]
     assert editor.codes(alias) == []
