@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from lsprotocol import types
 from more_examples import wrong_examples
+from pygls.workspace import PositionCodec
 from support import Files, write_files
 
 from remat_migrate.cli.results import Result, report_of
@@ -25,9 +26,7 @@ from remat_migrate.engine.check import check_run
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.engine.run import Run, prepare
 from remat_migrate.lsp.actions import ActionContext, code_actions
-from remat_migrate.lsp.diagnostics import Abilities
-from remat_migrate.lsp.documents import Document, document
-from remat_migrate.lsp.positions import range_of
+from remat_migrate.lsp.documents import Document, document, range_of
 from remat_migrate.lsp.projects import ProjectView
 from remat_migrate.report.content import worst_first
 from remat_migrate.report.machine_readable import json as json_report
@@ -161,15 +160,15 @@ def fixes_in_editor(run: Run, analysis: Analysis, finding: Finding) -> list[Text
         return [dict(fixes_in_json(run, analysis))[finding]]
     view = ProjectView((one,), run, analysis)
     opened: Mapping[Path, Document] = {one.path: one}
-    scope = ActionContext(view, {}, opened, Abilities())
+    scope = ActionContext(view, {}, opened, PositionCodec())
     context = types.CodeActionContext([], only=[types.CodeActionKind.QuickFix])
-    place = types.Location(uri, range_of(source, finding.span, scope.can.codec))
+    place = types.Location(uri, range_of(source, finding.span, scope.codec))
     assert finding.fix is not None
     found = []
     for action in code_actions(scope, one, context, place):
         if action.title.startswith(f"{finding.code}: {finding.fix.title}") and action.edit:
             edits = {
-                Path(unquote(urlsplit(uri).path)): [
+                Path(unquote(urlsplit(changed.text_document.uri).path)): [
                     (
                         edit.range.start.line + 1,
                         edit.range.start.character + 1,
@@ -177,9 +176,11 @@ def fixes_in_editor(run: Run, analysis: Analysis, finding: Finding) -> list[Text
                         edit.range.end.character + 1,
                         edit.new_text,
                     )
-                    for edit in here
+                    for edit in changed.edits
+                    if isinstance(edit, types.TextEdit)
                 ]
-                for uri, here in (action.edit.changes or {}).items()
+                for changed in action.edit.document_changes or ()
+                if isinstance(changed, types.TextDocumentEdit)
             }
             found.append(edited(analysis, edits, utf16))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -117,7 +118,6 @@ def measure_command(
     TARGET is the loss function: module:function or path/to/file.py:function. By default it comes
     from the settings. The function is traced on the shapes of its arguments; nothing is computed.
     """
-    from ..measure.options import options_of_targets
     from ..report.jax_output import write_measurements
     from ..report.output import say
 
@@ -131,10 +131,10 @@ def measure_command(
         write_measurements(weighed.found, output_format, to, weighed.failed)
     for reason in weighed.failed.values():
         say(f"error: {reason}")
-    by_target = dict(zip(names, options_of_targets(options, names), strict=True))
-    for one in weighed.found if output_format == "full" and output_file is None else ():
-        if not one.fits:
-            _plan_to_fit(one.target, by_target[one.target], base)
+    for one in weighed.found:
+        if one.device is not None and not one.fits:
+            plan = shlex.join(["remat-migrate", "plan", one.target, "--device", one.device.name])
+            say(f"note: to find checkpoints with which {one.target} fits: {plan}")
     return ERROR if weighed.failed else CLEAN
 
 
@@ -201,9 +201,7 @@ def plan_command(
     function = parse_target(names[0], base)
     with progress_bar("Planning") as progress:
         progress(names[0], 0, 1)
-        is_text = output_format == "full" and output_file is None
-        patches = sys.stdout if is_text else sys.stderr
-        writing = Writing(function, options, base, patches)
+        writing = Writing(function, options, base)
         found = plan(
             function,
             options,
@@ -224,23 +222,6 @@ def plan_command(
             else "No files changed: the budget is only met by the trace."
         )
     return CLEAN if is_proved else FINDINGS
-
-
-def _plan_to_fit(target: str, options: MeasureOptions, base: Path) -> None:
-    """Print the cheapest placement with which a target fits on its device."""
-    from ..errors import VerificationError
-    from ..measure.target import parse_target
-    from ..plan.planning import plan
-    from ..report.jax_output import write_plan
-    from ..report.output import say
-
-    try:
-        found = plan(parse_target(target, base), options, base, _device_budget(options))
-    except VerificationError as error:
-        say(f"note: not planned: {error}")
-        return
-    say("")
-    write_plan(found, "full", sys.stdout)
 
 
 def _device_budget(options: MeasureOptions) -> Budget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from ..discovery.named_outputs import resolve_named
 from ..engine.baseline import BaselineChoice
 from ..errors import UsageError
 from ..report.outputs import FORMATS, Output, destinations
-from ..settings import SEVERITIES, Options, Severity
+from ..settings import SEVERITIES, Options
 
 _Command = Callable[..., Any]
 _Decorator = Callable[[_Command], _Command]
@@ -202,28 +203,12 @@ def selection_options(command: _Command) -> _Command:
 
 def _with_options(command: _Command) -> _Command:
     @wraps(command)
-    def bundled(
-        select: tuple[str, ...],
-        extend_select: tuple[str, ...],
-        ignore: tuple[str, ...],
-        jax_version: str | None,
-        fail_on: Severity | None,
-        exclude: tuple[str, ...],
-        config: tuple[Path | None, tuple[str, ...]],
-        force_exclude: bool = False,
-        **more: Any,
-    ) -> Any:
-        options = Options(
-            select,
-            extend_select,
-            ignore,
-            jax_version,
-            force_exclude,
-            fail_on,
-            exclude,
-            *config,
-        )
-        return command(options=options, **more)
+    def bundled(config: tuple[Path | None, tuple[str, ...]], **given: Any) -> Any:
+        file, overrides = config
+        own = {
+            field.name: given.pop(field.name) for field in fields(Options) if field.name in given
+        }
+        return command(options=Options(config=file, overrides=overrides, **own), **given)
 
     return bundled
 

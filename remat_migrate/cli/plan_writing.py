@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TextIO
 
 from ..analysis import Project
 from ..analysis.loading import load_project
@@ -20,21 +19,18 @@ from ..measure.options import MeasureOptions
 from ..measure.session import measuring
 from ..measure.target import Target
 from ..measure.worker.records import Cost
-from ..plan.applying import Source
+from ..plan.applying import AppliedPlan, Source
 from ..plan.chain import Place
-from ..plan.plan import Placement, Plan
+from ..plan.plan import Obstacle, Placement, Plan
 from ..report.output import say, screen_of
 from ..report.terminal.plans import (
     exceeded_line,
-    patch_line,
     rewritten_lines,
     unwritable_lines,
     written_lines,
 )
 from ..settings import Options
 from ..text import SourceFile
-from ..text.diff import unified_diff
-from ..verify.copies.workspace import make_workspace
 from ..verify.scratch import scratch_folder
 from ..verify.worker.program.agreement import DIFFERS, SAME, agreement
 from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
@@ -56,19 +52,15 @@ class _Failure:
 class Writing:
     """Writes plans for one target."""
 
-    def __init__(
-        self, target: Target, options: MeasureOptions, base: Path, patches: TextIO = sys.stdout
-    ) -> None:
+    def __init__(self, target: Target, options: MeasureOptions, base: Path) -> None:
         """Prepare to write into the project of a target.
 
         Args:
             target: the planned function.
             options: how to measure it.
             base: the folder that names in the options are relative to.
-            patches: where patches of installed packages are printed.
         """
         self._target, self._options, self._base = target, options, base
-        self._patches = patches
         self._source: Source | None = None
         self._installed: list[Path] = []
 
@@ -82,7 +74,7 @@ class Writing:
         stages: Collection[Path],
         values: Mapping[str, Place],
     ) -> Source:
-        """Open the source. Files of installed packages are not written, but a patch is printed.
+        """Open the source. Files of installed packages are read, but not written.
 
         Args:
             sites: the files and lines of its current checkpoints.
@@ -107,7 +99,7 @@ class Writing:
             VerificationError: the rewritten source fails.
         """
         assert self._source is not None
-        obstacles = self._source.apply(plan.best.stages).obstacles
+        obstacles = self._obstacles(self._source.apply(plan.best.stages))
         if obstacles:
             for line in unwritable_lines(obstacles, screen_of(sys.stderr)):
                 say(line)
@@ -116,7 +108,7 @@ class Writing:
         with scratch_folder() as scratch:
             for number, placement in enumerate((plan.best, *plan.others)):
                 new = self._source.apply(placement.stages)
-                if new.obstacles:
+                if self._obstacles(new):
                     continue
                 if not new.changes:
                     say("No files changed: the source already follows the plan.")
@@ -135,6 +127,12 @@ class Writing:
         say(f"No files changed: {failures[0].text}")
         return failures[0].code
 
+    def _obstacles(self, new: AppliedPlan) -> Sequence[Obstacle]:
+        """Return why a placement cannot be written."""
+        why = "the file belongs to an installed package"
+        installed = [one.path for one in new.changes if one.path in self._installed]
+        return [*new.obstacles, *(Obstacle(path, 1, why) for path in installed)]
+
     def _write(
         self,
         plan: Plan,
@@ -149,15 +147,10 @@ class Writing:
         planned, promised = replace(plan, best=placement), plan.best
         compiled: int | None = None
         root = self._run.settings.root
-        is_patch = any(change.path in self._installed for change in changes)
-        target = self._target
-        if is_patch:
-            target = _with_packages(target, changes, folder / "packages")
-        else:
-            write_changes(changes, root)
+        write_changes(changes, root)
         failure: _Failure | VerificationError | None = None
         try:
-            with measuring(target, self._options, self._base) as session:
+            with measuring(self._target, self._options, self._base) as session:
                 session.ask("program", folder=str(folder / "new"), runs=())
                 if placement.compiled is not None:
                     compiled = int(session.ask("compile")["peak"])
@@ -171,19 +164,12 @@ class Writing:
         except VerificationError as error:
             failure = VerificationError(f"no files changed: the rewritten source fails: {error}")
         if failure is not None:
-            if not is_patch:
-                undo(root)
+            undo(root)
             return failure
-        if is_patch:
-            for change in changes:
-                shown = change.path.relative_to(package_folder(change.path)).as_posix()
-                self._patches.write(unified_diff(change.before, change.after, shown))
-            say(patch_line(package_folder(changes[0].path)))
-        else:
-            is_as_planned = placement is promised and _is_as_planned(planned, cost, compiled)
-            how = "as planned" if is_as_planned else "otherwise than planned"
-            for line in written_lines(changes, how, screen_of(sys.stderr)):
-                say(line)
+        is_as_planned = placement is promised and _is_as_planned(planned, cost, compiled)
+        how = "as planned" if is_as_planned else "otherwise than planned"
+        for line in written_lines(changes, how, screen_of(sys.stderr)):
+            say(line)
         for line in rewritten_lines(promised, planned, cost, compiled):
             say(line)
         if program.state == SAME:
@@ -203,29 +189,3 @@ def _is_as_planned(plan: Plan, cost: Cost, compiled: int | None) -> bool:
     planned, now = plan.best, (cost.peak_bytes, cost.flops, compiled or 0)
     figures = planned.measured.peak_bytes, planned.measured.flops, planned.compiled or 0
     return all(new <= _SAME * old for new, old in zip(now, figures, strict=True))
-
-
-def _with_packages(target: Target, changes: Sequence[FileChange], folder: Path) -> Target:
-    """Return a target that imports copies of the changed packages."""
-    by_package: dict[Path, dict[Path, bytes]] = {}
-    for change in changes:
-        site = package_folder(change.path)
-        top = site / change.path.relative_to(site).parts[0]
-        by_package.setdefault(top, {})[change.path] = change.after.data
-    for top, texts in by_package.items():
-        if top.is_dir():
-            make_workspace(top, folder / top.name, texts)
-        else:  # a module of its own
-            make_workspace(folder, folder, {folder / top.name: texts[top]})
-    return replace(target, folders=(folder, *target.folders))
-
-
-def package_folder(path: Path) -> Path:
-    """Return the folder from which a module is imported."""
-    for folder in path.parents:
-        if folder.name in ("site-packages", "dist-packages"):
-            return folder
-    folder = path.parent
-    while (folder / "__init__.py").is_file():
-        folder = folder.parent
-    return folder

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
-from ..console import is_quiet
 from ..errors import UsageError
 from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
 from .options import selection_options
 from .output_control import output_control
-from .progress_bar import ProgressBar, is_interactive, progress_bar
+from .progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from ..settings import Options
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
     from ..sweep.record import Brief
     from ..sweep.totals import Totals
 
-_SECONDS_BETWEEN_LINES = 10.0
 _MOST_FAILURES = 20
 
 
@@ -137,50 +133,22 @@ def sweep_command(
         measure=measure,
         again=no_cache,
     )
+    done: list[Brief] = []
     with connected(scheduler, workers) as cluster, progress_bar("Sweeping") as bar:
-        progress = _Progress(len(wanted), bar)
-        run_sweep(cluster, wanted, plan, progress.decided)
+        bar("", 0, len(wanted))
+
+        def decided(brief: Brief) -> None:
+            done.append(brief)
+            bar(str(brief.source), len(done), len(wanted))
+
+        run_sweep(cluster, wanted, plan, decided)
     totals = write_results(wanted, plan.store)
-    for line in _summary(totals, progress.kept, plan):
+    for line in _summary(totals, sum(brief.kept for brief in done), plan):
         print(line)
     if VERIFICATION_FAILED in totals.exit_codes:
         return VERIFICATION_FAILED
     remain = totals.failed or FINDINGS in totals.exit_codes
     return FINDINGS if remain and not exit_zero else CLEAN
-
-
-class _Progress:
-    """Shows how many sources are done, and how fast: in a bar, or else in lines on stderr.
-
-    Attributes:
-        kept: the number of sources that have not changed since the last sweep.
-    """
-
-    def __init__(self, total: int, bar: ProgressBar) -> None:
-        self.kept = 0
-        self._total = total
-        self._bar = bar
-        self._done = self._failed = 0
-        self._started = self._told = time.monotonic()
-        bar("", 0, total)
-
-    def decided(self, brief: Brief) -> None:
-        """Count a source."""
-        from ..report.output import say
-
-        self._done += 1
-        self.kept += brief.kept
-        self._failed += brief.status != "checked"
-        now = time.monotonic()
-        rate = self._done / max(now - self._started, 1e-3)
-        self._bar(f"{rate:.1f}/s {brief.source}", self._done, self._total)
-        is_due = now - self._told >= _SECONDS_BETWEEN_LINES
-        if is_due and not (is_quiet() or is_interactive(sys.stderr)):
-            self._told = now
-            say(
-                f"{self._done:,} of {self._total:,} repositories, {rate:.1f} per second;"
-                f" {self._failed:,} not checked"
-            )
 
 
 def _summary(totals: Totals, kept: int, plan: Plan) -> Iterator[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from .edits import Replacement
@@ -132,42 +131,21 @@ def _raw_offset(text: str, literal: Literal, index: int) -> int:
     return at
 
 
-def changes(text: str, strings: Strings, new: str) -> Iterator[Replacement]:
-    """Yield the replacements in the JSON text that change the text of `strings` to `new`.
+def changes(text: str, strings: Strings, new: str) -> Replacement:
+    """Return the replacement in the JSON text that changes the text of `strings` to `new`.
 
-    Unchanged lines keep their bytes. Changed lines are written with non-ASCII characters escaped if
-    the whole JSON text is ASCII.
+    The items of an array that stay keep their bytes. Others are written with non-ASCII characters
+    escaped if the whole JSON text is ASCII.
     """
-    values = [literal.value for literal in strings.literals]
-    before, after = lines_of(strings.text), lines_of(new)
-    written = [json.dumps(line, ensure_ascii=text.isascii()) for line in after]
-    if strings.is_list and (before != values or not before or not after):
-        yield Replacement(strings.start, strings.end, f"[{', '.join(written)}]")
-        return
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        if strings.is_list:
-            yield _items(text, strings, i1, i2, written[j1:j2])
-            continue
-        start, end = (
-            _raw_offset(text, strings.literals[0], sum(map(len, before[:count])))
-            for count in (i1, i2)
-        )
-        yield Replacement(start, end, "".join(line[1:-1] for line in written[j1:j2]))
-
-
-def _items(text: str, strings: Strings, first: int, last: int, lines: Sequence[str]) -> Replacement:
-    """Replace the items of an array from `first` to before `last`; some item must be left."""
+    is_ascii = text.isascii()
+    if not strings.is_list:
+        return Replacement(strings.start, strings.end, json.dumps(new, ensure_ascii=is_ascii))
     items = strings.literals
+    kept = {item.value: text[item.start : item.end] for item in items}
+    written = [kept.get(line) or json.dumps(line, ensure_ascii=is_ascii) for line in lines_of(new)]
+    if not items or not written:
+        return Replacement(strings.start, strings.end, f"[{', '.join(written)}]")
+    between = "," + (text[strings.start + 1 : items[0].start] or " ")
     if len(items) > 1:
         between = text[items[0].end : items[1].start]
-    else:
-        between = "," + (text[strings.start + 1 : items[0].start] or " ")
-    new = between.join(lines)
-    if first < last and lines:
-        return Replacement(items[first].start, items[last - 1].end, new)
-    if last < len(items):
-        end = items[last].start
-        return Replacement(items[first].start, end, new + between if lines else "")
-    return Replacement(items[first - 1].end, items[-1].end, between + new if lines else "")
+    return Replacement(items[0].start, items[-1].end, between.join(written))

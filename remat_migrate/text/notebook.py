@@ -87,7 +87,7 @@ class JupyterNotebook:
             if old != new:
                 if _UNSPEAKABLE.search(cell.strings.text):
                     raise BrokenEscape(f"cell {cell.number} is not analysed")
-                found += changes(self.text, cell.strings, self._cell_text(new))
+                found.append(changes(self.text, cell.strings, self._cell_text(new)))
         return sorted(found)
 
     def replacements_of(self, edits: Sequence[Edit]) -> list[Replacement]:

@@ -12,8 +12,6 @@ from .display import Screen, pluralize, printable
 from .weights import devices, fit_lines, operations, size
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ...engine.fix_rounds import FileChange
     from ...measure.worker.records import Cost, NamedValue
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
@@ -111,14 +109,6 @@ def written_lines(changes: Sequence[FileChange], how: str, screen: Screen) -> It
     """Yield where a plan was written, and how."""
     for change in changes:
         yield f"{screen.path(change.path)}: written {how}; `remat-migrate undo` reverts it"
-
-
-def patch_line(folder: Path) -> str:
-    """Return what to do with a patch of installed packages."""
-    return (
-        "No files changed: these are files of installed packages. Apply the patch above to a copy"
-        f" of them, or with `patch -p1 -d {printable(str(folder))}`"
-    )
 
 
 def exceeded_line(plan: Plan, cost: Cost, compiled: int | None) -> str:
