@@ -83,31 +83,21 @@ def document(
         is_settled: whether it was just opened or saved.
     """
     path = path_of(uri, folders, language)
-    if path is None or _is_installed(path):
+    # Not in an installed package, opened by following a name.
+    if path is None or "site-packages" in path.parts or is_foreign(path, find_root([path])):
         return None
     text = _SURROGATE.sub("\ufffd", text)  # no encoding can represent them
     if may_be_notebook(path):
-        source = _notebook(path, text)
-        return None if source is None else Document(uri, version, source, True, is_settled)
+        data = text.encode()
+        with suppress(SourceError):
+            if is_python(path, data):
+                return Document(uri, version, read_source(path, data), True, is_settled)
+        return None
     # The editor knows the language of a script without a suffix before it is on disk.
     if not (can_matter(path) or (language == "python" and not path.suffix)):
         return None
     python = is_python(path) or language == "python"
     return Document(uri, version, SourceFile(path, text), python, is_settled)
-
-
-def _notebook(path: Path, text: str) -> SourceFile | None:
-    """Return a notebook that is open as text, or None if the text is not a notebook."""
-    data = text.encode()
-    try:
-        return read_source(path, data) if is_python(path, data) else None
-    except SourceError:
-        return None
-
-
-def _is_installed(path: Path) -> bool:
-    """Return whether a file belongs to an installed package, opened by following a name."""
-    return "site-packages" in path.parts or is_foreign(path, find_root([path]))
 
 
 def path_of(uri: str, folders: Sequence[Path], language: str = "") -> Path | None:

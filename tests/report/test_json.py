@@ -209,8 +209,6 @@ RISKS = [
         "a.py": "from b import ck\nf = ck(abs)\n",
     },
     {"a.py": "import jax\nP = jax.checkpoint_policies.no\nf = jax.remat(abs, policy=P)\n"},
-    # A flag that raises before it is reached.
-    {"a.py": "import jax\njax.config.update('jax_new_checkpoint', False)\nf = jax.remat(abs)\n"},
     # A call elsewhere.
     {
         "a.py": "import jax\n\n\ndef g(x, n):\n    return x**n\n\n\n"
