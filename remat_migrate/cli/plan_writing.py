@@ -12,9 +12,9 @@ from typing import TextIO
 from ..analysis import Project
 from ..analysis.loading import load_project
 from ..engine.fix_rounds import FileChange
-from ..engine.journal import write_changes
 from ..engine.run import Run, prepare
 from ..engine.undo import undo
+from ..engine.writing import write_changes
 from ..errors import VerificationError
 from ..measure.options import MeasureOptions
 from ..measure.session import measuring
@@ -153,8 +153,9 @@ class Writing:
         target = self._target
         if is_patch:
             target = _with_packages(target, changes, folder / "packages")
+            written = None
         else:
-            write_changes(changes, root)
+            written = write_changes(changes, root)
         failure: _Failure | VerificationError | None = None
         try:
             with measuring(target, self._options, self._base) as session:
@@ -171,8 +172,8 @@ class Writing:
         except VerificationError as error:
             failure = VerificationError(f"no files changed: the rewritten source fails: {error}")
         if failure is not None:
-            if not is_patch:
-                undo(root)
+            if written is not None:
+                undo(root, written=written)
             return failure
         if is_patch:
             for change in changes:
