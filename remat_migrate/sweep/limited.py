@@ -28,7 +28,6 @@ class Status(StrEnum):
     TIMEOUT = "timeout"
     MEMORY = "memory"
     FAILED = "failed"  # a fault of the tool, or settings that are invalid
-    LOST = "lost"  # its worker died, several times
 
 
 @dataclass(frozen=True, slots=True)
