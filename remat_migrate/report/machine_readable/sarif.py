@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ... import HOMEPAGE, __version__
 from ...engine.analyse import Hidden
-from ...engine.fingerprint import Identity, identities
+from ...engine.fingerprint import Identity, fingerprints, identities
 from ...engine.rules import UNREADABLE
 from ...rule import Confidence, Finding, Fix
 from ...text import Edit, SourceFile, Span
@@ -87,6 +87,10 @@ class _Run:
     @cached_property
     def identities(self) -> Mapping[Finding, Identity]:
         return identities([finding for finding, _ in self.all], self.report.root)
+
+    @cached_property
+    def fingerprints(self) -> Mapping[Finding, str]:
+        return fingerprints([finding for finding, _ in self.all], self.report.root)
 
     @cached_property
     def rules(self) -> Sequence[_Object]:
@@ -183,7 +187,7 @@ class _Run:
             "message": {"text": "\n".join(map(_text, (finding.message, *fix_lines(finding))))},
             "locations": [self._location(finding.source, finding.span, with_code=True)],
             **({"relatedLocations": related} if related else {}),
-            "partialFingerprints": {"remat-migrate/v1": self.identities[finding].fingerprint},
+            "partialFingerprints": {"remat-migrate/v1": self.fingerprints[finding]},
             **({"fixes": [self._fix(fix)]} if fix and fix.changes and edited else {}),
             **self._baseline_state(hidden),
             **_suppressions(hidden),
