@@ -186,7 +186,7 @@ def _summary(totals: Totals, kept: int, plan: Plan) -> Iterator[str]:
 
     checked = totals.statuses["checked"]
     unchanged = f" ({kept:,} of them unchanged since the last sweep)" if kept else ""
-    yield f"Checked {checked:,} of {pluralize(totals.sources, 'source')}{unchanged}."
+    yield f"Checked {checked:,} of {pluralize(totals.statuses.total(), 'source')}{unchanged}."
     for record in totals.failed[:_MOST_FAILURES]:
         source = Source(record["source"], record["revision"])
         yield printable(f"{record['status']}: {source}: {record['reason']}")

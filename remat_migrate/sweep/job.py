@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +20,7 @@ from ..discovery.listing import list_files
 from ..settings import Options
 from ..verify.scratch import scratch_folder
 from .checkout import Git, check_out, find_commit, is_repository, size_of
-from .limited import Ended, Limits, SourceFailed, Status, own_command, run_limited
+from .limited import Ended, Limits, SourceFailed, Status, run_limited
 from .record import DONE, PATCH, RECORD, REPORT, SARIF, Brief, folder_of, record_of
 from .sources import Source, without_credentials
 from .store import Store
@@ -120,7 +121,7 @@ def sweep_source(source: Source, plan: Plan) -> Brief:
     with scratch_folder() as scratch:
         git = Git(scratch, plan.limits, source)
         try:
-            commit = find_commit(source, git) if is_repository(source, git) else ""
+            commit = find_commit(source, git) if is_repository(source) else ""
             digest = plan.digest(commit or folder_state(Path(source.address)))
             done = None if plan.again else plan.store.read_json(f"{folder_of(source)}/{DONE}")
             if done == {"digest": digest}:
@@ -175,8 +176,9 @@ def _run_report(root: Path, scratch: Path, plan: Plan) -> Written:
         *("--output-format", f"sarif={folder / SARIF}"),
         *("--patch", str(folder / PATCH)),
     ]
+    # -P: a source may have a package of the same name.
     done = run_limited(
-        own_command(*plan.arguments, *outputs),
+        (sys.executable, "-P", "-m", "remat_migrate", *plan.arguments, *outputs),
         root,
         scratch,
         plan.limits,

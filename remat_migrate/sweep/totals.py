@@ -53,11 +53,6 @@ class Totals:
     worst: list[Mapping[str, Any]] = field(default_factory=list)
     failed: list[Record] = field(default_factory=list)
 
-    @property
-    def sources(self) -> int:
-        """The number of sources."""
-        return self.statuses.total()
-
     def add(self, record: Record) -> None:
         """Add a source."""
         self.statuses[record["status"]] += 1
