@@ -13,9 +13,11 @@ from ..settings import NearestSettings, Settings
 from ..text.source_file import may_be_notebook
 from .file_kinds import has_python_suffix, is_checked_name, is_python, is_text_name
 from .globs import excluded_by
-from .imported import imported_files
 from .listing import FolderCache, list_names
-from .roots import absolute, is_foreign, is_project, repository
+from .roots import FOREIGN, absolute, is_foreign, is_project, is_too_wide, repository
+
+# Of a folder outside any project, so many folders below it are read, the nearest first.
+_MOST_FOLDERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,31 +158,31 @@ class Exclusion:
 def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
     """Find the Python files to read; see `list_context`."""
     python = tuple(map(str, targets.python))
-    return tuple(map(Path, list_context(root, python, python)))
+    return tuple(map(Path, list_context(root, python)))
 
 
 def list_context(
-    root: Path, python: Sequence[str], named: Sequence[str], cache: FolderCache | None = None
+    root: Path, python: Sequence[str], cache: FolderCache | None = None
 ) -> tuple[str, ...]:
     """Find all Python files of the repository, which may call functions in the targets.
 
     Includes excluded files, which are read but not changed. Outside any project, returns only the
-    targets, the files next to them, and what these import; `named` are the paths that the user
-    named.
+    targets and the files next to and below them, in at most so many folders.
     """
     cache = cache or FolderCache()
     if is_project(root):
         found = list_names(str(repository(root)), _may_be_python, cache)
         return _in_path_order({*python, *filter(_is_python, found)})
-    folders = dict.fromkeys(map(os.path.dirname, python))
-    beside = {
-        path
-        for folder in folders
-        for name, path, is_folder in cache.folder(folder)[0]
-        if not is_folder and _may_be_python(name) and _is_python(path)
-    }
-    near = beside.union(python)
-    return _in_path_order(near | imported_files(str(root), list(near), named, cache))
+    folders = [*dict.fromkeys(map(os.path.dirname, python))]
+    near: set[str] = set(python)
+    for folder in folders:
+        for name, path, is_folder in cache.folder(folder)[0]:
+            if is_folder and len(folders) < _MOST_FOLDERS and not is_too_wide(root):
+                if path not in folders and name not in FOREIGN and not name.startswith("."):
+                    folders.append(path)
+            elif not is_folder and _may_be_python(name) and _is_python(path):
+                near.add(path)
+    return _in_path_order(near)
 
 
 def _may_be_python(name: str) -> bool:

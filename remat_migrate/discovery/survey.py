@@ -53,7 +53,7 @@ def survey(paths: Sequence[Path], options: Options) -> Survey:
     cache = FolderCache()
     found = list_targets(paths, nearest, force_exclude=options.force_exclude, cache=cache)
     named = list(map(os.path.realpath, paths))
-    context = list_context(root, found.python, named, cache) if found.python else ()
+    context = list_context(root, found.python, cache) if found.python else ()
     folders = tuple(Path(path) for path in named if os.path.isdir(path))
     return Survey(nearest.of_run(), nearest, found, context, folders)
 
