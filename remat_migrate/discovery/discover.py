@@ -35,19 +35,6 @@ class Targets:
     barren: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TargetNames:
-    """Like `Targets`, with files as strings: creating paths takes longer than finding files."""
-
-    python: tuple[str, ...]
-    texts: tuple[str, ...]
-    barren: tuple[Path, ...] = ()
-
-    def as_targets(self) -> Targets:
-        """Return the files as paths."""
-        return Targets(tuple(map(Path, self.python)), tuple(map(Path, self.texts)), self.barren)
-
-
 def check_paths(paths: Sequence[Path]) -> None:
     """Check that each path is a file or a folder.
 
@@ -71,19 +58,12 @@ def _problem(path: Path) -> str:
 
 
 def discover(
-    paths: Sequence[Path], nearest: NearestSettings, *, force_exclude: bool = False
-) -> Targets:
-    """Find the files to check; see `list_targets`."""
-    return list_targets(paths, nearest, force_exclude=force_exclude).as_targets()
-
-
-def list_targets(
     paths: Sequence[Path],
     nearest: NearestSettings,
     *,
     force_exclude: bool = False,
     cache: FolderCache | None = None,
-) -> TargetNames:
+) -> Targets:
     """Find the files to check.
 
     Args:
@@ -118,7 +98,7 @@ def list_targets(
         texts.update(file for file in rest if is_text_name(os.path.basename(file)))
         if not below:
             barren.append(path)
-    return TargetNames(_in_path_order(python), _in_path_order(texts), tuple(barren))
+    return Targets(_in_path_order(python), _in_path_order(texts), tuple(barren))
 
 
 class Exclusion:
@@ -155,21 +135,15 @@ class Exclusion:
         return self._matchers[id(settings)](path)
 
 
-def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
-    """Find the Python files to read; see `list_context`."""
-    python = tuple(map(str, targets.python))
-    return tuple(map(Path, list_context(root, python)))
-
-
-def list_context(
-    root: Path, python: Sequence[str], cache: FolderCache | None = None
-) -> tuple[str, ...]:
+def context_files(
+    root: Path, targets: Targets, cache: FolderCache | None = None
+) -> tuple[Path, ...]:
     """Find all Python files of the repository, which may call functions in the targets.
 
     Includes excluded files, which are read but not changed. Outside any project, returns only the
     targets and the files next to and below them, in at most so many folders.
     """
-    cache = cache or FolderCache()
+    cache, python = cache or FolderCache(), list(map(str, targets.python))
     if is_project(root):
         found = list_names(str(repository(root)), _may_be_python, cache)
         return _in_path_order({*python, *filter(_is_python, found)})
@@ -193,6 +167,7 @@ def _is_python(file: str) -> bool:
     return has_python_suffix(file) or is_python(Path(file))
 
 
-def _in_path_order(files: Iterable[str]) -> tuple[str, ...]:
-    """Sort file names like paths, so that the files of a folder stay together."""
-    return tuple(sorted(files, key=lambda file: os.path.normcase(file).replace(os.sep, "\0")))
+def _in_path_order(files: Iterable[str]) -> tuple[Path, ...]:
+    """Sort files like paths, so that the files of a folder stay together."""
+    ordered = sorted(files, key=lambda file: os.path.normcase(file).replace(os.sep, "\0"))
+    return tuple(map(Path, ordered))

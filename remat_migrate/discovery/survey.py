@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..settings import NearestSettings, Options, Settings, load_settings
-from .discover import TargetNames, Targets, check_paths, list_context, list_targets
+from .discover import Targets, check_paths, context_files, discover
 from .listing import FolderCache
 from .roots import find_root
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The settings and files of a run. Files are absolute names, sorted like paths.
+    """The settings and files of a run. Files are real paths, sorted.
 
     Attributes:
         settings: the settings of the run.
@@ -27,16 +27,9 @@ class Survey:
 
     settings: Settings
     nearest: NearestSettings
-    targets: TargetNames
-    context: tuple[str, ...]
+    targets: Targets
+    context: tuple[Path, ...]
     folders: tuple[Path, ...] = ()
-
-    def as_paths(self) -> tuple[Targets, tuple[Path, ...]]:
-        """Return the targets and the context as paths."""
-        targets = self.targets.as_targets()
-        # Creating a path takes longer than reading a file.
-        known = dict(zip(self.targets.python, targets.python, strict=True))
-        return targets, tuple(known.get(name) or Path(name) for name in self.context)
 
 
 def survey(paths: Sequence[Path], options: Options) -> Survey:
@@ -51,9 +44,9 @@ def survey(paths: Sequence[Path], options: Options) -> Survey:
     nearest = nearest_settings(paths, options)
     root = nearest.main.root
     cache = FolderCache()
-    found = list_targets(paths, nearest, force_exclude=options.force_exclude, cache=cache)
+    found = discover(paths, nearest, force_exclude=options.force_exclude, cache=cache)
     named = list(map(os.path.realpath, paths))
-    context = list_context(root, found.python, cache) if found.python else ()
+    context = context_files(root, found, cache) if found.python else ()
     folders = tuple(Path(path) for path in named if os.path.isdir(path))
     return Survey(nearest.of_run(), nearest, found, context, folders)
 

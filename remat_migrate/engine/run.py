@@ -106,12 +106,11 @@ def prepare_survey(about: Survey) -> Run:
         SettingsError: the settings name an unknown rule or library function.
         PluginError: the rules cannot be loaded.
     """
-    targets, context = about.as_paths()
     return Run(
         about.settings,
         about.nearest,
-        targets,
-        context,
+        about.targets,
+        about.context,
         _rules(about.nearest),
         folders=about.folders,
     )
