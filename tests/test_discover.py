@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -150,22 +149,14 @@ def test_an_invalid_glob_is_an_error(tmp_path: Path) -> None:
         found(tmp_path, exclude=("!",))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "name"),
-    [
-        ("[a-z]*" * 40 + "_", "a" * 200),
-        ("x" + "?*" * 40 + "b", "x" * 200),
-        ("**/a/" * 30 + "b", "a/" * 100 + "c"),
-        ("**/*a*a*a*a*b/" * 10 + "b", ("a" * 100 + "/") * 10 + "c"),
-    ],
-)
-def test_a_pattern_with_many_stars_is_matched_at_once(
-    tmp_path: Path, pattern: str, name: str
-) -> None:
-    began = time.process_time()
-    assert not matcher([pattern], tmp_path)(tmp_path / name)
-    assert matcher([pattern], tmp_path)(tmp_path / pattern.replace("**/", "").replace("[a-z]", "a"))
-    assert time.process_time() - began < 5
+@pytest.mark.parametrize("pattern", ["*a" * 30 + "b", "**/a/" * 30 + "b"])
+def test_patterns_with_many_stars_are_not_matched(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(SettingsError, match="has more than 3"):
+        matcher([pattern], tmp_path)
+    write(tmp_path, ["a" * 200 + ".py"])
+    (tmp_path / ".gitignore").write_text(pattern)
+    assert len(found(tmp_path)) == 1
+    assert matcher(["**/*a*/**/x*.py"], tmp_path)(tmp_path / "b/cad/d/xy.py")
 
 
 class TestGit:

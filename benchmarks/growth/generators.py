@@ -272,9 +272,6 @@ _modules(
     },
 )
 _modules("files with an old call", lambda n: _numbered(_HEAD + "def f(x):\n" + _OLD, n))
-GENERATORS["stars of a .gitignore pattern"] = Generator(
-    lambda n: {".gitignore": "*a" * n + "b\n", "a" * 200 + ".py": "import jax\n"}, first=1, most=100
-)
 
 
 # Notebooks and text.
