@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..discovery.discover import Survey
 from ..discovery.roots import repository
-from ..discovery.survey import Survey
 from ..errors import SourceError
 from ..text.private_folders import PrivateFolder, open_private
 from ..text.source_file import check_text

@@ -16,7 +16,7 @@ from .jax_commands import chosen_verification
 from .progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from ..discovery.survey import Survey
+    from ..discovery.discover import Survey
     from ..engine.run import Run
     from ..settings import Options, Settings
     from ..verify.options import VerifyOptions

@@ -6,9 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..discovery.discover import Exclusion, Targets, context_files, discover
+from ..discovery.discover import (
+    Exclusion,
+    Survey,
+    Targets,
+    context_files,
+    discover,
+    nearest_settings,
+    survey,
+)
 from ..discovery.file_kinds import is_python
-from ..discovery.survey import Survey, nearest_settings, survey
 from ..errors import SettingsError, UsageError
 from ..libraries.apis import APIS, ApiTable
 from ..libraries.transforms import LOOPS
