@@ -1,6 +1,6 @@
 """Measure small programs before and after fixes of misplaced checkpoints.
 
-    python benchmarks/placement_fixes.py [NAME ...] [--json] [--values FOLDER]
+    python benchmarks/placement_fixes.py [NAME ...] [--values FOLDER]
 
 The programs are in `fixtures/placement/before`, and the fixed programs in `after`. Peak memory and
 operations are those of the traced gradient computation; temporary memory is that of the program
@@ -24,28 +24,22 @@ SIDES = ("before", "after")
 
 
 def main() -> None:
-    """Print a row for each requested program."""
+    """Print the figures of each requested program as JSON."""
     parser = argparse.ArgumentParser(description="Measure fixes of misplaced checkpoints.")
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--values", type=Path, help="write values and gradients to .npz files")
     given = parser.parse_args()
     intercept_checkpoints()
     names = given.names or sorted(path.stem for path in (PROGRAMS / "before").glob("*.py"))
     rows = {}
-    if not given.json:
-        print(f"{'':16}{'peak':>9}{'':>9}{'temporary':>13}{'':>9}{'operations':>14}")
     for name in names:
         if missing := missing_library(name):
             print(f"{name:16}skipped: {missing} is not installed", file=sys.stderr)
             continue
         rows[name] = {side: measured(name, side, given.values) for side in SIDES}
-        if not given.json:
-            print(shown(name, *(rows[name][side] for side in SIDES)), flush=True)
-    if given.json:
-        import jax
+    import jax
 
-        print(json.dumps({"jax": jax.__version__, "rows": rows}))
+    print(json.dumps({"jax": jax.__version__, "rows": rows}))
 
 
 def missing_library(name: str) -> str:
@@ -109,14 +103,6 @@ def write_values(path: Path, loss: Any, arguments: tuple[Any, ...], own: bool) -
     leaves, tree = jax.tree_util.tree_flatten(function(*arguments))
     arrays = {f"{index}": np.asarray(leaf) for index, leaf in enumerate(leaves)}
     np.savez(path, tree=np.array(str(tree)), **arrays)
-
-
-def shown(name: str, before: dict[str, int], after: dict[str, int]) -> str:
-    """Format a row as a line."""
-    cells = [f"{name:16}"]
-    for what in ("peak", "temporary"):
-        cells.append(f"{before[what] / 1e6:8.2f} -> {after[what] / 1e6:6.2f} MB")
-    return "  ".join(cells) + f"  x{after['flops'] / before['flops']:.2f}"
 
 
 if __name__ == "__main__":

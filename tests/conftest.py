@@ -9,7 +9,7 @@ from hypothesis import settings
 # Tests of the cache turn it on, in a folder of theirs.
 os.environ["REMAT_MIGRATE_NO_CACHE"] = "1"
 
-# Nor is the key of the developer's own journals.
+# Nor are the developer's own journals.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="state-")
 
 # A busy machine is no failure.

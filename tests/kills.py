@@ -1,7 +1,8 @@
 """Run `remat-migrate` in a fork, and interrupt it at the n-th call that changes something on disk.
 
-In the fork, these calls are replaced by counting versions. They count if they concern a given
-folder, through a path below it or a file descriptor opened below it.
+The folder of a run holds the project and the state folder with its journal. In the fork, these
+calls are replaced by counting versions. They count if they concern that folder, through a path
+below it or a file descriptor opened below it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Any
 
 from remat_migrate.cli.commands import main
 
+# What is in the folder of a run.
+PROJECT, STATE = "project", "state"
 # Calls whose first argument is a path or a file descriptor. Only `os.open` counts: the built-in
 # `open` is used for reading, which `Ran.unseen` verifies.
 CALLS = (
@@ -72,10 +75,10 @@ class Ran:
 def run(
     root: Path, *arguments: str, fault: Fault = lambda number, event: None, torn: int = 0
 ) -> Ran:
-    """Run `remat-migrate` in `root`, in a fork of this process.
+    """Run `remat-migrate` in a project, in a fork of this process.
 
     Args:
-        root: the working folder, where calls count.
+        root: the folder where calls count, with the project.
         arguments: the command line.
         fault: receives each call.
         torn: the number of the write during which the run is killed.
@@ -96,7 +99,7 @@ def run(
 def main_once(root: Path, *arguments: str) -> None:
     """Run in this process what forks need not import again."""
     with (
-        contextlib.chdir(root),
+        contextlib.chdir(root / PROJECT),
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
         contextlib.suppress(SystemExit),
@@ -196,7 +199,8 @@ def _be_the_run(counting: _Counting, arguments: Sequence[str], errors: Path, eve
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(os.open(errors, os.O_WRONLY), 2)
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
-        os.chdir(counting.root)
+        os.environ["XDG_STATE_HOME"] = str(counting.root / STATE)
+        os.chdir(counting.root / PROJECT)
         counting.install()
         try:
             main(list(arguments))

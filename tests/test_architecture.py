@@ -256,7 +256,7 @@ _WRITING_FUNCTIONS = re.compile(
 _WRITING_METHODS = re.compile(
     r"write_text|write_bytes|mkdir|touch|symlink_to|hardlink_to|unlink|rename|rmdir|chmod"
 )
-_WRITING_OWN = re.compile("Folder|open_folder|open_journal|project_lock|open_named|write_named")
+_WRITING_OWN = re.compile("Folder|open_folder|open_journal|open_named|write_named")
 _WRITING_MODE = re.compile(r"[rbt]*[wax+][rwaxbt+]*")
 
 

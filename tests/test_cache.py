@@ -244,7 +244,7 @@ class TestStale:
         assert ran == without_cache(project, "src", "--output-format", "json")
 
     def test_a_baseline(self, project: Path, analyses: list[None], settled: None) -> None:
-        write_files(project, {"known.json": '{"version": 1, "findings": []}'})
+        write_files(project, {"known.json": '{"version": 2, "findings": []}'})
         command = ("src", "--baseline", "known.json")
         cli(project, *command)
         cli(project, "src", "--write-baseline", "known.json")

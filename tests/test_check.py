@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from support import cli, read_files, write_files
 from remat_migrate.analysis import Module, Project
 from remat_migrate.engine import run
 from remat_migrate.engine.check import fix_in_memory
-from remat_migrate.engine.journal_entries import entry_files, load, open_journal, store
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.rule import Finding, Fix, Rule, Safety
 from remat_migrate.text import Edit, Span
@@ -164,21 +162,6 @@ class TestFix:
             "error: src/old.py cannot be written: No space left on device; the file is unchanged\n"
         )
         assert read_files(project) == before
-
-    def test_half_a_fix_of_a_killed_run_is_reverted_first(self, project: Path) -> None:
-        before = read_files(project)
-        cli(project, "--fix", "src")
-        fixed = read_files(project)
-        (name,) = entry_files(project)
-        with open_journal(project) as journal:
-            entry = load(name, journal)
-            untouched = replace(entry.files[0], path=project / "src/same.py")
-            store(replace(entry, files=(*entry.files, untouched)), journal, "")
-            journal.remove(name)
-        write_files(project, {"src/same.py": before["src/old.py"]})
-        ran = cli(project, "--fix", "src/old.py")
-        assert ran.err.startswith("note: restored src/old.py: a run was killed")
-        assert (project / "src/old.py").read_bytes() == fixed["src/old.py"]
 
     def test_a_wrong_fix_is_dropped_and_reported(
         self, project: Path, with_rules: Callable[..., None]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from support import git, write_files
+from support import cli, git, write_files
 
 from remat_migrate.discovery.discover import Targets, context_files, discover
 from remat_migrate.discovery.globs import matcher
@@ -150,22 +149,14 @@ def test_an_invalid_glob_is_an_error(tmp_path: Path) -> None:
         found(tmp_path, exclude=("!",))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "name"),
-    [
-        ("[a-z]*" * 40 + "_", "a" * 200),
-        ("x" + "?*" * 40 + "b", "x" * 200),
-        ("**/a/" * 30 + "b", "a/" * 100 + "c"),
-        ("**/*a*a*a*a*b/" * 10 + "b", ("a" * 100 + "/") * 10 + "c"),
-    ],
-)
-def test_a_pattern_with_many_stars_is_matched_at_once(
-    tmp_path: Path, pattern: str, name: str
-) -> None:
-    began = time.process_time()
-    assert not matcher([pattern], tmp_path)(tmp_path / name)
-    assert matcher([pattern], tmp_path)(tmp_path / pattern.replace("**/", "").replace("[a-z]", "a"))
-    assert time.process_time() - began < 5
+@pytest.mark.parametrize("pattern", ["*a" * 30 + "b", "**/a/" * 30 + "b"])
+def test_patterns_with_many_stars_are_not_matched(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(SettingsError, match="has more than 3"):
+        matcher([pattern], tmp_path)
+    write(tmp_path, ["a" * 200 + ".py"])
+    (tmp_path / ".gitignore").write_text(pattern)
+    assert len(found(tmp_path)) == 1
+    assert matcher(["**/*a*/**/x*.py"], tmp_path)(tmp_path / "b/cad/d/xy.py")
 
 
 class TestGit:
@@ -217,23 +208,16 @@ class TestRoot:
         assert find_root([tmp_path / "pkg/sub/a.py"]) == tmp_path
         assert find_root([tmp_path / "pkg/sub"]) == tmp_path
 
-    def test_outside_any_project_files_nearby_and_imports_are_read(self, tmp_path: Path) -> None:
-        texts = {
-            "x.py": "import helper\nfrom pkg.inner import (\n    f,\n    g,\n)\n",
-            "helper.py": "def h():\n    import deep\n",
-            "deep.py": "import x\n",
-            "pkg/__init__.py": "",
-            "pkg/inner.py": "from . import other\n",
-            "pkg/other.py": "",
-            "pkg/unused.py": "import x\n",
-            "caller.py": "import x\n",
-            "below/helper.py": "",
-        }
-        for name, text in texts.items():
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            (tmp_path / name).write_text(text)
+    def test_outside_any_project_files_nearby_are_read(self, tmp_path: Path) -> None:
+        write(tmp_path, ["x.py", "caller.py", "pkg/inner.py", ".venv/helper.py"])
         found = context_files(tmp_path, Targets((tmp_path / "x.py",), ()))
-        assert {path.relative_to(tmp_path).as_posix() for path in found} == {
-            "x.py", "caller.py", "helper.py", "deep.py",
-            "pkg/__init__.py", "pkg/inner.py", "pkg/other.py",
-        }  # fmt: skip
+        assert {path.name for path in found} == {"x.py", "caller.py", "inner.py"}
+
+    def test_outside_any_project_imports_are_followed(self, tmp_path: Path) -> None:
+        inner = "def f(x, k):\n    return x if k else -x\n"
+        use = (
+            "import jax\nfrom pkg.inner import f\n\ny = jax.checkpoint(f, concrete=True)(1.0, 2)\n"
+        )
+        write_files(tmp_path, {"pkg/__init__.py": "", "pkg/inner.py": inner, "x.py": use})
+        assert cli(tmp_path, "--fix", "x.py").code == 0
+        assert "static_argnums=(1,))(1.0, 2)" in (tmp_path / "x.py").read_text()

@@ -13,7 +13,8 @@ import pytest
 from support import cli, read_files, write_files
 
 from remat_migrate.discovery.named_outputs import write_named
-from remat_migrate.engine import journal, journal_entries, project_lock, undo
+from remat_migrate.engine import undo, writing
+from remat_migrate.engine.journal import Journal
 from remat_migrate.text import folders
 from remat_migrate.text.folders import Folder, open_folder
 
@@ -55,37 +56,6 @@ def refused(project: Path, *command: str, naming: Path | None = None) -> None:
     assert read_files(code) == sources
 
 
-# -- the journal
-
-
-@pytest.mark.usefixtures("handles")
-@pytest.mark.parametrize("target", ["made.txt", "kept.txt"])
-def test_gitignore_of_the_journal_is_a_link(project: Path, target: str) -> None:
-    link = project / ".remat_migrate/.gitignore"
-    link.parent.mkdir()
-    link.symlink_to(outside(project) / target)
-    refused(project, "--fix", naming=link)
-
-
-@pytest.mark.usefixtures("handles")
-@pytest.mark.parametrize("name", [".remat_migrate", ".remat_migrate/journal"])
-@pytest.mark.parametrize("target", ["", "missing"])
-def test_folder_of_the_journal_is_a_link(project: Path, name: str, target: str) -> None:
-    (project / name).parent.mkdir(exist_ok=True)
-    (project / name).symlink_to(outside(project) / target)
-    refused(project, "--fix", naming=project / name)
-    cli(project, "undo")
-    assert sorted(read_files(outside(project))) == ["kept.txt", "old.py"]
-
-
-@pytest.mark.usefixtures("handles")
-@pytest.mark.parametrize("target", ["made.txt", "kept.txt"])
-def test_lock_is_a_link(project: Path, target: str) -> None:
-    (project / ".remat_migrate").mkdir()
-    (project / ".remat_migrate/lock").symlink_to(outside(project) / target)
-    refused(project, "--fix", naming=project / ".remat_migrate/lock")
-
-
 # -- folders that are exchanged for links
 
 
@@ -112,14 +82,9 @@ def before_first_call(
 
 # Where a run is between listing the journal and its last write.
 _MOMENTS: list[tuple[object, str]] = [
-    (journal, "project_lock"),
-    (project_lock, "open_journal"),
-    (project_lock, "_hide_from_git"),
-    (journal, "clean_up_under_lock"),
-    (journal, "store"),
-    (journal_entries, "_to_json"),
-    (journal, "_write"),
-    (journal, "settle"),
+    (writing, "open_journal"),
+    (Journal, "put"),
+    (writing, "_write"),
     (Folder, "create"),
     (Folder, "rename"),
     (Folder, "discard"),
@@ -128,43 +93,36 @@ _MOMENTS: list[tuple[object, str]] = [
 
 
 @pytest.mark.usefixtures("handles")
-@pytest.mark.parametrize("name", [".remat_migrate", ".remat_migrate/journal", "src"])
 @pytest.mark.parametrize(("owner", "function"), _MOMENTS, ids=[name for _, name in _MOMENTS])
 def test_folder_is_exchanged_while_fixes_are_written(
-    project: Path, monkeypatch: pytest.MonkeyPatch, owner: object, function: str, name: str
+    project: Path, monkeypatch: pytest.MonkeyPatch, owner: object, function: str
 ) -> None:
-    write_files(project, {"src/first.py": WRONG})
-    cli(project, "--fix", "src/first.py")  # creates the journal
-    before = read_files(outside(project))
-    folder = project / name
+    before, folder = read_files(outside(project)), project / "src"
     before_first_call(monkeypatch, owner, function, lambda: exchange(folder, outside(project)))
     ran = cli(project, "--fix")
     assert folder.is_symlink()
     assert "Traceback" not in ran.err
     assert read_files(outside(project)) == before
-    sources = project / ("src-moved" if name == "src" else "src")
-    assert (sources / "old.py").read_text() in (WRONG, FIXED)
+    assert (project / "src-moved/old.py").read_text() in (WRONG, FIXED)
 
 
 @pytest.mark.usefixtures("handles")
-@pytest.mark.parametrize("name", [".remat_migrate", ".remat_migrate/journal", "src"])
 @pytest.mark.parametrize(
     ("owner", "function"),
     [
-        (undo, "project_lock"),
-        (undo, "load"),
+        (undo, "open_journal"),
+        (Journal, "read"),
         (undo, "restore"),
         (Folder, "create"),
         (Folder, "rename"),
     ],
 )
 def test_folder_is_exchanged_during_undo(
-    project: Path, monkeypatch: pytest.MonkeyPatch, owner: object, function: str, name: str
+    project: Path, monkeypatch: pytest.MonkeyPatch, owner: object, function: str
 ) -> None:
     cli(project, "--fix")
     write_files(outside(project), {"old.py": FIXED})
-    before = read_files(outside(project))
-    folder = project / name
+    before, folder = read_files(outside(project)), project / "src"
     before_first_call(monkeypatch, owner, function, lambda: exchange(folder, outside(project)))
     ran = cli(project, "undo")
     assert folder.is_symlink()
@@ -178,7 +136,7 @@ def test_source_folder_is_exchanged_after_reading(
 ) -> None:
     """The file behind the link has the text that was read, so only its place tells it apart."""
     source, before = project / "src", read_files(outside(project))
-    before_first_call(monkeypatch, journal, "_task", lambda: exchange(source, outside(project)))
+    before_first_call(monkeypatch, writing, "_task", lambda: exchange(source, outside(project)))
     ran = cli(project, "--fix")
     assert f"src/old.py cannot be read: {source} {IN_THE_WAY}; the file is unchanged" in ran.err
     assert read_files(outside(project)) == before

@@ -181,7 +181,6 @@ def test_does_not_write_through_links_out_of_the_tree(tmp_path: Path, kind: str)
     assert "Fixed 1: 1 RMT001" in ran.out
     assert link.is_symlink()
     assert (outside / "m.py").read_text().startswith(FIXED)
-    assert (outside / ".remat_migrate").is_dir()
 
 
 def test_linked_settings_are_only_read(tmp_path: Path) -> None:

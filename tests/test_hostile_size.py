@@ -157,11 +157,11 @@ def test_hostile_settings(tmp_path: Path, settings: str) -> None:
     "baseline",
     [
         '{"version": NaN}',
-        '{"version": 1, "findings": ' + "9" * 10_000 + "}",
-        '{"version": 1, "findings": [null]}',
-        '{"version": 1, "findings": {"a": ["b"]}}',
+        '{"version": 2, "findings": ' + "9" * 10_000 + "}",
+        '{"version": 2, "findings": [null]}',
+        '{"version": 2, "findings": {"a": ["b"]}}',
         '{"schema_version": 1, "findings": [{"code": 1, "path": ["/etc/passwd"]}]}',
-        json.dumps({"version": 1, "findings": ["x" * 100] * 10_000}),
+        json.dumps({"version": 2, "findings": ["x" * 100] * 10_000}),
     ],
 )
 def test_hostile_baseline(tmp_path: Path, baseline: str) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from remat_migrate.engine.fix_rounds import FileChange
-from remat_migrate.engine.journal import WriteError, write_changes
-from remat_migrate.engine.journal_entries import KEPT_ENTRIES, JournalEntry, entry_files
-from remat_migrate.engine.project_lock import project_lock
-from remat_migrate.engine.undo import clean_up_killed_run, undo
+from remat_migrate.engine.journal import KEPT_ENTRIES, JournalEntry, entry_names, open_journal
+from remat_migrate.engine.undo import undo
+from remat_migrate.engine.writing import WriteError, write_changes
 from remat_migrate.errors import ApplyError
 from remat_migrate.text import read_source
 from remat_migrate.text.folders import Folder
@@ -49,7 +47,7 @@ def strays(root: Path) -> list[Path]:
 
 
 def entries(root: Path) -> list[Path]:
-    return sorted((root / ".remat_migrate/journal").glob("*.json"))
+    return [Path(os.environ["XDG_STATE_HOME"], "remat-migrate", n) for n in entry_names(root)]
 
 
 def test_files_are_written_and_undone(tmp_path: Path) -> None:
@@ -67,23 +65,11 @@ def test_files_are_written_and_undone(tmp_path: Path) -> None:
 
     result = undo(tmp_path)
     assert [path.read_bytes() for path in paths] == old
-    assert result.restored == tuple(paths)
-    assert (result.unchanged, result.skipped) == ((), {})
+    assert result.restored == paths
+    assert (result.unchanged, result.skipped) == ([], {})
     assert entries(tmp_path) == []
     with pytest.raises(ApplyError, match="nothing to undo"):
         undo(tmp_path)
-
-
-def test_the_journal_is_ignored_by_git(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    write(files(tmp_path, 1), tmp_path)
-    status = subprocess.run(
-        ["git", "-C", tmp_path, "status", "--porcelain", "--untracked-files=all"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert status.stdout == "?? f0.py\n"
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
@@ -111,9 +97,9 @@ def test_only_the_read_only_file_is_not_written(tmp_path: Path) -> None:
     assert list(caught.value.failures) == [paths[1]]
     assert str(paths[1]) in str(caught.value)
     assert str(paths[0]) not in str(caught.value)
-    assert [saved.path for saved in caught.value.entry.files] == [paths[0], paths[2]]
+    assert [saved.path for saved in caught.value.written.files] == [paths[0], paths[2]]
     assert [path.read_text()[-4:-1] for path in paths] == ["new", "old", "new"]
-    assert undo(tmp_path).restored == (paths[0], paths[2])
+    assert undo(tmp_path).restored == [paths[0], paths[2]]
 
 
 def test_files_that_share_a_fix_are_written_together_or_not_at_all(tmp_path: Path) -> None:
@@ -176,10 +162,10 @@ def test_a_failed_write_is_reverted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(WriteError, match="No space left on device") as caught:
         write_changes(changes, tmp_path)
     assert [path.read_text()[-4:-1] for path in (a, b, c)] == ["old", "old", "new"]
-    assert [saved.path for saved in caught.value.entry.files] == [c]
+    assert [saved.path for saved in caught.value.written.files] == [c]
     assert strays(tmp_path) == []
     monkeypatch.undo()
-    assert undo(tmp_path).restored == (c,)
+    assert undo(tmp_path).restored == [c]
 
 
 def test_a_failed_write_that_cannot_be_reverted_is_left_to_undo(
@@ -201,7 +187,7 @@ def test_a_failed_write_that_cannot_be_reverted_is_left_to_undo(
         write_changes(changes, tmp_path)
     monkeypatch.undo()
     assert a.read_text() == "x = 0  # new\n"
-    assert undo(tmp_path).restored == (a,)
+    assert undo(tmp_path).restored == [a]
     assert (a.read_text(), b.read_text()) == ("x = 0  # old\n", "x = 1  # old\n")
 
 
@@ -222,10 +208,16 @@ def test_bytes_that_do_not_survive_a_round_trip(tmp_path: Path) -> None:
     assert path.read_bytes() == data
 
 
-def test_no_file_is_written_without_a_journal(tmp_path: Path) -> None:
+def test_no_file_is_written_if_the_journal_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paths = files(tmp_path, 1)
-    (tmp_path / ".remat_migrate").write_text("in the way")
-    with pytest.raises(ApplyError, match="no file was changed"):
+
+    def fail(folder: Folder, new: str, name: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Folder, "rename", fail)
+    with pytest.raises(ApplyError, match="json: cannot be written"):
         write(paths, tmp_path)
     assert paths[0].read_text() == "x = 0  # old\n"
 
@@ -264,15 +256,15 @@ def test_an_edited_file_is_only_restored_with_force(tmp_path: Path) -> None:
     write(paths, tmp_path)
     paths[1].write_text("mine\n")
     result = undo(tmp_path)
-    assert result.restored == (paths[0], paths[2])
+    assert result.restored == [paths[0], paths[2]]
     assert list(result.skipped) == [paths[1]]
     assert "was edited since" in result.skipped[paths[1]]
     assert paths[1].read_text() == "mine\n"
 
     again = undo(tmp_path)
-    assert (again.restored, list(again.skipped)) == ((), [paths[1]])
+    assert (again.restored, list(again.skipped)) == ([], [paths[1]])
     forced = undo(tmp_path, force=True)
-    assert (forced.restored, forced.skipped) == ((paths[1],), {})
+    assert (forced.restored, forced.skipped) == ([paths[1]], {})
     assert paths[1].read_text() == "x = 1  # old\n"
     assert entries(tmp_path) == []
 
@@ -283,7 +275,7 @@ def test_a_deleted_file_is_only_restored_with_force(tmp_path: Path) -> None:
     write([path], tmp_path)
     path.unlink()
     assert "was deleted" in undo(tmp_path).skipped[path]
-    assert undo(tmp_path, force=True).restored == (path,)
+    assert undo(tmp_path, force=True).restored == [path]
     assert path.read_text() == "x = 0  # old\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
 
@@ -292,9 +284,9 @@ def test_runs_are_undone_one_after_the_other(tmp_path: Path) -> None:
     paths = files(tmp_path, 2)
     write(paths, tmp_path)
     write(paths[:1], tmp_path, "new", "newer")
-    assert undo(tmp_path).restored == (paths[0],)
+    assert undo(tmp_path).restored == [paths[0]]
     assert [path.read_text()[-4:-1] for path in paths] == ["new", "new"]
-    assert undo(tmp_path).restored == tuple(paths)
+    assert undo(tmp_path).restored == paths
     assert [path.read_text()[-4:-1] for path in paths] == ["old", "old"]
 
 
@@ -334,49 +326,21 @@ def test_a_damaged_journal_is_reported(tmp_path: Path, content: str) -> None:
 # -- runs that were killed, and runs at once. What is killed at every call: kills.py
 
 
-def half_written(root: Path) -> list[Path]:
-    """Create a project in which a killed run wrote one of three files that share a fix."""
-    paths = files(root, 3)
-    write_changes([change(path, "old", "new", *paths) for path in paths], root)
-    (entry,) = entries(root)
-    entry.rename(entry.with_name(entry.name.replace(".json", ".open.json")))
+def test_half_a_fix_of_a_killed_run_is_undone(tmp_path: Path) -> None:
+    paths = files(tmp_path, 3)
+    write_changes([change(path, "old", "new", *paths) for path in paths], tmp_path)
     for path in paths[1:]:
         path.write_text(path.read_text().replace("new", "old"))
-    return paths
-
-
-def test_half_a_fix_is_reverted(tmp_path: Path) -> None:
-    paths = half_written(tmp_path)
-    assert clean_up_killed_run(tmp_path) == (paths[0],)
+    result = undo(tmp_path)
+    assert (result.restored, result.unchanged) == ([paths[0]], paths[1:])
     assert [path.read_text()[-4:-1] for path in paths] == ["old"] * 3
     assert entries(tmp_path) == []
-    assert clean_up_killed_run(tmp_path) == ()
-
-
-def test_half_a_fix_that_cannot_be_reverted_is_reported(tmp_path: Path) -> None:
-    paths = half_written(tmp_path)
-    paths[0].chmod(0o444)
-    with pytest.raises(ApplyError, match="cannot be restored: is read-only"):
-        clean_up_killed_run(tmp_path)
-    paths[0].chmod(0o644)
-    assert clean_up_killed_run(tmp_path) == (paths[0],)
-
-
-def test_complete_fixes_of_a_killed_run_are_kept(tmp_path: Path) -> None:
-    paths = files(tmp_path, 2)
-    write(paths, tmp_path)
-    (entry,) = entries(tmp_path)
-    entry.rename(entry.with_name(entry.name.replace(".json", ".open.json")))
-    paths[1].write_text("x = 1  # old\n")
-    assert clean_up_killed_run(tmp_path) == ()
-    assert [path.read_text()[-4:-1] for path in paths] == ["new", "old"]
-    assert undo(tmp_path).restored == (paths[0],)
 
 
 def test_one_run_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = files(tmp_path, 1)
-    with project_lock(tmp_path):
-        monkeypatch.setattr("remat_migrate.engine.project_lock.TIMEOUT_SECONDS", 0.05)
+    with open_journal(tmp_path, locked=True):
+        monkeypatch.setattr("remat_migrate.engine.journal.TIMEOUT_SECONDS", 0.05)
         for act in (lambda: write(paths, tmp_path), lambda: undo(tmp_path)):
             with pytest.raises(ApplyError, match="another run of remat-migrate is writing"):
                 act()
@@ -387,13 +351,13 @@ def test_one_run_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_nothing_is_written_after_another_run(tmp_path: Path) -> None:
     paths = files(tmp_path, 2)
-    before = entry_files(tmp_path)
+    before = entry_names(tmp_path)
     late = [change(paths[1], "old", "late")]
     write(paths[:1], tmp_path)
     with pytest.raises(ApplyError, match="since the code was read; no file was changed"):
         write_changes(late, tmp_path, before)
     assert paths[1].read_text() == "x = 1  # old\n"
-    write_changes(late, tmp_path, entry_files(tmp_path))
+    write_changes(late, tmp_path, entry_names(tmp_path))
     assert paths[1].read_text() == "x = 1  # late\n"
 
 
@@ -432,6 +396,6 @@ def test_a_file_that_was_replaced_by_something_else(tmp_path: Path, kind: str) -
     else:
         os.mkfifo(a)
     result = undo(tmp_path, force=True)
-    assert (result.restored, list(result.skipped)) == ((b,), [a])
+    assert (result.restored, list(result.skipped)) == ([b], [a])
     assert not a.is_file() or a.is_symlink()
     assert b.read_text() == "x = 1  # old\n"

@@ -1,7 +1,7 @@
 """Runs that are killed, fail, or meet another process at any call that changes the disk.
 
-Every file must be intact, either old or new, with its mode; `undo` restores the old files; the next
-`--fix` completes the work; nothing temporary is left. By default a sample of the calls is tried,
+Every file must be intact, either old or new, with its mode; `undo` restores the old files, after
+which `--fix` does the work; nothing temporary is left. By default a sample of the calls is tried,
 with `-m slow` all of them.
 """
 
@@ -20,14 +20,12 @@ from pathlib import Path
 
 import kills
 import pytest
-from kills import Event, Fault, Ran
+from kills import PROJECT, STATE, Event, Fault, Ran
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a run is a fork of this process")
 
 FIX = ("--fix", "--no-cache", "--output-format", "concise", ".")
 UNDO = ("undo", ".")
-# How often to undo: a run that recovers another run writes two journal entries.
-MOST_UNDONE = 3
 BLOCK = """\
 from functools import partial
 
@@ -101,12 +99,13 @@ def copy(source: Path, target: Path) -> Path:
 
 
 def tree_of(root: Path) -> Tree:
-    """Read a folder, without the journal."""
+    """Read the project in a folder, or the folder itself."""
     found: Tree = {}
+    root = root / PROJECT if (root / PROJECT).is_dir() else root
     for path in root.rglob("*"):
         name = path.relative_to(root).as_posix()
         mode = path.lstat().st_mode
-        if name.startswith(".remat_migrate") or stat.S_ISDIR(mode):
+        if stat.S_ISDIR(mode):
             continue
         content = path.read_bytes() if stat.S_ISREG(mode) else b""
         found[name] = (mode, os.fsencode(os.readlink(path)) if path.is_symlink() else content)
@@ -126,18 +125,19 @@ def neither(tree: Tree, *wanted: Tree, but: str = "") -> list[str]:
 @pytest.fixture(scope="module")
 def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     folder = tmp_path_factory.mktemp("kills").resolve()
-    before, after = folder / "before", folder / "after"
+    before, after, place = folder / "before", folder / "after", folder / "place"
     for name, (content, mode) in FILES.items():
-        path = before / name
+        path = before / PROJECT / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         path.chmod(mode)
-    (before / "pkg/link.py").symlink_to("block.py")
+    (before / PROJECT / "pkg/link.py").symlink_to("block.py")
     # The first run imports what takes most of the time of a fork.
-    kills.main_once(copy(before, after), *FIX)
-    done = kills.run(copy(before, after), *FIX)
+    kills.main_once(copy(before, place), *FIX)
+    done = kills.run(copy(before, place), *FIX)
     assert (done.code, done.unseen) == (1, ()), done.err
-    found = Subject(before, after, folder / "place")
+    copy(place, after)  # The journal is that of the project in this place.
+    found = Subject(before, after, place)
     assert len(neither(found.old, found.new)) > 6
     return found
 
@@ -161,19 +161,14 @@ COMMANDS = pytest.mark.parametrize("command", [FIX, UNDO], ids=["fix", "undo"])
 def check_after(subject: Subject, root: Path) -> None:
     """Check a project after an interrupted run: no file is lost, and undo and fix still work."""
     assert neither(tree_of(root), subject.old, subject.new) == []
-    twin = copy(root, root.with_name("twin"))
-    journal = list((root / ".remat_migrate/journal").glob("*.json"))
+    journal = list((root / STATE).rglob("*.json"))
     undone = kills.run(root, *UNDO)
     assert undone.code == (0 if journal else 2), undone.err
     assert journal or "nothing to undo" in undone.err
     assert tree_of(root) == subject.old
-    finished = kills.run(twin, *FIX)
+    finished = kills.run(root, *FIX)
     assert finished.code == 1, finished.err
-    assert tree_of(twin) == subject.new
-    for _ in range(MOST_UNDONE):
-        if kills.run(twin, *UNDO).code:
-            break
-    assert tree_of(twin) == subject.old
+    assert tree_of(root) == subject.new
 
 
 @COMMANDS
@@ -246,7 +241,7 @@ def test_edits_at_every_call(command, act: Callable[[Path], None], subject, samp
     for number, event in sample(kills.run(subject.start(command), *command)):
         name = changed[number % len(changed)]
         root = subject.start(command)
-        path = root / name
+        path = root / PROJECT / name
         if event.name == "replace" and event.to == path:
             continue  # the instant that no file system closes
         done = kills.run(root, *command, fault=in_another_process(number, partial(act, path)))
@@ -266,7 +261,7 @@ def test_folders_exchanged_at_every_call(command, subject, sample) -> None:
     """A folder becomes a link to a copy of it outside the project: nothing is written there."""
     told = 0
     for number, _ in sample(kills.run(subject.start(command), *command)):
-        for name in ("pkg", ".remat_migrate", ".remat_migrate/journal"):
+        for name in (f"{PROJECT}/pkg", f"{STATE}/remat-migrate"):
             root = subject.start(command)
             folder, outside = root / name, root.with_name("outside")
             shutil.rmtree(outside, ignore_errors=True)
@@ -298,13 +293,15 @@ def test_data_is_on_disk_before_it_is_needed(command, subject) -> None:
     """
     root = subject.start(command)
     unsynced: set[Path] = set()
-    journal = root / ".remat_migrate/journal"
+    journal = root / STATE / "remat-migrate"
     replaced = 0
     for event in kills.run(root, *command).events:
         if event.name == "write":
             unsynced.add(event.path)
         elif event.name == "fsync":
             unsynced.discard(event.path)
+        elif event.path.suffix == ".lock":
+            continue  # nobody needs it later
         elif event.name in ("replace", "unlink", "mkdir") or event.creates:
             unsynced.add(event.path.parent)
         if event.name == "replace" and event.to is not None:
@@ -313,4 +310,4 @@ def test_data_is_on_disk_before_it_is_needed(command, subject) -> None:
                 replaced += 1
                 assert not any(path == journal or journal in path.parents for path in unsynced)
     assert replaced > 6
-    assert root / "pkg" not in unsynced
+    assert root / PROJECT / "pkg" not in unsynced

@@ -108,20 +108,23 @@ def leftovers(project: Path, name: str, delay: float, arguments: Sequence[str]) 
 
     A negative delay counts from the time at which the run starts to write.
     """
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryDirectory() as state:
         run = subprocess.Popen(
             [sys.executable, "-m", "remat_migrate", *arguments],
             cwd=project,
-            env={**os.environ, "TMPDIR": scratch, "PYTHONPATH": os.pathsep.join(sys.path)},
+            env={
+                **os.environ,
+                "TMPDIR": scratch,
+                "XDG_STATE_HOME": state,
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=heed_signals,
         )
         while (
-            delay < 0
-            and not list(project.glob(".remat_migrate/journal/*.open.*"))
-            and run.poll() is None
+            delay < 0 and not list(Path(state).glob("remat-migrate/*.json")) and run.poll() is None
         ):
             time.sleep(0.0002)
         time.sleep(abs(delay))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import shutil
@@ -11,7 +10,7 @@ import statistics
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..speed.processes import BenchmarkError, Command, spend
@@ -48,7 +47,6 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="generators with these words")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures, too")
     options = parser.parse_args()
     chosen = [
         name
@@ -65,8 +63,6 @@ def main() -> None:
     for growth in found:
         exponent = "-" if growth.exponent is None else f"{growth.exponent:.2f}"
         print(f"| {growth.name} | {growth.sizes[-1]:,} | {growth.seconds[-1]:.2f} | {exponent} |")
-    if options.json:
-        options.json.write_text(json.dumps([asdict(growth) for growth in found], indent=1))
 
 
 def _growth(name: str, generator: Generator, empty: float) -> Growth:

@@ -102,24 +102,6 @@ def _one(statements: str) -> str:
     return f"{_CHECKED}{statements}{_CALLED}".replace("{i}", "0")
 
 
-@_adding("variables of a loop that depend on the next one")
-def _variables(n: int) -> str:
-    first = _each(" a{i} = 0\n", range(n + 1))
-    inside = _each("  a{i} = a{j} + 1\n", range(n))
-    return _one(f"{first} for j in range(3):\n{inside}  a{n} = k\n x = x if a0 else -x\n")
-
-
-@_adding("conditions in an expression", most=50_000)
-def _conditions(n: int) -> str:
-    return _one(f" if {' and '.join(f'(a{i} := k + {i})' for i in range(n))}:\n  x = -x\n")
-
-
-@_adding("cases of a match statement")
-def _match(n: int) -> str:
-    cases = _each("        case {i}:\n            x = g(x)\n", range(n))
-    return f"def f(x, k):\n    match k:\n{cases}    return x\n"
-
-
 @_adding("the same names swapped in branches")
 def _swaps(n: int) -> str:
     branches = _each("    if k == {i}:\n        x, y = y, x\n", range(n))
@@ -201,13 +183,6 @@ def _decorators(n: int) -> str:
     return "@jax.checkpoint\n" * n + "def f(x):\n    return x\n"
 
 
-@_adding("checkpoints in a list, each called", most=5000)
-def _list(n: int) -> str:
-    items = "jax.checkpoint(h, concrete=True), " * n
-    calls = _each("    x = L[{i}](x, True)\n", range(n))
-    return f"{_STATIC}L = [{items}]\n\ndef f(x):\n{calls}    return x\n"
-
-
 @_adding("functions that rebind a global name")
 def _globals(n: int) -> str:
     rebound = "    global c\n    c = jax.checkpoint(g, concrete=True)\n    return c(x)\n\n"
@@ -217,20 +192,6 @@ def _globals(n: int) -> str:
 @_adding("dictionaries of options")
 def _options(n: int) -> str:
     return _each("o{i} = {{'concrete': True}}\nf{i} = jax.checkpoint(g, **o{i})\n", range(n))
-
-
-@_adding("checkpointed methods that call the next", most=400)
-def _calling_methods(n: int) -> str:
-    method = "    @functools.partial(jax.checkpoint, concrete=True, static_argnums=0)\n"
-    method += "    def m{i}(self, x, k):\n        return self.m{j}(x, k)\n"
-    last = f"    def m{n}(self, x, k):\n        return x if k else -x\n"
-    return f"class A:\n{_each(method, range(n))}{last}"
-
-
-@_adding("imports of everything from modules that are not there")
-def _stars(n: int) -> str:
-    imports = _each("from m{i} import *\n", range(n))
-    return imports + _one(_each(" x = unknown{i}(x)\n", range(n)))
 
 
 # Classes and frameworks.
@@ -262,18 +223,6 @@ def _subclasses(n: int) -> str:
     ) + _each("class B{i}(A):\n    def m(self, x, k): return -x if k else x\n", range(n))
 
 
-_FLAX = "import jax\nimport flax.linen as nn\n\n"
-_BLOCK = "class Block(nn.Module):\n    @nn.compact\n    def __call__(self, x, train):\n"
-_BLOCK += "        if train:\n            x = nn.Dense(4)(x)\n        return x\n\n"
-
-
-@_adding("layers of a Flax module", head=_FLAX + _BLOCK)
-def _layers(n: int) -> str:
-    layers = _each("        x = nn.remat(Block, concrete=True)()(x, True)\n", range(n))
-    call = "    @nn.compact\n    def __call__(self, x):\n"
-    return f"class Net(nn.Module):\n{call}{layers}        return x\n"
-
-
 # Transformations, which placement follows.
 
 
@@ -290,14 +239,6 @@ def _scans(n: int) -> str:
         "    x, _ = jax.lax.scan(lambda c, _: (g(c), None), x, None, length={j})\n", range(n)
     )
     return f"def loss(x):\n{scans}    return x.sum()\n\ngrad = jax.grad(loss)\n"
-
-
-@_adding("checkpoints of checkpoints")
-def _checkpoints(n: int) -> str:
-    return (
-        _each("@jax.checkpoint\ndef d{j}(x):\n    return d{i}(x) + g(x)\n\n", range(n))
-        + f"def d0(x):\n    return x\n\ngrad = jax.grad(d{n})\n"
-    )
 
 
 @_adding("changes of the flag")
@@ -331,21 +272,6 @@ _modules(
     },
 )
 _modules("files with an old call", lambda n: _numbered(_HEAD + "def f(x):\n" + _OLD, n))
-_modules("files without JAX", lambda n: _numbered("import os\nprint(os.name, {i})\n", n), first=500)
-_modules(
-    "folders with a .gitignore each",
-    lambda n: {
-        name: text
-        for i in range(n)
-        for name, text in {
-            f"d{i}/.gitignore": _each("*.x{i}\n", range(20)),
-            f"d{i}/m.py": "import jax\n",
-        }.items()
-    },
-)
-GENERATORS["stars of a .gitignore pattern"] = Generator(
-    lambda n: {".gitignore": "*a" * n + "b\n", "a" * 200 + ".py": "import jax\n"}, first=1, most=100
-)
 
 
 # Notebooks and text.
@@ -380,14 +306,6 @@ _adding("findings of a baseline", "check", "--no-cache", "--write-baseline", "ba
 )
 for _name, _option in (("fixes", "--fix"), ("fixes as a diff", "--diff")):
     _adding(_name, "check", "--no-cache", _option)(lambda n: _each(_FINDINGS, range(n)))
-
-
-@_adding("fixes of keyword calls", "check", "--no-cache", "--fix")
-def _keyword_calls(n: int) -> str:
-    return (
-        "@functools.partial(jax.checkpoint, concrete=True)\n"
-        "def f(x, k):\n    return x if k else -x\n\n" + _each("y{i} = f(1.0, k=True)\n", range(n))
-    )
 
 
 GENERATORS["fixes of files"] = Generator(

@@ -1,6 +1,6 @@
 """Compare the speed of remat-migrate with ruff and grep.
 
-    python -m benchmarks.speed [--runs 5] [--only cold warm] [--skip grep] [--json FILE]
+    python -m benchmarks.speed [--runs 5] [--only cold warm]
 
 Run it in the root of the checkout. It creates everything it needs in `build/benchmarks`, or in
 `--folder`: a tree of packages from PyPI, generated trees, and a virtual environment per tool. Needs

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import generated
-from .editor import editor
 from .figures import Row, Target
 from .generated import Kind, Written
 from .installations import Installations, make_repository
@@ -24,8 +23,6 @@ _APPLIED = re.compile(rb"\b(?:jax|nn)\.(?:remat|checkpoint)\(")
 _WITHOUT_WORDS = re.compile(rb"\A(?!.*(?:%s))" % WORDS.encode(), re.DOTALL)
 # Smallest file to edit, in bytes.
 _LEAST = 4_000
-# Sites and files of the trees to fix.
-FIXED = ((240, 10), (240, 240))
 
 _IN_SECONDS = {
     "hook, nothing to find": Target("s", 0.15),
@@ -37,8 +34,6 @@ _HOOKED: dict[str, Kind] = {
     "hook, checkpoints that are right": "checkpoint",
     "hook, a finding": "finding",
 }
-
-
 _CHANGED, _CHANGED_WITHOUT = "T, one changed file with checkpoints", "T, one changed file without"
 
 
@@ -49,12 +44,10 @@ class Bench:
     Attributes:
         installations: tools and the tree from PyPI.
         runs: runs of each command.
-        skipped: tools to skip.
     """
 
     installations: Installations
     runs: int
-    skipped: frozenset[str] = frozenset()
 
     def tool(self, *arguments: str | Path, folder: Path, cache: Path | None = None) -> Command:
         """Return a run of remat-migrate, with a cache only if one is given."""
@@ -63,21 +56,17 @@ class Bench:
         variables = {"REMAT_MIGRATE_CACHE_DIR": str(cache)} if cache else {}
         return Command("remat-migrate", (str(program), "check", *given), folder, variables)
 
-    def ruff(self, tree: Path, cache: Path | None = None) -> list[Command]:
-        """Return a run of ruff over a tree with one migration rule; none if it is skipped."""
-        if "ruff" in self.skipped:
-            return []
+    def ruff(self, tree: Path, cache: Path | None = None) -> Command:
+        """Return a run of ruff over a tree with one migration rule."""
         chosen = ("check", "--isolated", "--select", "NPY201")
         cached = ("--cache-dir", str(cache)) if cache else ("--no-cache",)
         program = str(self.installations.peer("ruff"))
-        return [Command("ruff", (program, *chosen, *cached, str(tree)), tree)]
+        return Command("ruff", (program, *chosen, *cached, str(tree)), tree)
 
-    def grep(self, tree: Path) -> list[Command]:
-        """Return a search for the words of the prefilter; none if it is skipped."""
-        if "grep" in self.skipped:
-            return []
+    def grep(self, tree: Path) -> Command:
+        """Return a search for the words of the prefilter."""
         chosen = ("-rE", "--include=*.py", "--exclude-dir=.git", WORDS)
-        return [Command("grep", (str(self.installations.grep), *chosen, str(tree)), tree)]
+        return Command("grep", (str(self.installations.grep), *chosen, str(tree)), tree)
 
     def generated(self, name: str, files: Iterator[Written]) -> tuple[Path, Sequence[Written]]:
         """Generate a tree, and return its folder and files."""
@@ -89,14 +78,13 @@ class Bench:
 
     def cache(self, name: str) -> Path:
         """Return an empty cache folder."""
-        folder = self.installations.folder / "caches" / name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        return folder
+        folder = self.installations.folder / "caches"
+        folder.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=name, dir=folder))
 
 
 def compared(
-    case: str, what: str, commands: list[Command], runs: int, target: Target | None = None
+    what: str, commands: list[Command], runs: int, target: Target | None = None
 ) -> list[Row]:
     """Alternate runs of commands, and compare the first with each other one.
 
@@ -105,19 +93,19 @@ def compared(
     ours, *others = in_turn(commands, runs)
     if not others:
         absolute = target is not None and target.of != "ratio"
-        return [Row(case, what, ours, target=target if absolute else None)]
+        return [Row(what, ours, target=target if absolute else None)]
     rows = []
     for command, theirs in zip(commands[1:], others, strict=True):
         aimed = command.name == "ruff" or len(others) == 1
-        rows.append(Row(case, what, ours, command.name, theirs, target if aimed else None))
+        rows.append(Row(what, ours, command.name, theirs, target if aimed else None))
     return rows
 
 
 def cold(bench: Bench) -> list[Row]:
     """Check the whole tree without a cache."""
     tree = bench.installations.tree
-    commands = [bench.tool(tree, folder=tree), *bench.ruff(tree), *bench.grep(tree)]
-    return compared("cold", "T, cold", commands, bench.runs, Target("ratio", 0.6))
+    commands = [bench.tool(tree, folder=tree), bench.ruff(tree), bench.grep(tree)]
+    return compared("T, cold", commands, bench.runs, Target("ratio", 0.6))
 
 
 def warm(bench: Bench) -> list[Row]:
@@ -125,7 +113,7 @@ def warm(bench: Bench) -> list[Row]:
     tree = bench.installations.tree
     commands = _cached(bench, tree, "warm")
     in_turn(commands, 1)
-    return compared("warm", "T, warm", commands, bench.runs, Target("s", 0.25))
+    return compared("T, warm", commands, bench.runs, Target("s", 0.25))
 
 
 def changed(bench: Bench) -> list[Row]:
@@ -145,7 +133,7 @@ def changed(bench: Bench) -> list[Row]:
         try:
             in_turn(commands, 1)
             changing = [replace(command, before=change) for command in commands]
-            rows += compared("changed", what, changing, bench.runs)
+            rows += compared(what, changing, bench.runs)
         finally:
             path.write_bytes(before)
     return rows
@@ -168,7 +156,7 @@ def _files_to_change(tree: Path) -> dict[str, Path]:
 def _cached(bench: Bench, tree: Path, name: str) -> list[Command]:
     """Return runs with empty caches."""
     ours = bench.tool(tree, folder=tree, cache=bench.cache(name))
-    return [ours, *bench.ruff(tree, bench.cache(f"{name}-ruff"))]
+    return [ours, bench.ruff(tree, bench.cache(f"{name}-ruff"))]
 
 
 def show_help(bench: Bench) -> list[Row]:
@@ -176,7 +164,7 @@ def show_help(bench: Bench) -> list[Row]:
     programs, folder = bench.installations.tool, bench.installations.folder
     ours = Command("remat-migrate", (str(programs / "remat-migrate"), "--help"), folder)
     click = Command("import click", (str(programs / "python"), "-c", "import click"), folder)
-    return compared("help", "`--help`", [ours, click], bench.runs, Target("ratio", 2.0))
+    return compared("`--help`", [ours, click], bench.runs, Target("ratio", 2.0))
 
 
 def hook(bench: Bench) -> list[Row]:
@@ -190,47 +178,7 @@ def hook(bench: Bench) -> list[Row]:
             command = bench.tool("--force-exclude", path, folder=folder)
             command = replace(command, exits=exits)
             named = f"{what}, in a project of {size:,} files"
-            rows += compared("hook", named, [command], bench.runs, _IN_SECONDS[what])
-    return rows
-
-
-def server(bench: Bench) -> list[Row]:
-    """Edit a file with checkpoints in an editor, below a folder of the tree."""
-    folder = bench.installations.tree / "flax"
-    path = _files_to_change(folder)[_CHANGED]
-    text = path.read_text()
-    servers = {"remat-migrate": bench.installations.tool / "remat-migrate"}
-    if "ruff" not in bench.skipped:
-        servers["ruff"] = bench.installations.peer("ruff")
-    commands = [Command(name, (str(file), "server"), folder) for name, file in servers.items()]
-    with ExitStack() as stack:
-        editors = [stack.enter_context(editor(command, path)) for command in commands]
-        edits = (f"x{number} = {number}\n{text}" for number in range(bench.runs))
-        rounds = [[one.edit(edited) for one in editors] for edited in edits]
-    ours, *others = (tuple(column) for column in zip(*rounds, strict=True))
-    what = "an edit in an editor, in `flax` of T"
-    target = Target("s", 0.1)
-    if not others:
-        return [Row("server", what, ours, target=target)]
-    return [Row("server", what, ours, "ruff", others[0], target)]
-
-
-def fix(bench: Bench) -> list[Row]:
-    """Compare `--fix` with a check of the same files; it must leave nothing to find."""
-    rows: list[Row] = []
-    for sites, count in FIXED:
-        source, _ = bench.generated(f"fix-{sites}-{count}", generated.fixable(sites, count))
-        folder = bench.installations.folder / "generated" / "fixed"
-
-        def again(source: Path = source, folder: Path = folder) -> None:
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(source, folder)
-
-        check = replace(bench.tool(folder, folder=source), before=again, exits=(1,))
-        mend = replace(bench.tool("--fix", folder, folder=source), before=again, exits=(0,))
-        mended, checked = in_turn([mend, check], bench.runs)
-        of = f"{sites} sites in {count} files"
-        rows.append(Row("fix", f"`--fix`, {of}", mended, "its check", checked))
+            rows += compared(named, [command], bench.runs, _IN_SECONDS[what])
     return rows
 
 
@@ -240,6 +188,4 @@ CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "changed": changed,
     "help": show_help,
     "hook": hook,
-    "server": server,
-    "fix": fix,
 }

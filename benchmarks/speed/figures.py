@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from .processes import Spent
 
@@ -26,7 +26,6 @@ class Row:
     """Runs of remat-migrate, and alternating runs of another tool.
 
     Attributes:
-        case: name of the case.
         what: description of the runs.
         ours: runs of remat-migrate.
         peer: other tool, or the empty string.
@@ -34,7 +33,6 @@ class Row:
         target: target, or None.
     """
 
-    case: str
     what: str
     ours: tuple[Spent, ...]
     peer: str = ""
@@ -77,20 +75,6 @@ class Row:
             spread,
             *told(self.target, self.reached),
         ]
-
-    def content(self) -> dict[str, Any]:
-        """Return the content for JSON."""
-        return {
-            "case": self.case,
-            "what": self.what,
-            "runs": [asdict(spent) for spent in self.ours],
-            "peer": self.peer or None,
-            "peer_runs": [asdict(spent) for spent in self.theirs],
-            "ratios": list(self.ratios),
-            "target": asdict(self.target) if self.target else None,
-            "judged": self.judged,
-            "reached": self.reached,
-        }
 
 
 def used(runs: Sequence[Spent]) -> str:

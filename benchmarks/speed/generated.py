@@ -1,9 +1,8 @@
 """Generate reproducible trees of Python files of any size.
 
-Of each hundred consecutive files, 54 have nothing to do with checkpoints, 30 save checkpoints of
-weights to disk, 12 use JAX without `jax.checkpoint`, one calls checkpointed functions of another
-file, two use `jax.checkpoint` correctly, and one uses the old API. This resembles packages that
-train models, and the packages of the tree T.
+Of each hundred consecutive files, 84 have nothing to do with checkpoints, 13 use JAX without
+`jax.checkpoint`, two use `jax.checkpoint` correctly, and one uses the old API. This resembles
+packages that train models, and the packages of the tree T.
 """
 
 from __future__ import annotations
@@ -15,13 +14,11 @@ from pathlib import Path
 from string import Template
 from typing import Literal
 
-Kind = Literal["plain", "saving", "jax", "calling", "checkpoint", "finding"]
+Kind = Literal["plain", "jax", "checkpoint", "finding"]
 
 _OF_A_HUNDRED: dict[Kind, int] = {
-    "plain": 54,
-    "saving": 30,
-    "jax": 12,
-    "calling": 1,
+    "plain": 84,
+    "jax": 13,
     "checkpoint": 2,
     "finding": 1,
 }
@@ -30,9 +27,7 @@ _PROJECT = '[project]\nname = "generated"\nversion = "1"\n'
 
 _HEADS: dict[Kind, str] = {
     "plain": "import dataclasses\nimport os\nfrom collections import defaultdict\n",
-    "saving": "import dataclasses\nimport os\nfrom collections import defaultdict\n",
     "jax": "import dataclasses\n\nimport jax\nimport jax.numpy as jnp\n",
-    "calling": "import jax\nimport jax.numpy as jnp\n\nfrom $source import $called\n",
     "checkpoint": "import functools\n\nimport jax\nimport jax.numpy as jnp\n",
     "finding": "import functools\n\nimport jax\nimport jax.numpy as jnp\n",
 }
@@ -68,40 +63,6 @@ def ${verb}_$noun$n(rows, limit=$a):
     total = sum(counts.values()) or 1
     return {key: value / total for key, value in counts.items() if value > $c}
 '''
-_LISTING = '''
-def ${verb}_files$n(folder, suffix=".$noun"):
-    """Paths below a folder with a suffix, each with its size in bytes."""
-    found = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            path = os.path.join(parent, name)
-            if name.endswith(suffix) and os.path.getsize(path) > $c:
-                found.append((path, os.path.getsize(path)))
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:$a]
-'''
-_SAVING = '''
-class $Noun${n}Saver:
-    """Writes a checkpoint of the $noun every so many steps, and reads the newest one."""
-
-    def __init__(self, folder, every=$a):
-        self.folder, self.every = folder, every
-
-    def newest(self):
-        """The path of the newest checkpoint; None if nothing was saved."""
-        names = [name for name in os.listdir(self.folder) if name.startswith("checkpoint_")]
-        if not names:
-            return None
-        return os.path.join(self.folder, max(names, key=lambda name: int(name[11:])))
-
-    def save_checkpoint(self, step, arrays):
-        """Write the arrays, if it is time to."""
-        if step % self.every:
-            return
-        with open(os.path.join(self.folder, f"checkpoint_{step}"), "wb") as file:
-            for name in sorted(arrays):
-                file.write(name.encode() + bytes(arrays[name]))
-'''
 _LAYER = '''
 def ${noun}_layer$n(params, x, scale=0.$b):
     """One layer of the $noun: a product, a bias and a nonlinearity.
@@ -127,15 +88,6 @@ def ${verb}_step$n(params, batch):
     value, grads = jax.value_and_grad(loss)(params)
     return value, jax.tree_util.tree_map(lambda p, g: p - 0.$b * g, params, grads)
 '''
-_CALLING = '''
-def total$n(params, x, train):
-    """The sum of what $called makes of a batch, for its gradient."""
-    y = $called(params, x)
-    return jnp.sum(y) if train else jnp.mean(y) * $a
-
-
-gradient$n = jax.grad(total$n)
-'''
 _CHECKPOINT = '''
 @functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.dots_saveable)
 def block$n(params, x):
@@ -150,18 +102,6 @@ def forward$n(params, x):
         x = block$n(layer, x)
     return x
 '''
-_STATIC = '''
-def attention$n(params, x, causal):
-    """Attention, with a mask if it is causal."""
-    scores = x @ params["q"] @ (x @ params["k"]).T
-    if causal:
-        scores = jnp.where(jnp.tril(jnp.ones_like(scores)) > 0, scores, -1e$c)
-    return jax.nn.softmax(scores) @ (x @ params["v"])
-
-
-attention_again$n = jax.checkpoint(attention$n, static_argnums=(2,))
-'''
-# Each of these blocks has exactly one checkpoint with a safe fix.
 _DECORATED = '''
 @functools.partial(jax.checkpoint, concrete=True)
 def stage$n(params, x, train):
@@ -176,43 +116,14 @@ def loss$n(params, x):
     """The loss of stage $n."""
     return jnp.sum(stage$n(params, x, True) ** 2)
 '''
-_BY_KEYWORD = '''
-def head$n(params, x, pool="mean"):
-    """A head that reduces over the positions."""
-    if pool == "mean":
-        x = x.mean(axis=0)
-    else:
-        x = x[0]
-    return x @ params["head"]
-
-
-def outputs$n(params, x):
-    """What head $n gives for both ways to reduce."""
-    head = jax.checkpoint(head$n, concrete=True)
-    return head(params, x, pool="mean") + head(params, x, pool="first")
-'''
-_NOT_NEEDED = '''
-def mixer$n(params, x):
-    """A layer in which nothing depends on values."""
-    return jnp.tanh(x @ params["a"]) @ params["b"] * 0.$b
-
-
-mixed$n = jax.remat(mixer$n, concrete=True)
-'''
-
 _BLOCKS: dict[Kind, tuple[str, ...]] = {
-    "plain": (_RECORD, _COUNTING, _LISTING),
-    "saving": (_RECORD, _COUNTING, _LISTING, _SAVING),
+    "plain": (_RECORD, _COUNTING),
     "jax": (_RECORD, _LAYER, _STEP),
-    "calling": (_LAYER, _STEP, _CALLING),
-    "checkpoint": (_LAYER, _STEP, _LAYER, _CHECKPOINT, _STATIC),
+    "checkpoint": (_LAYER, _STEP, _LAYER, _CHECKPOINT),
     "finding": (_LAYER, _STEP, _LAYER, _DECORATED),
 }
-_FIXED = (_DECORATED, _BY_KEYWORD, _NOT_NEEDED)
 # The first block of each kind of file.
 _FIRST: dict[Kind, str] = {
-    "saving": _SAVING,
-    "calling": _CALLING,
     "checkpoint": _CHECKPOINT,
     "finding": _DECORATED,
 }
@@ -244,24 +155,6 @@ def tree(size: int) -> Iterator[Written]:
         yield Written(_path(index), kind, _file(index, kind))
 
 
-def fixable(sites: int, files: int) -> Iterator[Written]:
-    """Yield files with checkpoints that have a safe fix.
-
-    Raises:
-        ValueError: the sites cannot be spread evenly over the files.
-    """
-    if sites % files:
-        raise ValueError(f"{sites} sites cannot be spread evenly over {files} files")
-    each = sites // files
-    for index in range(files):
-        drawn = random.Random(f"fixable {index}")
-        parts = [_HEADS["finding"]]
-        for number in range(each):
-            parts.append(_filled(_LAYER, drawn, 2 * number))
-            parts.append(_filled(_FIXED[(index * each + number) % 3], drawn, 2 * number + 1))
-        yield Written(_path(index), "finding", "\n".join(parts))
-
-
 def write(files: Iterator[Written], folder: Path) -> Sequence[Written]:
     """Write files and a pyproject.toml into a folder, and return the files."""
     folder.mkdir(parents=True)
@@ -291,30 +184,20 @@ def _path(index: int) -> Path:
 
 def _file(index: int, kind: Kind) -> str:
     drawn = random.Random(f"file {index}")
-    words = _called(index) if kind == "calling" else {}
-    parts = [Template(_HEADS[kind]).substitute(words)]
+    parts = [_HEADS[kind]]
     if kind in _FIRST:
-        parts.append(_filled(_FIRST[kind], drawn, 0, **words))
+        parts.append(_filled(_FIRST[kind], drawn, 0))
     for number in range(1, drawn.randint(4, _MOST_BLOCKS)):
         # Checkpoints are rare within their file, too.
         block = drawn.choice(_BLOCKS[kind][:3] if number > 4 else _BLOCKS[kind])
         if block != _DECORATED:
-            parts.append(_filled(block, drawn, number, **words))
+            parts.append(_filled(block, drawn, number))
     return "\n".join(parts)
 
 
-def _called(index: int) -> dict[str, str]:
-    """Return a checkpointed function of the same hundred files, and its module."""
-    kinds = _kinds()
-    start = index - index % len(kinds)
-    source = _path(start + kinds.index("checkpoint")).with_suffix("")
-    return {"source": ".".join(source.parts), "called": "forward0"}
-
-
-def _filled(block: str, drawn: random.Random, number: int, **words: str) -> str:
+def _filled(block: str, drawn: random.Random, number: int) -> str:
     noun = drawn.choice(_NOUNS)
     return Template(block).substitute(
-        words,
         n=number,
         noun=noun,
         Noun=noun.capitalize(),

@@ -75,7 +75,7 @@ class Installations:
         """The grep of the system."""
         found = shutil.which("grep")
         if found is None:
-            raise BenchmarkError("grep is not installed: pass --skip grep")
+            raise BenchmarkError("grep is not installed")
         return Path(found)
 
     def versions(self) -> dict[str, str]:

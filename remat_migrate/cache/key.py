@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TextIO
 
 from .. import __version__
+from ..discovery.discover import Survey
 from ..discovery.installed import ENTRY_POINTS, descriptions, environments
-from ..discovery.survey import Survey
 
 # The variables that reports and analysis read; `tests/test_cache.py` looks for others.
 VARIABLES = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..discovery.survey import Survey, survey
+from ..discovery.discover import Survey, survey
 from ..engine.baseline import BaselineChoice
 from ..report.outputs import Output, adds_to_summary
 from ..settings import Options

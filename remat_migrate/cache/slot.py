@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..discovery.discover import Survey
 from ..discovery.roots import repository
-from ..discovery.survey import Survey
 from ..errors import SourceError
 from ..text.private_folders import PrivateFolder, open_private
 from ..text.source_file import check_text
@@ -78,11 +78,11 @@ class CacheSlot:
         self._outputs = frozenset(map(str, outputs))
         targets = about.targets
         # Notebooks and scripts without a suffix are more than their bytes.
-        listed = (*targets.python, *about.context)
+        listed = [*map(str, (*targets.python, *about.context))]
         self._python = frozenset(name for name in listed if name.endswith(".py"))
         self._limit = min(one.max_file_size for one in about.nearest.every) << 20
         self._counts = (len(targets.python), len(targets.texts), len(about.context))
-        named = dict.fromkeys((*targets.python, *targets.texts, *about.context, *files))
+        named = dict.fromkeys((*listed, *map(str, targets.texts), *map(str, files)))
         # Taken before anything is read, so that a later change gives another state.
         self._moment = time.time_ns()
         self._states = states_of(named, self._moment)

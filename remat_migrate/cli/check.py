@@ -73,12 +73,12 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
         ApplyError: the journal cannot be written, or another run wrote meanwhile; no file was
             changed.
     """
-    from ..engine.journal import WriteError, write_changes
-    from ..engine.journal_entries import entry_files
+    from ..engine.journal import entry_names
+    from ..engine.writing import WriteError, write_changes
     from ..report.terminal.fixing import fixed_by_code, unwritten_files
 
     root = run.settings.root
-    before = entry_files(root)
+    before = entry_names(root)
     outcome, proved = _fixed(run, how)
     unwritten: Mapping[Path, str] = {}
     lines: list[str] = []
@@ -91,7 +91,7 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
         except WriteError as error:
             unwritten = error.failures
             lines = list(unwritten_files(error, screen_of(sys.stderr)))
-            is_fault = bool(error.faults or error.unsettled)
+            is_fault = bool(error.faults)
     failed = _warn_of_skipped_fixes(run, outcome) or is_fault
     for line in lines:
         say(line)

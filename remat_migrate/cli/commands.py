@@ -25,7 +25,7 @@ from .jax_commands import measure_command, measure_configured, plan_command, ver
 from .options import analysis_options, fix_choice, proof_options
 from .output_control import output_control
 from .rule_commands import explain_command, rules_command
-from .run_setup import clean_up_before, describe_run, set_up_run, verification, with_progress
+from .run_setup import describe_run, set_up_run, verification, with_progress
 from .sweep_command import sweep_command
 
 if TYPE_CHECKING:
@@ -139,8 +139,6 @@ def check(
         raise UsageError("--verify cannot be combined with `-` (stdin)")
     if diff and baseline.write:
         raise UsageError("--diff cannot be combined with --write-baseline")
-    if fix and not diff and Path("-") not in paths:
-        clean_up_before(paths)
     needs_analysis = (
         add_noqa or ignore_noqa or options.chooses_rules or stdin_filename or needs_rules(outputs)
     )

@@ -11,9 +11,9 @@ from pathlib import Path
 from ..analysis import Project
 from ..analysis.loading import load_project
 from ..engine.fix_rounds import FileChange
-from ..engine.journal import write_changes
 from ..engine.run import Run, prepare
 from ..engine.undo import undo
+from ..engine.writing import write_changes
 from ..errors import VerificationError
 from ..measure.options import MeasureOptions
 from ..measure.session import measuring
@@ -147,7 +147,7 @@ class Writing:
         planned, promised = replace(plan, best=placement), plan.best
         compiled: int | None = None
         root = self._run.settings.root
-        write_changes(changes, root)
+        written = write_changes(changes, root)
         failure: _Failure | VerificationError | None = None
         try:
             with measuring(self._target, self._options, self._base) as session:
@@ -164,7 +164,7 @@ class Writing:
         except VerificationError as error:
             failure = VerificationError(f"no files changed: the rewritten source fails: {error}")
         if failure is not None:
-            undo(root)
+            undo(root, written=written)
             return failure
         is_as_planned = placement is promised and _is_as_planned(planned, cost, compiled)
         how = "as planned" if is_as_planned else "otherwise than planned"

@@ -1,4 +1,4 @@
-"""Setting up a run: its files and baseline, what a killed run left, progress, verification."""
+"""Setting up a run: its files and baseline, progress, verification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .jax_commands import chosen_verification
 from .progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from ..discovery.survey import Survey
+    from ..discovery.discover import Survey
     from ..engine.run import Run
     from ..settings import Options, Settings
     from ..verify.options import VerifyOptions
@@ -72,22 +72,6 @@ def describe_run(run: Run) -> None:
     python, texts = len(run.targets.python), len(run.targets.texts)
     debug(f"checking {python} Python and {texts} other files; {len(run.context)} to look names up")
     debug(f"rules: {', '.join(rule.code for rule in run.enabled_rules)}")
-
-
-def clean_up_before(paths: Sequence[Path]) -> None:
-    """Restore files that a killed run left with part of a fix."""
-    from ..discovery.roots import find_root
-    from ..engine.journal_entries import entry_files, open_entries
-
-    root = find_root(paths or [Path.cwd()])
-    if not open_entries(entry_files(root)):
-        return
-    from ..engine.undo import clean_up_killed_run
-    from ..report.output import say, screen_of
-    from ..report.terminal.fixing import put_back
-
-    for line in put_back(clean_up_killed_run(root), screen_of(sys.stderr)):
-        say(line)
 
 
 @contextmanager

@@ -20,13 +20,13 @@ def suppress_findings(run: Run) -> int:
     Raises:
         ApplyError: the journal cannot be written, or another run wrote meanwhile.
     """
-    from ..engine.journal import WriteError, write_changes
-    from ..engine.journal_entries import entry_files
+    from ..engine.journal import entry_names
+    from ..engine.writing import WriteError, write_changes
     from ..report.terminal.display import pluralize
     from ..report.terminal.fixing import unwritten_files
 
     root = run.settings.root
-    before = entry_files(root)
+    before = entry_names(root)
     screen = screen_of(sys.stderr)
     done = suppress(check_run(run))
     lines: list[str] = []

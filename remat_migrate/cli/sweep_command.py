@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -35,19 +38,14 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     "--out",
     required=True,
     metavar="DIR",
-    help="Where the results go: a folder, or an address that fsspec knows. A sweep into the same"
-    " folder checks only what has changed.",
-)
-@click.option(
-    "--scheduler",
-    metavar="ADDRESS",
-    help="Address of a Dask scheduler whose workers check the repositories.",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the results. A sweep into the same folder checks only what has changed.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Number of repositories to check at a time on this machine.  [default: one per core]",
+    help="Number of repositories to check at a time.  [default: one per core]",
 )
 @click.option("--unsafe-fixes", is_flag=True, help="Include unsafe fixes in the patches.")
 @click.option(
@@ -56,7 +54,7 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     help="Run the code before and after its fixes, in the environment that the settings of a"
     " repository name, and leave out fixes that change results.",
 )
-@click.option("--python", metavar="PATH", help="With --verify: the interpreter, on every worker.")
+@click.option("--python", metavar="PATH", help="With --verify: the interpreter.")
 @click.option(
     "--measure", is_flag=True, help="Measure the targets that the settings of a repository name."
 )
@@ -87,8 +85,7 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
 @output_control
 def sweep_command(
     sources: tuple[str, ...],
-    out: str,
-    scheduler: str | None,
+    out: Path,
     workers: int | None,
     options: Options,
     unsafe_fixes: bool,
@@ -101,7 +98,7 @@ def sweep_command(
     no_cache: bool,
     exit_zero: bool,
 ) -> int:
-    """Check many repositories, on this machine or a Dask cluster.
+    """Check many repositories.
 
     SOURCES are folders, addresses of git repositories with an optional @REVISION, and files that
     list them, one per line. A folder is checked as it is, and git repositories are checked out.
@@ -111,21 +108,19 @@ def sweep_command(
     same command goes on where it was. Exits with 1 if findings or unchecked repositories remain,
     and with 3 if a verification failed.
     """
-    from ..sweep.cluster import connected, require
-    from ..sweep.driver import run_sweep
-    from ..sweep.job import Plan
+    from ..sweep.job import Plan, run_sweep
     from ..sweep.limited import Limits
-    from ..sweep.results import write_results
     from ..sweep.sources import parse_sources
     from ..sweep.store import Store
+    from ..sweep.totals import write_results
 
     if python and not verify:
         raise UsageError("--python requires --verify")
-    require("fsspec", "pyarrow")
+    if find_spec("pyarrow") is None:
+        raise UsageError("pyarrow is required; run: pip install 'remat-migrate[sweep]'")
     wanted = parse_sources(sources)
-    store = Store(out)
     plan = Plan(
-        store.checked_url,
+        Store(out.absolute()),
         options,
         Limits(timeout, memory, max_size),
         unsafe=unsafe_fixes,
@@ -134,14 +129,14 @@ def sweep_command(
         again=no_cache,
     )
     done: list[Brief] = []
-    with connected(scheduler, workers) as cluster, progress_bar("Sweeping") as bar:
+    with progress_bar("Sweeping") as bar:
         bar("", 0, len(wanted))
 
         def decided(brief: Brief) -> None:
             done.append(brief)
             bar(str(brief.source), len(done), len(wanted))
 
-        run_sweep(cluster, wanted, plan, decided)
+        run_sweep(wanted, plan, workers or os.cpu_count() or 1, decided)
     totals = write_results(wanted, plan.store)
     for line in _summary(totals, sum(brief.kept for brief in done), plan):
         print(line)
@@ -154,12 +149,12 @@ def sweep_command(
 def _summary(totals: Totals, kept: int, plan: Plan) -> Iterator[str]:
     """Yield what was found, and where the results are."""
     from ..report.terminal.display import pluralize, printable
-    from ..sweep.results import PAGE
     from ..sweep.sources import Source
+    from ..sweep.totals import PAGE
 
     checked = totals.statuses["checked"]
     unchanged = f" ({kept:,} of them unchanged since the last sweep)" if kept else ""
-    yield f"Checked {checked:,} of {pluralize(totals.sources, 'source')}{unchanged}."
+    yield f"Checked {checked:,} of {pluralize(totals.statuses.total(), 'source')}{unchanged}."
     for record in totals.failed[:_MOST_FAILURES]:
         source = Source(record["source"], record["revision"])
         yield printable(f"{record['status']}: {source}: {record['reason']}")
@@ -178,4 +173,4 @@ def _summary(totals: Totals, kept: int, plan: Plan) -> Iterator[str]:
             f" {found['not_exercised']:,} not exercised."
         )
     yield f"{pluralize(totals.patches, 'patch', 'patches')}."
-    yield f"Results: {plan.store.address(PAGE)}"
+    yield f"Results: {plan.store.folder / PAGE}"

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
-from ..settings import NearestSettings, Settings
+from ..settings import NearestSettings, Options, Settings, load_settings
 from ..text.source_file import may_be_notebook
 from .file_kinds import has_python_suffix, is_checked_name, is_python, is_text_name
 from .globs import excluded_by
-from .imported import imported_files
 from .listing import FolderCache, list_names
-from .roots import absolute, is_foreign, is_project, repository
+from .roots import FOREIGN, absolute, find_root, is_foreign, is_project, is_too_wide, repository
+
+# Of a folder outside any project, so many folders below it are read, the nearest first.
+_MOST_FOLDERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +33,6 @@ class Targets:
     python: tuple[Path, ...]
     texts: tuple[Path, ...]
     barren: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TargetNames:
-    """Like `Targets`, with files as strings: creating paths takes longer than finding files."""
-
-    python: tuple[str, ...]
-    texts: tuple[str, ...]
-    barren: tuple[Path, ...] = ()
-
-    def as_targets(self) -> Targets:
-        """Return the files as paths."""
-        return Targets(tuple(map(Path, self.python)), tuple(map(Path, self.texts)), self.barren)
 
 
 def check_paths(paths: Sequence[Path]) -> None:
@@ -69,19 +58,12 @@ def _problem(path: Path) -> str:
 
 
 def discover(
-    paths: Sequence[Path], nearest: NearestSettings, *, force_exclude: bool = False
-) -> Targets:
-    """Find the files to check; see `list_targets`."""
-    return list_targets(paths, nearest, force_exclude=force_exclude).as_targets()
-
-
-def list_targets(
     paths: Sequence[Path],
     nearest: NearestSettings,
     *,
     force_exclude: bool = False,
     cache: FolderCache | None = None,
-) -> TargetNames:
+) -> Targets:
     """Find the files to check.
 
     Args:
@@ -116,7 +98,7 @@ def list_targets(
         texts.update(file for file in rest if is_text_name(os.path.basename(file)))
         if not below:
             barren.append(path)
-    return TargetNames(_in_path_order(python), _in_path_order(texts), tuple(barren))
+    return Targets(_in_path_order(python), _in_path_order(texts), tuple(barren))
 
 
 class Exclusion:
@@ -153,34 +135,28 @@ class Exclusion:
         return self._matchers[id(settings)](path)
 
 
-def context_files(root: Path, targets: Targets) -> tuple[Path, ...]:
-    """Find the Python files to read; see `list_context`."""
-    python = tuple(map(str, targets.python))
-    return tuple(map(Path, list_context(root, python, python)))
-
-
-def list_context(
-    root: Path, python: Sequence[str], named: Sequence[str], cache: FolderCache | None = None
-) -> tuple[str, ...]:
+def context_files(
+    root: Path, targets: Targets, cache: FolderCache | None = None
+) -> tuple[Path, ...]:
     """Find all Python files of the repository, which may call functions in the targets.
 
     Includes excluded files, which are read but not changed. Outside any project, returns only the
-    targets, the files next to them, and what these import; `named` are the paths that the user
-    named.
+    targets and the files next to and below them, in at most so many folders.
     """
-    cache = cache or FolderCache()
+    cache, python = cache or FolderCache(), list(map(str, targets.python))
     if is_project(root):
         found = list_names(str(repository(root)), _may_be_python, cache)
         return _in_path_order({*python, *filter(_is_python, found)})
-    folders = dict.fromkeys(map(os.path.dirname, python))
-    beside = {
-        path
-        for folder in folders
-        for name, path, is_folder in cache.folder(folder)[0]
-        if not is_folder and _may_be_python(name) and _is_python(path)
-    }
-    near = beside.union(python)
-    return _in_path_order(near | imported_files(str(root), list(near), named, cache))
+    folders = [*dict.fromkeys(map(os.path.dirname, python))]
+    near: set[str] = set(python)
+    for folder in folders:
+        for name, path, is_folder in cache.folder(folder)[0]:
+            if is_folder and len(folders) < _MOST_FOLDERS and not is_too_wide(root):
+                if path not in folders and name not in FOREIGN and not name.startswith("."):
+                    folders.append(path)
+            elif not is_folder and _may_be_python(name) and _is_python(path):
+                near.add(path)
+    return _in_path_order(near)
 
 
 def _may_be_python(name: str) -> bool:
@@ -191,6 +167,64 @@ def _is_python(file: str) -> bool:
     return has_python_suffix(file) or is_python(Path(file))
 
 
-def _in_path_order(files: Iterable[str]) -> tuple[str, ...]:
-    """Sort file names like paths, so that the files of a folder stay together."""
-    return tuple(sorted(files, key=lambda file: os.path.normcase(file).replace(os.sep, "\0")))
+def _in_path_order(files: Iterable[str]) -> tuple[Path, ...]:
+    """Sort files like paths, so that the files of a folder stay together."""
+    ordered = sorted(files, key=lambda file: os.path.normcase(file).replace(os.sep, "\0"))
+    return tuple(map(Path, ordered))
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The settings and files of a run. Files are real paths, sorted.
+
+    Attributes:
+        settings: the settings of the run.
+        nearest: the settings of each file.
+        targets: the files to check.
+        context: the Python files to read, including the Python targets.
+        folders: the given folders, or the current one.
+    """
+
+    settings: Settings
+    nearest: NearestSettings
+    targets: Targets
+    context: tuple[Path, ...]
+    folders: tuple[Path, ...] = ()
+
+
+def survey(paths: Sequence[Path], options: Options) -> Survey:
+    """Survey a run over the files under `paths`, by default the current folder.
+
+    Raises:
+        UsageError: a path does not exist.
+        SettingsError: the settings or the options are invalid.
+    """
+    paths = paths or [Path.cwd()]
+    check_paths(paths)
+    nearest = nearest_settings(paths, options)
+    root = nearest.main.root
+    cache = FolderCache()
+    found = discover(paths, nearest, force_exclude=options.force_exclude, cache=cache)
+    named = list(map(os.path.realpath, paths))
+    context = context_files(root, found, cache) if found.python else ()
+    folders = tuple(Path(path) for path in named if os.path.isdir(path))
+    return Survey(nearest.of_run(), nearest, found, context, folders)
+
+
+def nearest_settings(paths: Sequence[Path], options: Options) -> NearestSettings:
+    """Return the settings of the files of a run, those of the run being those of the first path.
+
+    Raises:
+        SettingsError: the settings or the options are invalid.
+    """
+    return NearestSettings(chosen_settings(paths, options), options)
+
+
+def chosen_settings(paths: Sequence[Path], options: Options) -> Settings:
+    """Return the settings for the first of `paths`, overridden by the options.
+
+    Raises:
+        SettingsError: the settings or the options are invalid.
+    """
+    start = Path(os.path.realpath(paths[0]))
+    return load_settings(find_root(paths), start, options)

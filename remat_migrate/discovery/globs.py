@@ -14,6 +14,8 @@ from ..text.regular_files import read_regular
 # What a `.gitignore` has beyond this is ignored where git is not asked.
 _MOST_PATTERNS = 5_000
 _LONGEST_PATTERN = 4_096
+# The time to match a name grows with its length to the power of the stars in a pattern.
+_MOST_STARS = 3
 
 
 def excluded_by(settings: Settings) -> Callable[[Path], bool]:
@@ -38,10 +40,12 @@ def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
     # Imported here because it takes as long as reading a small project.
     from pathspec import GitIgnoreSpec
 
-    from .many_stars import with_many_stars
-
+    for line in filter(_has_many_stars, lines):
+        raise SettingsError(
+            f"{base}: pattern {line[:80]!r} has more than {_MOST_STARS} `*` in a name, or `**`"
+        )
     try:
-        spec = with_many_stars(GitIgnoreSpec.from_lines(lines))
+        spec = GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error) as error:  # re.error: a reversed range
         raise SettingsError(f"{base}: invalid gitignore pattern: {error}") from error
 
@@ -53,6 +57,11 @@ def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
         return spec.match_file(relative.as_posix())
 
     return matches
+
+
+def _has_many_stars(pattern: str) -> bool:
+    names = pattern.split("/")
+    return max(names.count("**"), *(n.count("*") for n in names if n != "**"), 0) > _MOST_STARS
 
 
 def is_ignored(rules: Iterable[Callable[[str], bool | None]], path: str) -> bool:
@@ -76,15 +85,12 @@ def ignore_rules(folder: str) -> Callable[[str], bool | None] | None:
         return None
     from pathspec import GitIgnoreSpec
 
-    from .many_stars import with_many_stars
-
     lines = data.decode(errors="replace").splitlines()[:_MOST_PATTERNS]
-    lines = [line for line in lines if len(line) <= _LONGEST_PATTERN]
+    lines = [n for n in lines if len(n) <= _LONGEST_PATTERN and not _has_many_stars(n)]
     try:
         spec = GitIgnoreSpec.from_lines(lines)
     except (ValueError, re.error):  # Like git, skip invalid patterns.
         spec = GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
-    spec = with_many_stars(spec)
     prefix = len(folder.rstrip(os.sep)) + 1
     return lambda path: spec.check_file(path[prefix:].replace(os.sep, "/")).include
 

@@ -139,7 +139,7 @@ def _analyse(
         nearest=run.nearest,
     )
     faults: list[Fault] = []
-    enabled = Enabled(run)
+    enabled = _enabled(run)
     found = list(dict.fromkeys(_run_rules(run, rules, enabled, project, faults)))
     run.progress("", 1, 1)
     kept, suppressed = _suppress(found, run, project, enabled, faults)
@@ -154,18 +154,13 @@ def _analyse(
     )
 
 
-class Enabled:
-    """The rules that are enabled for each file."""
+Enabled = Callable[[Path], frozenset[Rule]]
 
-    def __init__(self, run: Run) -> None:
-        self._nearest = run.nearest
-        self._rules = {
-            id(one): frozenset(enabled_rules(run.rules, one)) for one in run.nearest.every
-        }
 
-    def of(self, path: Path) -> frozenset[Rule]:
-        """Return the rules that are enabled for a file."""
-        return self._rules[id(self._nearest.of(path))]
+def _enabled(run: Run) -> Enabled:
+    """Return a function that returns the rules that are enabled for a file."""
+    rules = {id(one): frozenset(enabled_rules(run.rules, one)) for one in run.nearest.every}
+    return lambda path: rules[id(run.nearest.of(path))]
 
 
 def _run_rules(
@@ -177,16 +172,16 @@ def _run_rules(
     total = len(rules) * len(modules) + 1
     for number, rule in enumerate(rules):
         for finding in _guarded(rule, run.settings.root, rule.check_project(project), faults):
-            if finding.path in reported and rule in enabled.of(finding.path):
+            if finding.path in reported and rule in enabled(finding.path):
                 yield finding
         for at, (path, module) in enumerate(modules):
-            if rule not in enabled.of(path):
+            if rule not in enabled(path):
                 continue
             run.progress(f"{rule.code} {path.name}", number * len(modules) + at, total)
             for finding in _guarded(rule, path, rule.check(module, project), faults):
                 yield _on_every_path(project, finding)
         for path, source in texts:
-            if rule in enabled.of(path):
+            if rule in enabled(path):
                 yield from _guarded(rule, path, rule.check_text(source, project), faults)
 
 
@@ -247,7 +242,7 @@ def _suppress(
         source = sources[path]
         if not (here or may_be_unused(source, known)):
             continue
-        rules = enabled.of(path)
+        rules = enabled(path)
         suppression_rules = [rule for rule in rules if isinstance(rule, SuppressionRule)]
         ran = frozenset(rule.code for rule in rules if not isinstance(rule, SuppressionRule))
         complete = all(rule in rules for rule in run.rules)

@@ -1,16 +1,15 @@
 """Baselines: files of known findings, so that only new findings are reported.
 
 A baseline is sorted JSON with an entry for each statement that has findings of a rule. Entries are
-matched by fingerprints (see `fingerprint.py`), so lines may move. Their paths are relative to the
-folder of the baseline.
+matched by what `fingerprint.py` compares, so lines may move. Their paths are relative to the folder
+of the baseline.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,32 +23,35 @@ if TYPE_CHECKING:
     from ..settings import Settings
     from .fingerprint import Identity
 
-VERSION = 1
+VERSION = 2
 # Never known: a file that was not read may contain anything.
 NEVER_KNOWN = "RMT000"
+# The path, the code, the enclosing definition, and the statement of an entry.
+Key = tuple[str, str, str, str]
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Entry:
     """The findings of one rule in one statement.
 
     Attributes:
         path: the file, relative to the folder of the baseline, with `/`.
         code: the code of the rule.
-        count: the number of findings.
         within: the dotted name of the enclosing definition; empty at module level.
-        statement: the statement, for readers.
-        fingerprint: what the findings are matched by.
+        statement: the statement.
+        count: the number of findings.
     """
 
     path: str
     code: str
-    count: int
     within: str
     statement: str
-    fingerprint: str
+    count: int
+
+    @property
+    def key(self) -> Key:
+        """What the findings are matched by."""
+        return self.path, self.code, self.within, self.statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,41 +161,45 @@ class BaselineChoice:
         return any(baseline.where(entry) in files for entry in baseline.entries)
 
 
-class BaselineFilter:
-    """Splits findings into new ones and those in a baseline, over the rounds of one run.
+class KnownFindings:
+    """Splits findings into new ones and those in the baselines of their files, in rounds of fixes.
 
-    Of findings with the same fingerprint, the first ones are known, as many as the baseline counts.
-    A fix changes statements and thereby fingerprints: `spares` prevents a finding that was known
-    before the first round from being fixed as new in a later one.
+    Of findings that agree, the first ones are known, as many as the baseline counts. A fix changes
+    statements, so `spares` prevents a finding that was known before the first round from being
+    fixed as new in a later one.
     """
 
-    def __init__(self, baseline: Baseline) -> None:
-        self._folder = baseline.file.parent
-        self._counts = {entry.fingerprint: entry.count for entry in baseline.entries}
-        self._known_places: frozenset[tuple[str, str, str]] | None = None
-        self._first_new: frozenset[str] = frozenset()
-        self._spared: frozenset[Finding] = frozenset()
+    def __init__(self, baseline_of: Callable[[Path], Baseline | None]) -> None:
+        self._baseline_of = baseline_of
+        self._known_places: set[tuple[str, ...]] | None = None
+        self._first_new: set[Key] = set()
+        self._spared: set[Finding] = set()
 
-    def split(self, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    def split(self, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
         """Return the new findings and the known ones."""
-        identities = _identities(findings, self._folder)
-        known = tuple(
-            finding
-            for finding, one in identities.items()
-            if one.code != NEVER_KNOWN and one.number <= self._counts.get(one.alike, 0)
-        )
-        kept = frozenset(known)
-        new = tuple(finding for finding in findings if finding not in kept)
+        known: dict[Finding, Key] = {}
+        new: dict[Finding, Key] = {}
+        by_baseline: dict[Path, list[Finding]] = defaultdict(list)
+        baselines: dict[Path, Baseline] = {}
+        for finding in findings:
+            if (baseline := self._baseline_of(finding.path)) is not None:
+                baselines[baseline.file] = baseline
+                by_baseline[baseline.file].append(finding)
+        for file, own in by_baseline.items():
+            left = {entry.key: entry.count for entry in baselines[file].entries}
+            for finding, key in _keys(own, file.parent):
+                is_known = finding.code != NEVER_KNOWN and left.get(key, 0) > 0
+                left[key] = left.get(key, 0) - 1
+                (known if is_known else new)[finding] = key
         if self._known_places is None:
-            self._known_places = frozenset(_place(identities[finding]) for finding in known)
-            self._first_new = frozenset(identities[finding].alike for finding in new)
-        self._spared = frozenset(
+            self._known_places = {key[:3] for key in known.values()}
+            self._first_new = set(new.values())
+        self._spared = {
             finding
-            for finding in new
-            if _place(one := identities[finding]) in self._known_places
-            and one.alike not in self._first_new
-        )
-        return new, known
+            for finding, key in new.items()
+            if key[:3] in self._known_places and key not in self._first_new
+        }
+        return [f for f in findings if f not in known], [f for f in findings if f in known]
 
     def spares(self, finding: Finding) -> bool:
         """Return whether a new finding may be a known one whose statement was changed."""
@@ -202,14 +208,14 @@ class BaselineFilter:
 
 def compared(baseline: Baseline, known: Sequence[Finding], covered: Coverage) -> Comparison:
     """Compare a baseline with a run that found the `known` findings again."""
-    found = Counter(one.alike for one in _identities(known, baseline.file.parent).values())
+    found = Counter(key for _, key in _keys(known, baseline.file.parent))
     stale = [
         replace(entry, count=missing)
         for entry in baseline.entries
-        if (missing := entry.count - found[entry.fingerprint]) > 0
+        if (missing := entry.count - found[entry.key]) > 0
         and covered.includes(baseline.where(entry), entry.code)
     ]
-    return Comparison(baseline.file, tuple(known), tuple(sorted(stale, key=_order)))
+    return Comparison(baseline.file, tuple(known), tuple(sorted(stale)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,16 +242,16 @@ def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -
     file = _to_write(file)
     old = _existing(file)
     kept = [e for e in old.entries if not covered.includes(old.where(e), e.code)]
-    merged = {entry.fingerprint: entry for entry in (*kept, *_entries(findings, file.parent))}
-    baseline = Baseline(file, tuple(sorted(merged.values(), key=_order)))
+    now = Counter(key for one, key in _keys(findings, file.parent) if one.code != NEVER_KNOWN)
+    counts = {entry.key: entry.count for entry in kept} | now
+    baseline = Baseline(file, tuple(sorted(Entry(*key, count) for key, count in counts.items())))
     data = render(baseline).encode()
     try:
         if not file.exists() or file.read_bytes() != data:
             write_named(file, data)
     except OSError as error:
         raise UsageError(f"--write-baseline: {file}: {error.strerror or error}") from error
-    counts = {entry.fingerprint: entry.count for entry in baseline.entries}
-    dropped = sum(max(0, e.count - counts.get(e.fingerprint, 0)) for e in old.entries)
+    dropped = sum(max(0, e.count - counts.get(e.key, 0)) for e in old.entries)
     return Written(baseline, dropped, sum(entry.count for entry in kept))
 
 
@@ -260,33 +266,20 @@ def render(baseline: Baseline) -> str:
     """Return a baseline as JSON: sorted, ASCII, one key per line."""
     import json
 
-    entries = [asdict(entry) for entry in sorted(baseline.entries, key=_order)]
+    entries = [asdict(entry) for entry in baseline.entries]
     return json.dumps({"version": VERSION, "findings": entries}, indent=2) + "\n"
 
 
-def _entries(findings: Sequence[Finding], folder: Path) -> list[Entry]:
-    identities = _identities(findings, folder)
-    known = [one for one in identities.values() if one.code != NEVER_KNOWN]
-    counts = Counter(one.alike for one in known)
-    return [
-        Entry(one.path, one.code, counts[one.alike], one.within, one.statement, one.alike)
-        for one in known
-        if one.number == 1
-    ]
+def _keys(findings: Sequence[Finding], folder: Path) -> list[tuple[Finding, Key]]:
+    """Return findings with what they are matched by, in the order in which they are counted."""
+    from .fingerprint import identities, in_order  # not needed by most commit hooks
+
+    found = identities(findings, folder)
+    return [(finding, _key(found[finding])) for finding in in_order(found)]
 
 
-def _identities(findings: Sequence[Finding], folder: Path) -> Mapping[Finding, Identity]:
-    from .fingerprint import identities  # not needed by most commit hooks
-
-    return identities(findings, folder)
-
-
-def _place(one: Identity) -> tuple[str, str, str]:
-    return (one.path, one.code, one.within)
-
-
-def _order(entry: Entry) -> tuple[str, str, str, str, str]:
-    return (entry.path, entry.code, entry.within, entry.statement, entry.fingerprint)
+def _key(one: Identity) -> Key:
+    return one.path, one.code, one.within, one.statement
 
 
 def _real(path: Path) -> Path:
@@ -326,13 +319,9 @@ def read_baseline(file: Path) -> Baseline:
         )
     if type(version) is not int or version != VERSION:
         raise _invalid(file, f'"version" is not {VERSION}')
-    entries: dict[str, Entry] = {}
-    for number, item in enumerate(document["findings"], 1):
-        entry = _entry(file, number, item)
-        # Merging branches may leave an entry twice.
-        if (other := entries.get(entry.fingerprint)) is None or other.count < entry.count:
-            entries[entry.fingerprint] = entry
-    return Baseline(_real(file), tuple(entries.values()))
+    # Merging branches may leave an entry twice; the last one has the larger count.
+    entries = sorted(_entry(file, *one) for one in enumerate(document["findings"], 1))
+    return Baseline(_real(file), tuple({entry.key: entry for entry in entries}.values()))
 
 
 def _existing(file: Path) -> Baseline:
@@ -345,15 +334,13 @@ def _existing(file: Path) -> Baseline:
 def _entry(file: Path, number: int, item: object) -> Entry:
     if not isinstance(item, dict):
         raise _invalid(file, f"entry {number} is not an object")
-    texts = {key: item.get(key) for key in ("path", "code", "within", "statement", "fingerprint")}
+    texts = {key: item.get(key) for key in ("path", "code", "within", "statement")}
     for key, value in texts.items():
         if not isinstance(value, str):
             raise _invalid(file, f'"{key}" of entry {number} is not a string')
     count = item.get("count")
     if type(count) is not int or count < 1:
         raise _invalid(file, f'"count" of entry {number} is not a positive integer')
-    if not _FINGERPRINT.fullmatch(item["fingerprint"]):
-        raise _invalid(file, f'"fingerprint" of entry {number} is not 32 hexadecimal digits')
     if not item["path"] or "\0" in item["path"]:
         raise _invalid(file, f'"path" of entry {number} is not a path')
     return Entry(count=count, **texts)  # type: ignore[arg-type]

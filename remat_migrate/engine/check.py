@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..rule import Finding, Fix, Safety
 from ..text import SourceFile
 from .analyse import Analysis, Hidden, analyse
-from .baseline import Baseline, BaselineFilter, Comparison, Coverage, compared
+from .baseline import Baseline, Comparison, Coverage, KnownFindings, compared
 from .run import Run
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def fix_in_memory(
     from .fix_rounds import fix_to_fixed_point
 
     last = previous
-    known = _Known(run) if run.baselines else None
+    known = KnownFindings(run.baseline_of) if run.baselines else None
 
     def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:
         nonlocal last
@@ -69,40 +69,13 @@ def fix_in_memory(
 
 def hide_known(run: Run, analysis: Analysis) -> Analysis:
     """Hide the findings that the run's baseline holds."""
-    return _filtered(analysis, _Known(run)) if run.baselines else analysis
+    return _filtered(analysis, KnownFindings(run.baseline_of)) if run.baselines else analysis
 
 
-class _Known:
-    """Splits findings into new ones and those in the baselines of their files."""
-
-    def __init__(self, run: Run) -> None:
-        self._baseline_of = run.baseline_of
-        self._filters = {one.file: BaselineFilter(one) for one in run.baselines.values()}
-
-    def split(self, findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-        """Return the new findings and the known ones."""
-        known: set[Finding] = set()
-        for file, one in self._filters.items():
-            known |= {*one.split([f for f in findings if self._file(f) == file])[1]}
-        return (
-            tuple(finding for finding in findings if finding not in known),
-            tuple(finding for finding in findings if finding in known),
-        )
-
-    def spares(self, finding: Finding) -> bool:
-        """Return whether a new finding may be a known one whose statement was changed."""
-        file = self._file(finding)
-        return file is not None and self._filters[file].spares(finding)
-
-    def _file(self, finding: Finding) -> Path | None:
-        baseline = self._baseline_of(finding.path)
-        return baseline.file if baseline else None
-
-
-def _filtered(analysis: Analysis, known_before: _Known) -> Analysis:
+def _filtered(analysis: Analysis, known_before: KnownFindings) -> Analysis:
     new, known = known_before.split(analysis.findings)
     hidden = (*analysis.hidden, *(Hidden(finding, "baseline") for finding in known))
-    return replace(analysis, findings=new, hidden=hidden)
+    return replace(analysis, findings=tuple(new), hidden=hidden)
 
 
 def compare_with_baseline(run: Run, analysis: Analysis) -> Comparison | None:

@@ -1,90 +1,79 @@
-"""Fingerprints: what identifies a finding although lines move or code is reformatted.
+"""What identifies a finding although lines move or code is reformatted.
 
-A fingerprint covers the code of the rule, the path of the file, the enclosing definition and the
-statement. Of a compound statement only the header counts, of a decorator only itself, of an import
-only the names concerned. Statements are compared as syntax, so line breaks, whitespace,
-parentheses, quotes, trailing commas and comments do not matter. A finding in a comment is
-identified by the words of the comment, one in a file that is not Python by its line. Position and
-message do not count.
-
-Findings that agree in all of this are numbered in order.
+That is the rule, the file, the enclosing definition, and the statement without comments and layout.
+Of a compound statement only the header counts, of a decorator only itself, of an import only the
+names concerned. A finding in a comment is identified by the words of the comment, one in a file
+that is not Python by its line.
 """
 
 from __future__ import annotations
 
 import ast
-import bisect
 import copy
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from ..errors import SourceError
 from ..rule import Finding
 from ..text import SourceFile, Span, first_line
-from ..text.tokens import Layout, Token
 from .integrity import is_python
 
-_Head = ast.stmt | ast.excepthandler | ast.match_case
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # The parts of a compound statement that are not its header; decorators count by themselves.
 _PARTS = ("body", "orelse", "finalbody", "handlers", "cases", "decorator_list")
-_MEANINGLESS = frozenset({"ctx", "kind", "type_comment"})
+_MOST_CHARACTERS = 1_000
 _BYTES = 16
-_MAX_SHOWN = 160
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Identity:
-    """What identifies a finding.
+    """What identifies a finding; several findings may agree in it.
 
     Attributes:
-        path: the file, relative to the given folder, with `/`.
+        path: the file, relative to a folder, with `/`.
         code: the code of the rule.
         within: the dotted name of the enclosing definition; empty at module level.
-        statement: the statement for readers: one line, without comments.
-        alike: the digest of all of this, shared by findings that agree in it.
-        number: the number among those findings, from 1.
+        statement: the statement on one line, without comments.
     """
 
     path: str
     code: str
     within: str
     statement: str
-    alike: str
-    number: int
-
-    @property
-    def fingerprint(self) -> str:
-        """Return 32 hexadecimal digits, which are `alike` for the first of several findings."""
-        return self.alike if self.number == 1 else _digest(self.alike, str(self.number))
 
 
 def fingerprints(findings: Sequence[Finding], root: Path) -> Mapping[Finding, str]:
-    """Return a unique fingerprint for each finding, with paths relative to `root`."""
-    return {finding: one.fingerprint for finding, one in identities(findings, root).items()}
+    """Return a unique digest for each finding; those that agree are numbered in order."""
+    found = identities(findings, root)
+    counts: Counter[Identity] = Counter()
+    digests: dict[Finding, str] = {}
+    for finding in in_order(found):
+        one = found[finding]
+        counts[one] += 1
+        # File names that are not UTF-8 contain lone surrogates.
+        data = "\0".join((*astuple(one), str(counts[one]))).encode("utf-8", "surrogatepass")
+        digests[finding] = hashlib.blake2b(data, digest_size=_BYTES).hexdigest()
+    return digests
 
 
 def identities(findings: Sequence[Finding], root: Path) -> Mapping[Finding, Identity]:
     """Return the identity of each finding, in the order of `findings`."""
     files: dict[SourceFile, _File] = {}
-    known: dict[Finding, Identity] = {}
-    counts: Counter[str] = Counter()
-    for finding in sorted(dict.fromkeys(findings), key=_order):
-        if finding.source not in files:
-            files[finding.source] = _File(finding.source)
-        place = files[finding.source].place(finding.span)
+    found: dict[Finding, Identity] = {}
+    for finding in findings:
+        file = files.setdefault(finding.source, _File(finding.source))
         path = relative_path(finding.path, root)
-        alike = _digest(finding.code, path, place.within, place.meaning)
-        counts[alike] += 1
-        known[finding] = Identity(
-            path, finding.code, place.within, place.shown, alike, counts[alike]
-        )
-    return {finding: known[finding] for finding in findings}
+        found[finding] = Identity(path, finding.code, *file.place(finding.span))
+    return found
+
+
+def in_order(findings: Mapping[Finding, Identity]) -> list[Finding]:
+    """Return findings in the order in which equal ones are counted."""
+    return sorted(findings, key=lambda one: (str(one.path), *one.span, one.message))
 
 
 def relative_path(path: Path, root: Path) -> str:
@@ -97,214 +86,76 @@ def relative_path(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
-def _order(finding: Finding) -> tuple[str, int, int, str]:
-    return (str(finding.path), finding.span.start, finding.span.end, finding.message)
-
-
-def _digest(*parts: str) -> str:
-    # File names that are not UTF-8 contain lone surrogates.
-    data = "\0".join(parts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(data, digest_size=_BYTES).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The enclosing definition, and the statement as it is compared and as it is shown."""
-
-    within: str
-    meaning: str
-    shown: str
-
-
 class _File:
     """One file, parsed once for all its findings."""
 
     def __init__(self, source: SourceFile) -> None:
-        self.source = source
-        self._places: dict[tuple[ast.AST, ...], _Place] = {}
-        self._inner: dict[_Head, list[_Head]] = {}
+        self._source = source
+        self._statements: dict[int, tuple[str, ast.stmt]] | None = None
+        self._shown: dict[tuple[ast.AST, ...], str] = {}
 
-    @cached_property
-    def tree(self) -> ast.Module | None:
-        """The syntax tree; None if the file is not valid Python."""
-        if not is_python(self.source):
-            return None
-        try:
-            return self.source.parse()
-        except SourceError:
-            return None
-
-    @cached_property
-    def comments(self) -> list[Token]:
-        """The comments of a Python file."""
-        return Layout(self.source).comments
-
-    def place(self, span: Span) -> _Place:
-        """Return the place of a finding with this span."""
-        if self.tree is None:
-            return self._line(span)
-        if comment := self._comment(span.start):
-            line, _ = self.source.position(span.start)
-            words = f"# {' '.join(comment.text.lstrip('#').split())}"
-            around = self._around(line, _first_line, _last_line)
-            return _Place(_dotted(around), words, _cut(words))
-        around = self._around(span.start, self._start, self._end)
-        if not around:
-            return self._line(span)
-        *outer, head = around
-        for decorator in getattr(head, "decorator_list", ()):
-            if span.start <= self._end(decorator):
-                return self._known(_dotted(around), "@", decorator)
+    def place(self, span: Span) -> tuple[str, str]:
+        """Return the enclosing definition and the statement of a finding."""
+        if self._statements is None:
+            self._statements = _by_line(self._source)
+        line, column = self._source.position(span.start)
+        text = self._source.line_text(line)
+        within, node = self._statements.get(line, ("", None))
+        if text[column - 1 :].startswith("#") or node is None:
+            words = text[column - 1 :] if node is not None else text
+            return within, _on_one_line(words).rstrip(", ")
+        if isinstance(node, _Definition):
+            for decorator in node.decorator_list:
+                if decorator.lineno <= line <= (decorator.end_lineno or line):
+                    return within, "@" + self._on_one_line(decorator)
+            within = within.rpartition(".")[0]
         names: list[ast.alias] = []
-        if isinstance(head, ast.Import | ast.ImportFrom):
-            names = [name for name in head.names if self.source.span(name).overlaps(span)]
-        return self._known(_dotted(outer), "", head, *names)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [name for name in node.names if self._source.span(name).overlaps(span)]
+        return within, self._on_one_line(node, *names)
 
-    def _known(self, within: str, sign: str, node: _Head | ast.expr, *names: ast.alias) -> _Place:
+    def _on_one_line(self, node: ast.stmt | ast.expr, *names: ast.alias) -> str:
         key = (node, *names)
-        if key not in self._places:
-            bare = _bare(node, names)
-            self._places[key] = _Place(within, sign + _meaning(bare), sign + self._shown(bare))
-        return self._places[key]
-
-    def _shown(self, node: _Head | ast.expr) -> str:
-        try:
-            return _cut(ast.unparse(node))
-        # A sum of a thousand terms, a very long integer, a backslash in an f-string.
-        except (RecursionError, ValueError):
-            line, _ = self.source.position(self._start(node))
-            return _cut(self.source.line_text(line))
-
-    def _line(self, span: Span) -> _Place:
-        line, _ = self.source.position(span.start)
-        words = " ".join(self.source.line_text(line).split())
-        return _Place("", words.rstrip(", "), _cut(words))
-
-    def _comment(self, at: int) -> Token | None:
-        line, column = self.source.position(at)
-        if "#" not in self.source.line_text(line)[:column]:
-            return None
-        index = bisect.bisect_right(self.comments, at, key=lambda one: one.start) - 1
-        return self.comments[index] if index >= 0 and at < self.comments[index].end else None
-
-    def _around(
-        self, at: int, start: Callable[[_Head], int], end: Callable[[_Head], int]
-    ) -> list[_Head]:
-        """Return the statements, handlers and cases that contain a place, outermost first."""
-        assert self.tree is not None
-        found: list[_Head] = []
-        inner: Sequence[_Head] = self.tree.body
-        while True:
-            index = bisect.bisect_left(inner, at, key=end)
-            if index == len(inner) or start(inner[index]) > at:
-                return found
-            node = inner[index]
-            found.append(node)
-            if node not in self._inner:
-                children = ast.iter_child_nodes(node)
-                self._inner[node] = [c for c in children if isinstance(c, _Head)]
-            inner = self._inner[node]
-
-    def _start(self, node: _Head | ast.expr) -> int:
-        if isinstance(node, ast.match_case):
-            return self.source.offset(node.pattern.lineno, node.pattern.col_offset)
-        return self.source.full_span(node).start
-
-    def _end(self, node: _Head | ast.expr) -> int:
-        if isinstance(node, ast.match_case):
-            node = node.body[-1]
-        assert node.end_lineno is not None
-        assert node.end_col_offset is not None
-        return self.source.offset(node.end_lineno, node.end_col_offset)
+        if key not in self._shown:
+            bare = copy.copy(node)
+            for part in _PARTS:
+                if isinstance(getattr(node, part, None), list):
+                    setattr(bare, part, [])
+            if names and isinstance(bare, ast.Import | ast.ImportFrom):
+                bare.names = list(names)
+            try:
+                text = ast.unparse(bare)
+            # A sum of a thousand terms, a very long integer, a backslash in an f-string.
+            except (RecursionError, ValueError):
+                text = self._source.line_text(node.lineno)
+            self._shown[key] = _on_one_line(text)
+        return self._shown[key]
 
 
-def _first_line(node: _Head) -> int:
-    return node.pattern.lineno if isinstance(node, ast.match_case) else first_line(node)
+def _by_line(source: SourceFile) -> dict[int, tuple[str, ast.stmt]]:
+    """Return the innermost statement on each line of a Python file, and the definition around it.
 
-
-def _last_line(node: _Head) -> int:
-    last = node.body[-1] if isinstance(node, ast.match_case) else node
-    assert last.end_lineno is not None
-    return last.end_lineno
-
-
-def _dotted(around: Sequence[_Head]) -> str:
-    return ".".join(node.name for node in around if isinstance(node, _Definition))
-
-
-def _bare(node: _Head | ast.expr, names: Sequence[ast.alias]) -> _Head | ast.expr:
-    """Return a statement without body and decorators; an import with only `names`."""
-    if isinstance(node, ast.expr):
-        return node
-    bare = copy.copy(node)
-    for part in _PARTS:
-        if isinstance(getattr(node, part, None), list):
-            setattr(bare, part, [])
-    if names and isinstance(bare, ast.Import | ast.ImportFrom):
-        bare.names = list(names)
-    return bare
-
-
-def _meaning(node: ast.AST) -> str:
-    """Return a syntax tree as text, the same for all spellings and Python versions.
-
-    The output of `ast.dump` and `ast.unparse` depends on the version.
+    A definition is around its own header.
     """
-    parts: list[str] = []
-    stack: list[object] = [node]
-    while stack:  # A long sum is nested too deeply for recursion.
-        item = stack.pop()
-        if isinstance(item, ast.AST):
-            parts.append(f"{type(item).__name__}(")
-            stack += [")", *reversed(list(_content(item)))]
-        elif isinstance(item, list):
-            parts.append("[")
-            stack += ["]", *reversed(item)]
-        else:
-            parts.append(str(item))
-    return " ".join(parts)
+    found: dict[int, tuple[str, ast.stmt]] = {}
+    try:
+        waiting = [("", node) for node in source.parse().body] if is_python(source) else []
+    except SourceError:
+        return found
+    while waiting:
+        around, node = waiting.pop()
+        within = f"{around}.{node.name}".lstrip(".") if isinstance(node, _Definition) else around
+        for line in range(first_line(node), (node.end_lineno or node.lineno) + 1):
+            found[line] = within, node
+        inner: list[ast.AST] = [node]
+        for child in inner:  # handlers and cases hold statements, too
+            for part in ast.iter_child_nodes(child):
+                if isinstance(part, ast.stmt):
+                    waiting.append((within, part))
+                elif isinstance(part, ast.excepthandler | ast.match_case):
+                    inner.append(part)
+    return found
 
 
-def _content(node: ast.AST) -> Iterator[object]:
-    """Yield the meaningful fields of a node: name, then value as text or nodes."""
-    match node:
-        case ast.Constant(value=value):
-            yield _constant(value)
-        case ast.Expr(value=ast.Constant(value=str(text))):
-            # Formatters reindent docstrings.
-            yield _constant(" ".join(text.split()))
-        case ast.JoinedStr(values=values):
-            yield _merged(values)
-        case ast.Delete(targets=[ast.Tuple(elts=targets)]):
-            # Only here do redundant parentheses change the tree.
-            yield from ("targets=", targets)
-        case _:
-            for name, value in ast.iter_fields(node):
-                if value is None or value == [] or name in _MEANINGLESS:
-                    continue
-                yield from (f"{name}=", value)
-
-
-def _merged(values: Sequence[ast.expr]) -> list[object]:
-    """Return the parts of an f-string with adjacent texts joined, as versions differ in this."""
-    parts: list[object] = []
-    text = ""
-    for value in values:
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            text += value.value
-            continue
-        parts += [_constant(text), value] if text else [value]
-        text = ""
-    return [*parts, _constant(text)] if text else parts
-
-
-def _constant(value: object) -> str:
-    # What is printable differs between versions; converting a long integer to decimal fails.
-    if isinstance(value, int) and not isinstance(value, bool):
-        return hex(value)
-    return ascii(value)
-
-
-def _cut(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _MAX_SHOWN else f"{words[: _MAX_SHOWN - 1]}…"
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())[:_MOST_CHARACTERS]

@@ -6,9 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..discovery.discover import Exclusion, Targets, context_files, discover
+from ..discovery.discover import (
+    Exclusion,
+    Survey,
+    Targets,
+    context_files,
+    discover,
+    nearest_settings,
+    survey,
+)
 from ..discovery.file_kinds import is_python
-from ..discovery.survey import Survey, nearest_settings, survey
 from ..errors import SettingsError, UsageError
 from ..libraries.apis import APIS, ApiTable
 from ..libraries.transforms import LOOPS
@@ -106,12 +113,11 @@ def prepare_survey(about: Survey) -> Run:
         SettingsError: the settings name an unknown rule or library function.
         PluginError: the rules cannot be loaded.
     """
-    targets, context = about.as_paths()
     return Run(
         about.settings,
         about.nearest,
-        targets,
-        context,
+        about.targets,
+        about.context,
         _rules(about.nearest),
         folders=about.folders,
     )

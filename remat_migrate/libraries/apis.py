@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .framework_layers import Framework
+from .framework_layers import Framework, names
 from .transforms import GRADIENTS
 
 Counting = Literal["function", "method", "method-without-self"]
@@ -95,19 +95,11 @@ _AD_CHECKPOINT = replace(
     argnames_since=None,
     removed_in=(0, 10, 0),
 )
+_LIFTED_OPTIONS = ("variables", "rngs", "concrete", "prevent_cse", "static_argnums", "policy")
 _LINEN = Api(
     "flax.linen.remat",
     subject="target",
-    positional=(
-        "target",
-        "variables",
-        "rngs",
-        "concrete",
-        "prevent_cse",
-        "static_argnums",
-        "policy",
-        "methods",
-    ),
+    positional=("target", *_LIFTED_OPTIONS, "methods"),
     counting="method",
     # One less than jax's index, which counts the variables and the random state first.
     negative_shift=1,
@@ -118,15 +110,7 @@ _LINEN = Api(
 _LIFT = Api(
     "flax.core.lift.checkpoint",
     subject="fn",
-    positional=(
-        "fn",
-        "variables",
-        "rngs",
-        "concrete",
-        "prevent_cse",
-        "static_argnums",
-        "policy",
-    ),
+    positional=("fn", *_LIFTED_OPTIONS),
     # The scope that the lifted function takes first is not counted.
     counting="method-without-self",
     negative_shift=2,
@@ -231,13 +215,12 @@ _SPELLINGS: Mapping[str, str] = {
 
 
 # Packages whose names are kept as names even if their source is part of the project.
-KNOWN_PACKAGES = frozenset(
-    {
-        "jax", "jaxlib", "flax", "haiku", "equinox", "numpy", "functools", "itertools", "typing",
-        "dataclasses", "collections", "abc", "os", "contextlib", "enum", "math", "optax",
-        "brainstate", "jaxtyping", "typing_extensions", "tensorflow", "torch", "scipy",
-    }
-)  # fmt: skip
+KNOWN_PACKAGES = names(
+    """
+    jax jaxlib flax haiku equinox numpy functools itertools typing dataclasses collections abc
+    os contextlib enum math optax brainstate jaxtyping typing_extensions tensorflow torch scipy
+    """
+)
 
 # Modules through which jax's functions are or were accessible.
 _PRIVATE = ("jax._src.api.", "jax.api.", "jax._src.lax.lax.", "jax._src.lax.control_flow.")
@@ -283,48 +266,19 @@ class ApiTable:
 
 
 # Functions that take a function first and return one that is called with the same arguments.
-SAME_CALL: frozenset[str] = frozenset(
-    {
-        "jax.jit",
-        "jax.pmap",
-        "jax.vmap",
-        "jax.grad",
-        "jax.value_and_grad",
-        "jax.jacfwd",
-        "jax.jacrev",
-        "jax.jacobian",
-        "jax.hessian",
-        "jax.custom_jvp",
-        "jax.custom_vjp",
-        "jax.custom_gradient",
-        "jax.named_call",
-        "jax.experimental.pjit.pjit",
-        "jax.experimental.shard_map.shard_map",
-        "jax.shard_map",
-        "jax.experimental.checkify.checkify",
-        "jax.linear_util.wrap_init",
-        "jax.make_jaxpr",
-        "haiku.grad",
-        "haiku.value_and_grad",
-        "haiku.vmap",
-        "haiku.jit",
-        "haiku.named_call",
-        "equinox.filter_jit",
-        "equinox.filter_grad",
-        "equinox.filter_value_and_grad",
-        "equinox.filter_vmap",
-        "equinox.filter_pmap",
-        "flax.linen.jit",
-        "flax.linen.vmap",
-        "flax.linen.scan",
-        "flax.linen.add_metadata_axis",
-        "flax.linen.map_variables",
-        "flax.nnx.jit",
-        "flax.nnx.grad",
-        "flax.nnx.value_and_grad",
-        "functools.lru_cache",
-        "functools.cache",
-    }
+SAME_CALL = names(
+    """
+    jax.jit jax.pmap jax.vmap jax.grad jax.value_and_grad jax.jacfwd jax.jacrev jax.jacobian
+    jax.hessian jax.custom_jvp jax.custom_vjp jax.custom_gradient jax.named_call
+    jax.experimental.pjit.pjit jax.experimental.shard_map.shard_map jax.shard_map
+    jax.experimental.checkify.checkify jax.linear_util.wrap_init jax.make_jaxpr
+    haiku.grad haiku.value_and_grad haiku.vmap haiku.jit haiku.named_call
+    equinox.filter_jit equinox.filter_grad equinox.filter_value_and_grad equinox.filter_vmap
+    equinox.filter_pmap
+    flax.linen.jit flax.linen.vmap flax.linen.scan flax.linen.add_metadata_axis
+    flax.linen.map_variables flax.nnx.jit flax.nnx.grad flax.nnx.value_and_grad
+    functools.lru_cache functools.cache
+    """
 )
 
 # Of those, the ones that differentiate.
@@ -356,37 +310,23 @@ TRACED_BODIES: Mapping[str, tuple[int, ...]] = {
 }
 
 # Functions that compile their first argument.
-COMPILERS: frozenset[str] = frozenset(
-    {"jax.jit", "jax.pmap", "equinox.filter_jit", "flax.linen.jit"}
-)
+COMPILERS: frozenset[str] = names("jax.jit jax.pmap equinox.filter_jit flax.linen.jit")
 # Functions that return their arguments' object, or a part of it that is called like it.
-SAME_OBJECT: frozenset[str] = frozenset(
-    {
-        "equinox.apply_updates", "equinox.combine", "equinox.filter", "equinox.nn.inference_mode",
-        "equinox.tree_at", "equinox.tree_inference", "flax.nnx.clone", "flax.nnx.merge",
-    }
-)  # fmt: skip
+SAME_OBJECT: frozenset[str] = names(
+    """
+    equinox.apply_updates equinox.combine equinox.filter equinox.nn.inference_mode
+    equinox.tree_at equinox.tree_inference flax.nnx.clone flax.nnx.merge
+    """
+)
 # Those that return several such parts.
 PARTS_OF_OBJECT: frozenset[str] = frozenset({"equinox.partition", "flax.nnx.split"})
 
 # Decorators that do not change what a function computes.
-TRANSPARENT: frozenset[str] = frozenset(
-    {
-        "jax.named_scope",
-        "flax.linen.compact",
-        "flax.linen.nowrap",
-        "flax.linen.module.compact",
-        "flax.linen.transforms.named_call",
-        "haiku.transparent",
-        "functools.wraps",
-        "typing.no_type_check",
-        "typing.final",
-        "typing.override",
-        "typing_extensions.override",
-        "abc.abstractmethod",
-        "contextlib.contextmanager",
-        "jaxtyping.jaxtyped",
-        "typeguard.typechecked",
-        "beartype.beartype",
-    }
+TRANSPARENT = names(
+    """
+    jax.named_scope flax.linen.compact flax.linen.nowrap flax.linen.module.compact
+    flax.linen.transforms.named_call haiku.transparent functools.wraps typing.no_type_check
+    typing.final typing.override typing_extensions.override abc.abstractmethod
+    contextlib.contextmanager jaxtyping.jaxtyped typeguard.typechecked beartype.beartype
+    """
 )

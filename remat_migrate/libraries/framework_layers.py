@@ -11,7 +11,8 @@ from typing import Literal
 Framework = Literal["linen", "nnx", "haiku", "equinox"]
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
@@ -23,7 +24,7 @@ PACKAGES: Mapping[Framework, tuple[str, ...]] = {
     "equinox": ("equinox", "equinox.nn"),
 }
 LAYERS: Mapping[Framework, frozenset[str]] = {
-    "linen": _names(
+    "linen": names(
         """
         BatchNorm Bidirectional Conv ConvLSTMCell ConvLocal ConvTranspose Dense DenseGeneral Dropout
         Einsum Embed Fp8DirectDotGeneralOp Fp8DotGeneral Fp8DotGeneralOp Fp8Einsum GRUCell GroupNorm
@@ -32,7 +33,7 @@ LAYERS: Mapping[Framework, frozenset[str]] = {
         RNNCellBase SelfAttention Sequential SimpleCell SpectralNorm WeightNorm
         """
     ),
-    "nnx": _names(
+    "nnx": names(
         """
         BatchNorm Bidirectional Conv ConvTranspose Dict Dropout Einsum Embed GRUCell GroupNorm
         InstanceNorm LSTMCell LayerNorm Linear LinearGeneral List LoRA LoRALinear Module
@@ -40,7 +41,7 @@ LAYERS: Mapping[Framework, frozenset[str]] = {
         SimpleCell SpectralNorm WeightNorm
         """
     ),
-    "haiku": _names(
+    "haiku": names(
         """
         AvgPool BatchNorm Bias Conv1D Conv1DLSTM Conv1DTranspose Conv2D Conv2DLSTM Conv2DTranspose
         Conv3D Conv3DLSTM Conv3DTranspose ConvND ConvNDTranspose DeepRNN DepthwiseConv1D
@@ -51,7 +52,7 @@ LAYERS: Mapping[Framework, frozenset[str]] = {
         VanillaRNN VectorQuantizer VectorQuantizerEMA
         """
     ),
-    "equinox": _names(
+    "equinox": names(
         """
         AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d
         AdaptiveMaxPool3d AdaptivePool AvgPool1d AvgPool2d AvgPool3d BatchNorm Conv Conv1d Conv2d
@@ -62,10 +63,8 @@ LAYERS: Mapping[Framework, frozenset[str]] = {
         """
     ),
 }
-# Modules that only the newest releases have.
-NEWEST = frozenset({"flax.nnx.RoPE"})
 # Equinox layers that hold arrays whatever they are constructed with.
-WITH_ARRAYS = _names(
+WITH_ARRAYS = names(
     """
     Conv Conv1d Conv2d Conv3d ConvTranspose ConvTranspose1d ConvTranspose2d ConvTranspose3d
     Embedding GRUCell LSTMCell Linear MLP MultiheadAttention PReLU

@@ -177,10 +177,8 @@ def computes_array(name: str) -> bool:
 
 def array_method(func: ast.Attribute) -> LibraryFunction | None:
     """Return what a method of arrays accepts, or None: `x.reshape`, `x.at[i].set`."""
-    match func.value:
-        case ast.Subscript(value=ast.Attribute(attr="at")):
-            return needs_of(f"jax.Array.at.{func.attr}")
-    return needs_of(f"jax.Array.{func.attr}")
+    is_at = isinstance(func.value, ast.Subscript) and getattr(func.value.value, "attr", "") == "at"
+    return needs_of(f"jax.Array.{'at.' if is_at else ''}{func.attr}")
 
 
 @cache

@@ -166,12 +166,10 @@ LOOPS: Mapping[str, Loop] = {entry.name: entry for entry in _LOOPS}
 
 # Methods that define the derivative rule of a function.
 RULE_METHODS = frozenset({"defvjp", "defjvp", "defjvps", "def_vjp", "def_jvp"})
-# Functions whose argument is a function with its own derivative rule.
-CUSTOM_GRADIENT = frozenset({"jax.custom_gradient", "haiku.custom_gradient"})
 
 
 _NAMES = frozenset(
-    name.rpartition(".")[2] for name in (*GRADIENTS, *LOOPS, *SPELLINGS, *CUSTOM_GRADIENT)
+    name.rpartition(".")[2] for name in (*GRADIENTS, *LOOPS, *SPELLINGS, "jax.custom_gradient")
 )
 
 

@@ -21,12 +21,11 @@ from .first_look import FirstLook
 from .imports import Import, imports_of, without_imports
 from .mentions import BY_NAME, FAR, NAMESPACE, QUOTES, SPACE
 from .word_search import Places, WordSearch
-from .words import FLAGS
+from .words import FLAGS, LIBRARY
 
 # What stands before an attribute: `jax.`, `a.b.`, `f(x).`
 _BEFORE = re.compile(rb"(?:(\w+)((?:\s*\.\s*\w+)*)|[)\]}\"'])\s*(?:\\\s*)*\.\s*(?:\\\s*)*\Z")
-# The packages of the checkpoint family, and the usual names of their modules.
-_LIBRARY = (b"jax", b"flax", b"haiku", b"equinox", b"nnx", b"hk.", b"brainstate", b"JAX", b"Jax")
+# The usual names of modules of the checkpoint family.
 _SHORT = frozenset({"nn", "linen", "partitioning", "lift", "eqx", "adc", "ad_checkpoint"})
 
 
@@ -71,7 +70,7 @@ class Prefilter:
         self._read = read
         self._words = tuple(words)
         # In files without one of these, the names mean something else unless they are imported.
-        self._library = WordSearch((*_LIBRARY, *(package.encode() for package in packages)))
+        self._library = WordSearch((*LIBRARY, *(package.encode() for package in packages)))
         self._first_looks: dict[Path, _Seen | None] = {}
         self._codes: dict[Path, bytes] = {}
         self._imports: dict[Path, list[Import]] = {}
@@ -132,11 +131,11 @@ class Prefilter:
             yield any(quote + name.encode() + quote in code for name in names for quote in QUOTES)
         for one in self._imports_of(path):
             if one.base and one.name in names:
-                yield self._may_import(path, one.base, one.name)
+                yield self._may_denote(path, _joined(self._absolute(path, one.base), one.name))
             elif one.base and one.name == "*":
                 for name in names:
                     if re.search(rb"(?<![\w.])%s\b" % name.encode(), code):
-                        yield self._may_import(path, one.base, name)
+                        yield self._may_denote(path, _joined(self._absolute(path, one.base), name))
         for name in names:
             for before in _attributes_of(self._rest_of(path), name.encode()):
                 yield self._is_reached(path, before, name, seen.known)
@@ -152,93 +151,66 @@ class Prefilter:
             bindings = [one for one in self._imports_of(path) if one.bound == root]
             if not bindings or _is_rebound(self._rest_of(path), root):
                 return True
-        return self._may_reach(path, root, rest, name)
+        return self._may_be_imported(path, f"{root}{rest}.{name}")
 
-    def _may_reach(self, path: Path, bound: str, rest: str, name: str) -> bool:
-        """Return whether `bound.rest.name` may be a checkpoint through the imports of a file."""
-        key = (path, f"{bound}{rest}.{name}")
-        if key in self._in_progress:
-            return False  # a circular import
-        self._in_progress.append(key)
-        found = any(
-            self._may_resolve(path, one, f".{bound}{rest}" if one.name == "*" else rest, name)
-            for one in self._imports_of(path)
-            if one.bound == bound or (one.base and one.name == "*")
-        )
-        self._in_progress.pop()
-        return found
-
-    def _may_resolve(self, path: Path, one: Import, rest: str, name: str) -> bool:
-        """Return whether `bound.rest.name` may be a checkpoint if an import binds `bound`."""
-        base = self._absolute(path, one.base)
-        if one.name == "*":
-            dotted = base
-        elif one.base:
-            dotted = f"{base}.{one.name}" if base else one.name
-        else:  # `import a.b` binds `a`
-            dotted = one.name if one.bound != one.name.partition(".")[0] else one.bound
-        whole = dotted + rest
-        if self._apis.find(f"{whole}.{name}") is not None:
-            return True
-        if whole.partition(".")[0] in KNOWN_PACKAGES:
-            return False
-        found = self._find(whole, path)
-        if found is not None:
-            return self._exports(found, name)
-        # Not a module is imported, but something defined in a module of the project.
-        inner = whole
-        while inner:
-            held = self._find(inner, path)
-            if held is not None:
-                if self._names_library(self._read_or_nothing(held)):
-                    return True
-                bound, _, more = whole[len(inner) + 1 :].partition(".")
-                rest = f".{more}" if more else ""
-                return _is_assigned(self._code_of(held), bound) or self._may_reach(
-                    held, bound, rest, name
-                )
-            inner = inner.rpartition(".")[0]
+    def _may_be_imported(self, path: Path, dotted: str) -> bool:
+        """Return whether a dotted name in a file may be a checkpoint through its imports."""
+        bound, _, rest = dotted.partition(".")
+        for one in self._imports_of(path):
+            base = self._absolute(path, one.base)
+            if one.name == "*":
+                meant = _joined(base, dotted)
+            elif one.bound != bound:
+                continue
+            elif one.base:
+                meant = _joined(base, one.name, rest)
+            else:  # `import a.b` binds `a`
+                is_whole = one.bound != one.name.partition(".")[0]
+                meant = _joined(one.name if is_whole else one.bound, rest)
+            if self._may_denote(path, meant):
+                return True
         return False
 
-    def _may_import(self, path: Path, base: str, name: str) -> bool:
-        """Return whether `from base import name` may import a checkpoint."""
-        dotted = self._absolute(path, base)
-        if self._apis.find(f"{dotted}.{name}") is not None:
+    def _may_denote(self, path: Path, dotted: str) -> bool:
+        """Return whether an absolute dotted name that a file imports may be a checkpoint."""
+        if self._apis.find(dotted) is not None:
             return True
-        if dotted.partition(".")[0] in KNOWN_PACKAGES:
+        parts = dotted.split(".")
+        if parts[0] in KNOWN_PACKAGES:
             return False
-        found = self._find(dotted, path)
-        return found is not None and self._exports(found, name)
+        for length in range(len(parts) - 1, 0, -1):
+            found = self._find(".".join(parts[:length]), path)
+            if found is not None:
+                return self._exports(found, ".".join(parts[length:]))
+        return False
 
-    def _exports(self, path: Path, name: str) -> bool:
-        """Return whether a module-level name of a file may be a checkpoint."""
-        key = (path, name)
+    def _exports(self, path: Path, dotted: str) -> bool:
+        """Return whether a dotted name that a file defines or imports may be a checkpoint."""
+        key = (path, dotted)
         if key in self._in_progress:
             return False  # a circular import; another import may still lead to a checkpoint
         if key not in self._exporting:
             self._in_progress.append(key)
-            found = self._finds_export(path, name)
+            found = self._finds_export(path, dotted)
             self._in_progress.pop()
             if not found and self._in_progress:
                 return False  # not kept: it may be false only because of the circular import
             self._exporting[key] = found
         return self._exporting[key]
 
-    def _finds_export(self, path: Path, name: str) -> bool:
-        if self._apis.find(f"{self._module_name(path)}.{name}") is not None:
+    def _finds_export(self, path: Path, dotted: str) -> bool:
+        if self._apis.find(f"{self._module_name(path)}.{dotted}") is not None:
             return True
         data = self._read_or_nothing(path)
-        if name.encode() not in data and b"*" not in data:
+        bound, _, rest = dotted.partition(".")
+        if bound.encode() not in data and b"*" not in data:
             return False
-        code = self._code_of(path)
-        if _is_assigned(code, name) and (self._names_library(data) or _is_renamed(code, name)):
+        is_known, code = self._names_library(data), self._code_of(path)
+        if rest and is_known:
             return True
-        for one in self._imports_of(path):
-            if one.base and one.bound == name and self._may_import(path, one.base, one.name):
-                return True
-            if one.base and one.name == "*" and self._may_import(path, one.base, name):
-                return True
-        return False
+        if _is_assigned(code, bound) and (rest or is_known or _is_renamed(code, bound)):
+            return True
+        return self._may_be_imported(path, dotted)
 
     def _absolute(self, path: Path, base: str) -> str:
         """Return the dotted name of the module that `from base import` names in a file."""
@@ -309,6 +281,10 @@ class Prefilter:
             return self._read(path)
         except SourceError:
             return b""  # reported if it is a target
+
+
+def _joined(*parts: str) -> str:
+    return ".".join(filter(None, parts))
 
 
 def _attributes_of(code: bytes, name: bytes) -> Iterator[bytes]:

@@ -15,17 +15,9 @@ from ..settings import Settings, load_settings
 from ..text import read_source
 from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
 from .code import code_of
+from .first_look import FirstLook
 from .imports import Import, imports_of
-from .mentions import shows_name, stems_of
-from .words import (
-    ESCAPED,
-    FAMILY,
-    FLAGS,
-    SCAN,
-    SUPPRESSION,
-    WORDS,
-    bound_aliases,
-)
+from .words import ESCAPED, FAMILY, WORDS, bound_aliases
 
 # For more files than this, a full run is worth its start-up time.
 _MOST_FILES = 50
@@ -79,14 +71,11 @@ def _has_nothing(path: Path) -> bool:
         data = read_bytes(path)
     except SourceError:
         return False
-    if may_be_notebook(path) and ESCAPED.search(data):
+    look = FirstLook((name.decode() for name in FAMILY), ("ad_checkpoint",))
+    places = look.search.places(data)
+    if b"\0" in data or look.matters(data, places):
         return False
-    # A wrapper of a checkpoint may have any name, but the option gives it away.
-    if b"\0" in data or b"concrete" in data:
-        return False
-    if any(word in data for word in WORDS) and (may_be_notebook(path) or _may_name(data)):
-        return False
-    if b"jax" in data and SCAN in code_of(data):  # another file may differentiate it
+    if may_be_notebook(path) and (places or ESCAPED.search(data)):
         return False
     if data.isascii():
         return True
@@ -97,15 +86,6 @@ def _has_nothing(path: Path) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _may_name(data: bytes) -> bool:
-    """Return whether a file may name a checkpoint, a flag, or a suppression."""
-    return (
-        SUPPRESSION.search(data) is not None
-        or any(word in data for word in (*FLAGS, b"ad_checkpoint"))
-        or shows_name(data, stems_of(FAMILY))
-    )
 
 
 def _imports_alias(path: Path, top: Path) -> bool:

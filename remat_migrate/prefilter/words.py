@@ -14,6 +14,9 @@ WORDS = (b"remat", b"checkpoint", b"NEW_CHECKPOINT", b"RMT")
 # The last parts of the names of the checkpoint family.
 FAMILY = (b"checkpoint", b"filter_checkpoint", b"remat", b"remat_scan")
 
+# The packages of the checkpoint family, and the usual names of their modules.
+LIBRARY = (b"jax", b"flax", b"haiku", b"equinox", b"nnx", b"hk.", b"brainstate", b"JAX", b"Jax")
+
 # The flag in its two spellings. A file with one of them is always looked at.
 FLAGS = (b"jax_new_checkpoint", b"JAX_NEW_CHECKPOINT")
 

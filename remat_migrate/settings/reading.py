@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -20,8 +19,7 @@ _CHOICES = ("select", "extend_select", "ignore")
 
 # A repository's settings must not hang a run: what each value costs is bounded when it is read.
 _MOST_BYTES = 1 << 20
-_MOST_VALUES = 5_000
-_LONGEST_STRING = 4_096
+_MOST_CHARACTERS = 100_000
 _MOST_EXTENDED = 20
 # `tomllib` takes quadratic time for dotted keys.
 _MOST_DOTS = 300
@@ -188,34 +186,18 @@ def _bounded(table: dict[str, object], origin: str) -> dict[str, object]:
     """Return a table of settings, of which nothing is too large.
 
     Raises:
-        SettingsError: there are too many values, or one of them is too large or not a plain value.
+        SettingsError: it is too large, or has a value that no setting has.
     """
-    from .keys import TABLE
+    import json
 
-    waiting: list[tuple[str, object]] = [(TABLE, table)]
-    count = 0
-    while waiting:
-        name, value = waiting.pop()
-        wrong = ""
-        match value:
-            case dict():
-                waiting += [(f"{name}.{key}", inner) for key, inner in value.items()]
-                waiting += [(name, key) for key in value]  # on top, to be checked first
-            case list():
-                waiting += [(name, inner) for inner in value]
-            case str() if len(value) > _LONGEST_STRING:
-                wrong = f"a string is longer than {_LONGEST_STRING:,} characters"
-            case str() if "\0" in value:
-                wrong = "a string has a NUL character"
-            case int() if value.bit_length() > 63:
-                wrong = "an integer has more than 64 bits"
-            case float() if not math.isfinite(value):
-                wrong = f"expected a finite number, got {value}"
-        count += 1
-        if count + len(waiting) > _MOST_VALUES:
-            name, wrong = TABLE, f"more than {_MOST_VALUES:,} keys and values"
-        if wrong:
-            raise SettingsError(f"{origin}: {name}: {wrong}")
+    try:
+        text = json.dumps(table, allow_nan=False, default=str)
+    except ValueError as error:
+        raise SettingsError(f"{origin}: a number is not finite, or too large") from error
+    if len(text) > _MOST_CHARACTERS or re.search(r"[0-9]{20}", text):
+        raise SettingsError(f"{origin}: the settings, or a number in them, are too large")
+    if "\\u0000" in text:
+        raise SettingsError(f"{origin}: a string has a NUL character")
     return table
 
 

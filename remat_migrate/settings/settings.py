@@ -57,20 +57,8 @@ class Settings:
     Attributes:
         root: the project folder.
         config: the pyproject.toml that the settings come from, if any.
-        select: prefixes of codes to enable; empty for every rule that is on by default.
-        extend_select: prefixes of codes to enable in addition.
-        ignore: prefixes of codes to disable; the longest matching prefix wins.
-        per_file_ignores: prefixes of codes to hide, by glob.
-        exclude: files and folders to skip unless they are given explicitly.
-        fail_on: the lowest severity that fails a run.
-        jax_version: the JAX version to migrate to.
-        max_file_size: larger files, in MiB, are not read, and reported as unreadable.
-        baseline: the file of known findings.
-        search_path: folders in which imported packages are looked up.
-        wrappers: user-defined functions that apply a checkpoint.
-        scans: user-defined functions that run a function in a loop.
-        verify: the table `[tool.remat-migrate.verify]`.
-        measure: the table `[tool.remat-migrate.measure]`.
+
+    `keys` says what the others are.
     """
 
     root: Path = field(default_factory=Path.cwd)

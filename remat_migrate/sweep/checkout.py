@@ -105,7 +105,7 @@ class Git:
         return done.output.decode(errors="surrogateescape")
 
 
-def is_repository(source: Source, git: Git) -> bool:
+def is_repository(source: Source) -> bool:
     """Return whether a revision has to be checked out; else a folder is checked as it is.
 
     Raises:
@@ -116,11 +116,8 @@ def is_repository(source: Source, git: Git) -> bool:
     folder = Path(source.address)
     if not folder.is_dir():
         raise SourceFailed(Status.MISSING, "no such folder")
-    return bool(source.revision) or _is_bare(folder)
-
-
-def _is_bare(folder: Path) -> bool:
-    return (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    is_bare = (folder / "HEAD").is_file() and (folder / "objects").is_dir()
+    return bool(source.revision) or is_bare
 
 
 def find_commit(source: Source, git: Git) -> str:

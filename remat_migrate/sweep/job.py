@@ -1,4 +1,4 @@
-"""What a worker does with one source: check out, check, verify, and write the results."""
+"""A sweep: each source is checked out, checked, and verified, and its results are written."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..discovery.listing import list_files
-from ..errors import RematMigrateError
 from ..settings import Options
 from ..verify.scratch import scratch_folder
 from .checkout import Git, check_out, find_commit, is_repository, size_of
-from .limited import Ended, Limits, SourceFailed, Status, own_command, run_limited
-from .record import DONE, PATCH, RECORD, REPORT, SARIF, Brief, Outcome, folder_of
+from .limited import Ended, Limits, SourceFailed, Status, run_limited
+from .record import DONE, PATCH, RECORD, REPORT, SARIF, Brief, folder_of, record_of
 from .sources import Source, without_credentials
 from .store import Store
 
@@ -46,7 +48,7 @@ class Plan:
     """How every source is checked.
 
     Attributes:
-        out: where the results go, for `Store`.
+        store: where the results go.
         options: the options of the analysis.
         limits: what a source may use.
         unsafe: whether patches include unsafe fixes.
@@ -55,18 +57,13 @@ class Plan:
         again: whether to check sources that have not changed since the last sweep.
     """
 
-    out: str
+    store: Store
     options: Options
     limits: Limits
     unsafe: bool = False
     verify: tuple[str, ...] | None = None
     measure: bool = False
     again: bool = False
-
-    @property
-    def store(self) -> Store:
-        """Where the results go."""
-        return Store(self.out)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -99,6 +96,20 @@ def option_arguments(options: Options) -> list[str]:
     return found
 
 
+def run_sweep(
+    sources: Sequence[Source], plan: Plan, workers: int, decided: Callable[[Brief], None]
+) -> None:
+    """Check sources, several at a time, and call `decided` with each result.
+
+    Raises:
+        StoreFailed: results cannot be written.
+    """
+    # Threads suffice: a source runs in processes of its own.
+    with ThreadPool(workers) as pool:
+        for brief in pool.imap_unordered(partial(sweep_source, plan=plan), sources):
+            decided(brief)
+
+
 def sweep_source(source: Source, plan: Plan) -> Brief:
     """Check a source and write its results, unless an earlier sweep has.
 
@@ -110,7 +121,7 @@ def sweep_source(source: Source, plan: Plan) -> Brief:
     with scratch_folder() as scratch:
         git = Git(scratch, plan.limits, source)
         try:
-            commit = find_commit(source, git) if is_repository(source, git) else ""
+            commit = find_commit(source, git) if is_repository(source) else ""
             digest = plan.digest(commit or folder_state(Path(source.address)))
             done = None if plan.again else plan.store.read_json(f"{folder_of(source)}/{DONE}")
             if done == {"digest": digest}:
@@ -121,8 +132,9 @@ def sweep_source(source: Source, plan: Plan) -> Brief:
                 root = scratch / "source"
                 notes = check_out(source, commit, root, git)
             written = run_report(root, scratch, plan)
-            return write_outcome(outcome_of(source, commit, root, written, notes), digest, plan)
-        except (RematMigrateError, OSError) as error:
+            written = replace(written, notes=(*notes, *written.notes))
+            return _write_results(source, commit, root, written, digest, plan)
+        except Exception as error:
             return write_failure(source, plan, error)
 
 
@@ -164,8 +176,9 @@ def _run_report(root: Path, scratch: Path, plan: Plan) -> Written:
         *("--output-format", f"sarif={folder / SARIF}"),
         *("--patch", str(folder / PATCH)),
     ]
+    # -P: a source may have a package of the same name.
     done = run_limited(
-        own_command(*plan.arguments, *outputs),
+        (sys.executable, "-P", "-m", "remat_migrate", *plan.arguments, *outputs),
         root,
         scratch,
         plan.limits,
@@ -187,26 +200,6 @@ def _reason(done: Ended) -> str:
     return (raised or errors or [f"exit code {done.code}"])[-1]
 
 
-def outcome_of(
-    source: Source, commit: str, root: Path, written: Written, notes: Sequence[str]
-) -> Outcome:
-    """Return the outcome of a check from what `remat-migrate report` wrote."""
-    report = json.loads(_without(written.files[REPORT].decode(), root))
-    sarif = json.loads(_without(written.files[SARIF].decode(), root))
-    is_failed = written.code == _ERROR
-    return Outcome(
-        source,
-        Status.FAILED if is_failed else Status.CHECKED,
-        "a rule failed; see the notifications in the SARIF file" if is_failed else "",
-        commit,
-        report,
-        written.code,
-        written.files[PATCH],
-        encode_sarif(sarif, source, commit),
-        (*notes, *written.notes),
-    )
-
-
 def encode_sarif(log: dict[str, Any], source: Source, commit: str) -> bytes:
     """Return a SARIF log that names the source instead of the folder where it was checked."""
     for run in log["runs"]:
@@ -223,23 +216,36 @@ def _without(text: str, root: Path) -> str:
     return re.sub(rf"{re.escape(str(root))}(?:/|\b)", "", text)
 
 
-def write_outcome(outcome: Outcome, digest: str, plan: Plan) -> Brief:
-    """Write the results of a source; the file that marks them as complete comes last.
-
-    Raises:
-        StoreFailed: they cannot be written.
-    """
-    store, folder = plan.store, folder_of(outcome.source)
+def _write_results(
+    source: Source, commit: str, root: Path, written: Written, digest: str, plan: Plan
+) -> Brief:
+    """Write the results of a source; the file that marks them as complete comes last."""
+    report = json.loads(_without(written.files[REPORT].decode(), root))
+    sarif = json.loads(_without(written.files[SARIF].decode(), root))
+    patch = written.files[PATCH]
+    brief = Brief(source, Status.CHECKED)
+    if written.code == _ERROR:
+        reason = "a rule failed; see the notifications in the SARIF file"
+        brief = Brief(source, Status.FAILED, reason)
+    store, folder = plan.store, folder_of(source)
     store.remove(f"{folder}/{DONE}")
-    store.write_json(f"{folder}/{REPORT}", outcome.report)
-    store.write(f"{folder}/{SARIF}", outcome.sarif)
-    if outcome.patch:
-        store.write(f"{folder}/{PATCH}", outcome.patch)
+    store.write_json(f"{folder}/{REPORT}", report)
+    store.write(f"{folder}/{SARIF}", encode_sarif(sarif, source, commit))
+    if patch:
+        store.write(f"{folder}/{PATCH}", patch)
     else:
         store.remove(f"{folder}/{PATCH}")
-    store.write_json(f"{folder}/{RECORD}", outcome.record())
+    record = record_of(
+        brief,
+        commit=commit,
+        report=report,
+        exit_code=written.code,
+        patch=patch,
+        notes=written.notes,
+    )
+    store.write_json(f"{folder}/{RECORD}", record)
     store.write_json(f"{folder}/{DONE}", {"digest": digest})
-    return Brief(outcome.source, outcome.status, outcome.reason)
+    return brief
 
 
 def write_failure(source: Source, plan: Plan, error: Exception) -> Brief:
@@ -253,5 +259,6 @@ def write_failure(source: Source, plan: Plan, error: Exception) -> Brief:
     store, folder = plan.store, folder_of(source)
     for name in (DONE, REPORT, SARIF, PATCH):
         store.remove(f"{folder}/{name}")
-    store.write_json(f"{folder}/{RECORD}", Outcome(source, status, reason).record())
-    return Brief(source, status, reason)
+    brief = Brief(source, status, reason)
+    store.write_json(f"{folder}/{RECORD}", record_of(brief))
+    return brief

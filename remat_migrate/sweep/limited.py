@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ class Status(StrEnum):
     TIMEOUT = "timeout"
     MEMORY = "memory"
     FAILED = "failed"  # a fault of the tool, or settings that are invalid
-    LOST = "lost"  # its worker died, several times
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +129,3 @@ def run_limited(
                 raise SourceFailed(Status.TOO_LARGE, reason)
         output.seek(0)
         return Ended(process.returncode, output.read(), tail_of(messages.fileno()))
-
-
-def own_command(*arguments: str) -> tuple[str, ...]:
-    """Return the command that runs remat-migrate in a process of its own."""
-    # -P: a source may have a package of the same name.
-    return (sys.executable, "-P", "-m", "remat_migrate", *arguments)

@@ -1,10 +1,10 @@
-"""What a sweep keeps of a source: the same whichever worker checked it, and when."""
+"""What a sweep keeps of a source: the same whenever it is checked."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .limited import Status
@@ -22,6 +22,8 @@ REPORT, SARIF, PATCH, RECORD, DONE = (
     "done.json",
 )
 
+Record = Mapping[str, Any]
+
 
 def folder_of(source: Source) -> str:
     """Return the folder of a source's results, relative to that of the sweep."""
@@ -30,7 +32,7 @@ def folder_of(source: Source) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What a worker sends back of a source, whose record is in the store.
+    """How the check of a source ended, whose record is in the store.
 
     Attributes:
         source: the source.
@@ -45,53 +47,45 @@ class Brief:
     kept: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of checking a source.
+def record_of(
+    brief: Brief,
+    *,
+    commit: str = "",
+    report: Mapping[str, Any] | None = None,
+    exit_code: int = 0,
+    patch: bytes = b"",
+    notes: Sequence[str] = (),
+) -> Record:
+    """Return what the tables and the page are made of.
 
-    Attributes:
-        source: the source.
-        status: how it ended.
-        reason: why, if it was not checked.
+    Args:
+        brief: how the check ended.
         commit: the commit that was checked; empty for a folder.
         report: the JSON report, if there is one.
         exit_code: that of the run.
         patch: the patch with the fixes.
-        sarif: the SARIF log.
         notes: what could not be done, such as to verify.
     """
-
-    source: Source
-    status: Status
-    reason: str = ""
-    commit: str = ""
-    report: Mapping[str, Any] = field(default_factory=dict)
-    exit_code: int = 0
-    patch: bytes = b""
-    sarif: bytes = b""
-    notes: Sequence[str] = ()
-
-    def record(self) -> dict[str, Any]:
-        """Return what the tables and the page are made of."""
-        findings = [_finding(row) for row in self.report.get("findings", ())]
-        severities = Counter(row["severity"] for row in findings)
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "source": self.source.address,
-            "revision": self.source.revision,
-            "name": self.source.name,
-            "commit": self.commit,
-            "status": str(self.status),
-            "reason": self.reason,
-            "exit_code": self.exit_code,
-            "files": self.report.get("summary", {}).get("files", 0),
-            "severities": {severity: severities[severity] for severity in SEVERITIES},
-            "findings": findings,
-            "sites": list(self.report.get("sites", ())),
-            "verdicts": list(self.report.get("verdicts", ())),
-            "notes": list(self.notes),
-            "patched_files": self.patch.count(b"\n+++ ") + self.patch.startswith(b"+++ "),
-        }
+    report = report or {}
+    findings = [_finding(row) for row in report.get("findings", ())]
+    severities = Counter(row["severity"] for row in findings)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "source": brief.source.address,
+        "revision": brief.source.revision,
+        "name": brief.source.name,
+        "commit": commit,
+        "status": str(brief.status),
+        "reason": brief.reason,
+        "exit_code": exit_code,
+        "files": report.get("summary", {}).get("files", 0),
+        "severities": {severity: severities[severity] for severity in SEVERITIES},
+        "findings": findings,
+        "sites": list(report.get("sites", ())),
+        "verdicts": list(report.get("verdicts", ())),
+        "notes": list(notes),
+        "patched_files": patch.count(b"\n+++ ") + patch.startswith(b"+++ "),
+    }
 
 
 def _finding(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,87 +5,55 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from ..report.machine_readable.shared import encodable
-from .record import PATCH, SARIF, SEVERITIES, folder_of
+from .record import PATCH, SARIF, SEVERITIES, Record, folder_of
 from .sources import Source
 from .store import Store
 
 if TYPE_CHECKING:
     import pyarrow
 
-Record = Mapping[str, Any]
 Row = dict[str, object]
 
 # Rows of one table that are kept in memory before they are written.
 _ROWS = 20_000
-_SOURCE = {"source": "string", "revision": "string", "commit": "string"}
+_SOURCE = ("source", "revision", "commit")
+
+
+def _columns(text: str) -> Mapping[str, str]:
+    """Return the types of columns, which are strings unless they name another type."""
+    words = (word.partition(":") for word in (*_SOURCE, *text.split()))
+    return {name: kind or "string" for name, _, kind in words}
+
+
 # The columns of each table and their types, as the documentation lists them.
 COLUMNS: Mapping[str, Mapping[str, str]] = {
-    "repositories": {
-        **_SOURCE,
-        "status": "string",
-        "reason": "string",
-        "exit_code": "int64",
-        "files": "int64",
-        "findings": "int64",
-        "errors": "int64",
-        "warnings": "int64",
-        "advice": "int64",
-        "safe_fixes": "int64",
-        "unsafe_fixes": "int64",
-        "manual": "int64",
-        "sites": "int64",
-        "equal": "int64",
-        "wrong": "int64",
-        "not_exercised": "int64",
-        "patch": "string",
-        "sarif": "string",
-        "notes": "list<string>",
-    },
-    "findings": {
-        **_SOURCE,
-        "path": "string",
-        "line": "int64",
-        "column": "int64",
-        "end_line": "int64",
-        "end_column": "int64",
-        "code": "string",
-        "name": "string",
-        "severity": "string",
-        "confidence": "string",
-        "message": "string",
-        "safety": "string",
-        "fix": "string",
-        "url": "string",
-    },
-    "sites": {
-        **_SOURCE,
-        "path": "string",
-        "line": "int64",
-        "column": "int64",
-        "api": "string",
-        "form": "string",
-        "target": "string",
-        "options": "string",
-        "context": "string",
-        "risk": "string",
-        "codes": "list<string>",
-    },
-    "verdicts": {
-        **_SOURCE,
-        "path": "string",
-        "line": "int64",
-        "unit": "string",
-        "verdict": "string",
-        "inputs": "string",
-        "evidence": "string",
-        "max_abs": "double",
-        "max_rel": "double",
-        "detail": "string",
-    },
+    "repositories": _columns(
+        """
+        status reason exit_code:int64 files:int64 findings:int64 errors:int64 warnings:int64
+        advice:int64 safe_fixes:int64 unsafe_fixes:int64 manual:int64 sites:int64 equal:int64
+        wrong:int64 not_exercised:int64 patch sarif notes:list<string>
+        """
+    ),
+    "findings": _columns(
+        """
+        path line:int64 column:int64 end_line:int64 end_column:int64 code name severity confidence
+        message safety fix url
+        """
+    ),
+    "sites": _columns(
+        """
+        path line:int64 column:int64 api form target options context risk codes:list<string>
+        """
+    ),
+    "verdicts": _columns(
+        """
+        path line:int64 unit verdict inputs evidence max_abs:double max_rel:double detail
+        """
+    ),
 }
 
 
@@ -123,31 +91,20 @@ def repository_row(record: Record) -> Row:
     }
 
 
-def _repositories(record: Record) -> Iterator[Row]:
-    yield repository_row(record)
-
-
-def _findings(record: Record) -> Iterator[Row]:
-    for row in record["findings"]:
-        fix = row["fix"] or {"safety": None, "title": None}
-        yield {**row, "safety": fix["safety"], "fix": fix["title"]}
-
-
-def _sites(record: Record) -> Iterator[Row]:
-    for row in record["sites"]:
-        yield {**row, "options": json.dumps(row["options"], sort_keys=True)}
-
-
-def _verdicts(record: Record) -> Iterator[Row]:
-    yield from record["verdicts"]
-
-
-_ROWS_OF: Mapping[str, Callable[[Record], Iterator[Row]]] = {
-    "repositories": _repositories,
-    "findings": _findings,
-    "sites": _sites,
-    "verdicts": _verdicts,
-}
+def _rows(record: Record) -> Mapping[str, Iterable[Row]]:
+    """Return the rows of a source in each table, without the columns that name it."""
+    none = {"safety": None, "title": None}
+    fixes = (finding["fix"] or none for finding in record["findings"])
+    sites = record["sites"]
+    return {
+        "repositories": [repository_row(record)],
+        "findings": [
+            {**row, "safety": fix["safety"], "fix": fix["title"]}
+            for row, fix in zip(record["findings"], fixes, strict=True)
+        ],
+        "sites": [{**row, "options": json.dumps(row["options"], sort_keys=True)} for row in sites],
+        "verdicts": record["verdicts"],
+    }
 
 
 def write_tables(records: Iterable[Record], store: Store) -> None:
@@ -170,8 +127,8 @@ def write_tables(records: Iterable[Record], store: Store) -> None:
 
     for record in records:
         head = {key: record[key] for key in _SOURCE}
-        for name, rows_of in _ROWS_OF.items():
-            waiting[name] += ({**row, **head} for row in rows_of(record))
+        for name, rows in _rows(record).items():
+            waiting[name] += ({**row, **head} for row in rows)
             if len(waiting[name]) >= _ROWS:
                 flush(name)
     for name, writer in writers.items():

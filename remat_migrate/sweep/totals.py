@@ -1,15 +1,20 @@
-"""Add up the records of a sweep, for the summary and the page."""
+"""What a sweep leaves when all sources are checked: tables, a page, and totals."""
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .record import SEVERITIES
-from .tables import Record, fix_counts, repository_row, verdict_counts
+from ..report.machine_readable.shared import encodable
+from ..report.pages.html import render_sweep
+from .record import RECORD, SEVERITIES, Record, folder_of
+from .sources import Source
+from .store import Store
+from .tables import fix_counts, repository_row, verdict_counts, write_tables
+
+PAGE = "index.html"
 
 # The rows of the page: a browser takes no more, and the tables have all.
 MOST_ROWS = 1_000
@@ -48,11 +53,6 @@ class Totals:
     worst: list[Mapping[str, Any]] = field(default_factory=list)
     failed: list[Record] = field(default_factory=list)
 
-    @property
-    def sources(self) -> int:
-        """The number of sources."""
-        return self.statuses.total()
-
     def add(self, record: Record) -> None:
         """Add a source."""
         self.statuses[record["status"]] += 1
@@ -75,21 +75,35 @@ class Totals:
             rule["repositories"] += 1
             rule["fixes"] += sum(bool(f["fix"]) and f["fix"]["safety"] != "manual" for f in own)
 
-    def keeping_worst(self, records: Iterable[Record]) -> Iterator[Record]:
-        """Add records while they are read, and keep the rows of the worst sources."""
-        ranked: list[tuple[tuple[int, ...], int, Mapping[str, Any]]] = []
-        for number, record in enumerate(records):
-            self.add(record)
+
+def write_results(sources: Sequence[Source], store: Store) -> Totals:
+    """Write the tables and the page, from the records of the sources.
+
+    Raises:
+        StoreFailed: a record cannot be read, or a result cannot be written.
+    """
+    totals = Totals()
+    ranked: list[tuple[tuple[int, ...], Mapping[str, Any]]] = []
+
+    def records() -> Iterator[Record]:
+        for source in sources:
+            record = store.read_json(f"{folder_of(source)}/{RECORD}")
+            totals.add(record)
             if record["findings"] or record["sites"]:
-                risks = Counter(site["risk"] for site in record["sites"])
-                rank = tuple(record["severities"][severity] for severity in SEVERITIES)
-                rank = (*rank[:2], *(risks[risk] for risk in _RISKS), rank[2])
-                row = {**repository_row(record), "name": record["name"], "risks": risks}
-                # Of equal ranks, the first sources are kept.
-                entry = (rank, -number, row)
-                if len(ranked) < MOST_ROWS:
-                    heapq.heappush(ranked, entry)
-                else:
-                    heapq.heappushpop(ranked, entry)
+                ranked.append(_ranked(record))
             yield record
-        self.worst = [row for _, _, row in sorted(ranked, reverse=True, key=lambda one: one[:2])]
+
+    write_tables(records(), store)
+    ranked.sort(key=lambda one: one[0], reverse=True)
+    totals.worst = [row for _, row in ranked[:MOST_ROWS]]
+    rules = sorted(totals.rules.items(), key=lambda one: (-one[1]["findings"], one[0]))
+    store.write(PAGE, encodable(render_sweep(totals, rules, MOST_ROWS)).encode())
+    return totals
+
+
+def _ranked(record: Record) -> tuple[tuple[int, ...], Mapping[str, Any]]:
+    """Return the rank of a source, and its row on the page."""
+    risks = Counter(site["risk"] for site in record["sites"])
+    error, warning, note = (record["severities"][severity] for severity in SEVERITIES)
+    rank = (error, warning, *(risks[risk] for risk in _RISKS), note)
+    return rank, {**repository_row(record), "name": record["name"], "risks": risks}

@@ -1,4 +1,4 @@
-"""Folders outside of projects that only the user can write to: the cache, and the journal's key.
+"""Folders outside of projects that only the user can write to: the cache, and the undo journal.
 
 Anyone who can write there controls what the tool reports or restores. Therefore a folder and its
 files must be owned by the user, not be writable by others, and not be symbolic links; otherwise

@@ -135,7 +135,7 @@ def test_many_related_places() -> None:
 
 
 def stale(count: int) -> Entry:
-    return Entry("a.py", "RMT101", count, "f", "x = 1", "0" * 32)
+    return Entry("a.py", "RMT101", "f", "x = 1", count)
 
 
 def compared(*known: Finding, gone: int = 0) -> Comparison:

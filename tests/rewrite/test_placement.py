@@ -40,7 +40,7 @@ def measured(tmp_path_factory):
     """The programs run and measured in a process of their own: numbers, and a folder of values."""
     folder = tmp_path_factory.mktemp("values")
     run = subprocess.run(
-        [sys.executable, ROOT / "benchmarks/placement_fixes.py", "--json", "--values", folder],
+        [sys.executable, ROOT / "benchmarks/placement_fixes.py", "--values", folder],
         env={**os.environ, "JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""Sweeps of git repositories and folders, in threads and on a Dask cluster."""
+"""Sweeps of git repositories and folders."""
 
 from __future__ import annotations
 
@@ -6,29 +6,23 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
-import dask
 import duckdb
-import psutil
 import pytest
-from distributed import LocalCluster
 from support import write_files
 
 from remat_migrate.settings import Options
 from remat_migrate.sweep.checkout import tree_size
-from remat_migrate.sweep.cluster import connected
-from remat_migrate.sweep.driver import run_sweep
-from remat_migrate.sweep.job import Plan, sweep_source
+from remat_migrate.sweep.job import Plan, run_sweep
 from remat_migrate.sweep.limited import Limits
-from remat_migrate.sweep.results import write_results
 from remat_migrate.sweep.sources import Source, parse_sources
-from remat_migrate.sweep.store import StoreFailed
+from remat_migrate.sweep.store import Store, StoreFailed
+from remat_migrate.sweep.totals import write_results
 
 ROOT = Path(__file__).parents[2]
 LIMITS = Limits(120, 4 << 30, 1 << 30)
@@ -70,12 +64,6 @@ def commit(folder, files):
 
 
 @pytest.fixture(scope="module")
-def client():
-    with connected(None, 2) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def places(tmp_path_factory):
     """Folders and repositories to sweep."""
     base = tmp_path_factory.mktemp("sources")
@@ -106,21 +94,21 @@ def sources(places):
 
 
 def plan_for(out, **more):
-    return Plan(str(out), Options(), more.pop("limits", LIMITS), **more)
+    return Plan(Store(out), Options(), more.pop("limits", LIMITS), **more)
 
 
-def swept(client, sources, plan, **more):
+def swept(sources, plan, workers=2):
     briefs = {}
-    run_sweep(client, sources, plan, lambda brief: briefs.update({brief.source: brief}), **more)
+    run_sweep(sources, plan, workers, lambda brief: briefs.update({brief.source: brief}))
     assert briefs.keys() == set(sources)
     return briefs
 
 
 @pytest.fixture(scope="module")
-def first(client, sources, tmp_path_factory):
+def first(sources, tmp_path_factory):
     """The folder of a sweep, and what it said."""
     out = tmp_path_factory.mktemp("out")
-    briefs = swept(client, sources, plan_for(out))
+    briefs = swept(sources, plan_for(out))
     return out, briefs, write_results(sorted(sources), plan_for(out).store)
 
 
@@ -190,7 +178,7 @@ def test_queries_of_the_documentation(first, monkeypatch):
     queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     breaks, _, proved, checkpoints, unchecked = [duckdb.sql(one).fetchall() for one in queries]
     assert sum(row[2] for row in breaks) == totals.findings["error"]
-    assert len(proved) == totals.sources
+    assert len(proved) == totals.statuses.total()
     assert sum(row[2] for row in checkpoints) == totals.risks.total()
     assert sum(row[2] for row in unchecked) == len(totals.failed)
 
@@ -198,31 +186,30 @@ def test_queries_of_the_documentation(first, monkeypatch):
 @pytest.mark.slow
 def test_other_order_and_one_worker(first, sources, tmp_path):
     out, *_ = first
-    with connected(None, 1) as other:
-        swept(other, tuple(reversed(sources)), plan_for(tmp_path))
+    swept(tuple(reversed(sources)), plan_for(tmp_path), workers=1)
     for source in sources:
         assert results(tmp_path, source) == results(out, source)
 
 
-def test_repeated(client, places, tmp_path):
+def test_repeated(places, tmp_path):
     models = tmp_path / "models"
     git(tmp_path, "clone", "--quiet", str(places / "models"), "models")
     folder = tmp_path / "folder"
     shutil.copytree(places / "trainer", folder)
     sources = (Source(models.as_uri()), Source(models.as_uri(), "v1"), Source(str(folder)))
     plan = plan_for(tmp_path / "out")
-    assert not any(brief.kept for brief in swept(client, sources, plan).values())
+    assert not any(brief.kept for brief in swept(sources, plan).values())
     before = {source: results(tmp_path / "out", source) for source in sources}
-    assert all(brief.kept for brief in swept(client, sources, plan).values())
+    assert all(brief.kept for brief in swept(sources, plan).values())
     commit(models, {"new.py": OLD})
     with (folder / "trainer" / "blocks.py").open("a") as file:
         file.write("\n# changed\n")
-    kept = [brief.kept for brief in swept(client, sources, plan).values()]
+    kept = [brief.kept for brief in swept(sources, plan).values()]
     assert [kept.count(True), kept.count(False)] == [1, 2]
     assert results(tmp_path / "out", sources[1]) == before[sources[1]]
     assert record(tmp_path / "out", sources[0])["commit"] != before[sources[0]]
     other = replace(plan, options=Options(select=("RMT2",)))
-    assert not any(brief.kept for brief in swept(client, sources, other).values())
+    assert not any(brief.kept for brief in swept(sources, other).values())
 
 
 @pytest.mark.parametrize(
@@ -233,58 +220,14 @@ def test_repeated(client, places, tmp_path):
         (replace(LIMITS, size=100), "too-large"),
     ],
 )
-def test_limits(client, sources, tmp_path, limits, status):
-    brief = swept(client, sources[:1], plan_for(tmp_path, limits=limits))[sources[0]]
+def test_limits(sources, tmp_path, limits, status):
+    brief = swept(sources[:1], plan_for(tmp_path, limits=limits))[sources[0]]
     assert (brief.status, record(tmp_path, sources[0])["status"]) == (status, status)
     # The next sweep tries it again.
-    assert swept(client, sources[:1], plan_for(tmp_path))[sources[0]].status == "checked"
+    assert swept(sources[:1], plan_for(tmp_path))[sources[0]].status == "checked"
 
 
-@pytest.fixture(scope="module")
-def scheduler():
-    """The address of a scheduler with two workers, as somebody may run one."""
-    with (
-        dask.config.set({"distributed.worker.daemon": False}),
-        LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0) as found,
-    ):
-        yield found.scheduler_address
-
-
-def test_scheduler(scheduler, first, sources, tmp_path):
-    out, *_ = first
-    with connected(scheduler, None) as cluster:
-        assert cluster.count() == 2
-        swept(cluster, sources, plan_for(tmp_path))
-    for source in sources:
-        assert results(tmp_path, source) == results(out, source)
-
-
-@pytest.mark.slow
-def test_worker_that_dies(scheduler, sources, tmp_path):
-    deadly = sources[1]
-
-    def dying(source, plan):
-        if source == deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return sweep_source(source, plan)
-
-    with connected(scheduler, None) as cluster:
-        briefs = swept(cluster, sources[:3], plan_for(tmp_path), task=dying)
-    assert [briefs[source].status for source in sources[:3]] == ["checked", "lost", "checked"]
-    assert "its worker died" in record(tmp_path, deadly)["reason"]
-
-
-def test_no_socket_without_a_scheduler(client):
-    def sockets():
-        own = (psutil.Process(), *psutil.Process().children(recursive=True))
-        return [one.laddr for process in own for one in process.net_connections("inet")]
-
-    before = sockets()
-    [(_, during, error)] = client.results(sockets, [("", ())])
-    assert (error, during) == (None, before)
-
-
-def test_more_paths_than_fit_on_a_disk(client, tmp_path):
+def test_more_paths_than_fit_on_a_disk(tmp_path):
     """Twelve trees, each of which has the one below it ten times: 10^12 long paths."""
     git(tmp_path, "init", "--quiet", "--initial-branch=main", "bomb")
     bomb = tmp_path / "bomb"
@@ -305,7 +248,7 @@ def test_more_paths_than_fit_on_a_disk(client, tmp_path):
     git(bomb, "update-ref", "refs/heads/main", git(bomb, "commit-tree", tree, "-m", "bomb"))
     source = Source(bomb.as_uri())
     plan = plan_for(tmp_path / "out")
-    brief = swept(client, (source,), plan)[source]
+    brief = swept((source,), plan)[source]
     assert brief.status == "too-large", brief.reason
 
 
@@ -316,10 +259,10 @@ def test_size_of_many_small_files():
 
 
 @pytest.mark.parametrize("credentials", ["user:S3CRET@", "S3CRET@"], ids=["both", "token"])
-def test_credentials(client, tmp_path, credentials):
+def test_credentials(tmp_path, credentials):
     [source] = parse_sources([f"http://{credentials}127.0.0.1:1/a/b@main"])
     assert source.address == "http://127.0.0.1:1/a/b"
-    brief = swept(client, (source,), plan_for(tmp_path))[source]
+    brief = swept((source,), plan_for(tmp_path))[source]
     write_results((source,), plan_for(tmp_path).store)
     assert brief.status == "missing"
     said = f"{brief} {source} {list(tmp_path.rglob('*'))}"
@@ -328,7 +271,7 @@ def test_credentials(client, tmp_path, credentials):
     assert b"S3CRET" not in written
 
 
-def test_nothing_of_a_repository_is_executed(client, tmp_path):
+def test_nothing_of_a_repository_is_executed(tmp_path):
     hostile = tmp_path / "hostile"
     git(tmp_path, "init", "--quiet", "--initial-branch=main", "hostile")
     commit(hostile, {"net.py": OLD, ".gitattributes": "*.py filter=mark\n"})
@@ -341,7 +284,7 @@ def test_nothing_of_a_repository_is_executed(client, tmp_path):
     git(hostile, "config", "filter.mark.smudge", f"touch {mark}")
     git(hostile, "config", "core.fsmonitor", f"touch {mark}")
     source = Source(str(hostile / ".git"))
-    assert swept(client, (source,), plan_for(tmp_path / "out"))[source].status == "checked"
+    assert swept((source,), plan_for(tmp_path / "out"))[source].status == "checked"
     assert not mark.exists()
 
 
@@ -369,7 +312,7 @@ def test_command(places, tmp_path):
     assert "no such file or folder" in said
 
 
-def test_file_names_that_are_not_text(client, tmp_path):
+def test_file_names_that_are_not_text(tmp_path):
     """Names with line breaks, markup, and bytes that are not UTF-8, in a folder of such a name."""
     folder = tmp_path / os.fsdecode(b"old \xff")
     names = (b"new\nline.py", b'quo"te.py', b"<b>.py", b"bad\xff.py")
@@ -377,7 +320,7 @@ def test_file_names_that_are_not_text(client, tmp_path):
     git(tmp_path, "init", "--quiet", "--initial-branch=main", "empty")
     sources = (Source(str(folder)), Source((tmp_path / "empty").as_uri()))
     plan = plan_for(tmp_path / "out")
-    briefs = swept(client, sources, plan)
+    briefs = swept(sources, plan)
     assert briefs[sources[1]].reason == "the repository has no commits"
     totals = write_results(sources, plan.store)
     assert totals.findings["error"] == len(names)
@@ -386,19 +329,19 @@ def test_file_names_that_are_not_text(client, tmp_path):
     assert "old \ufffd" in (tmp_path / "out/index.html").read_text()
 
 
-def test_results_that_cannot_be_written(client, sources, tmp_path):
+def test_results_that_cannot_be_written(sources, tmp_path):
     """A folder where a file should be: the source has a record of that, or the sweep ends."""
     head, tag, *_ = sources
     blocked = tmp_path / "repositories" / head.name
     (blocked / "report.json" / "inner").mkdir(parents=True)
-    briefs = swept(client, (head, tag), plan_for(tmp_path))
+    briefs = swept((head, tag), plan_for(tmp_path))
     assert (briefs[head].status, briefs[tag].status) == ("failed", "checked")
     assert "report.json" in record(tmp_path, head)["reason"]
     (blocked / "record.json").unlink()
     (blocked / "record.json").mkdir()
     (blocked / "record.json" / "inner").touch()
     with pytest.raises(StoreFailed, match=re.escape(str(tmp_path))):
-        swept(client, (head, tag), plan_for(tmp_path))
+        swept((head, tag), plan_for(tmp_path))
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from ...text.regular_files import write_obstacle
 from .display import Screen, pluralize
 
 if TYPE_CHECKING:
-    from ...engine.journal import WriteError
     from ...engine.undo import UndoResult
+    from ...engine.writing import WriteError
 
 _REPORT = "this is a bug in the rule, please report it"
 # With more files than this the suggested command names their folder.
@@ -94,19 +94,11 @@ def _command(refused: Sequence[Refused], screen: Screen) -> str:
 
 
 def unwritten_files(error: WriteError, screen: Screen) -> Iterator[str]:
-    """Yield the files whose fixes could not be written, and what else failed while writing."""
+    """Yield the files whose fixes could not be written."""
     for path, reason in sorted(error.failures.items()):
         severity = "error" if path in error.faults else "warning"
         end = "" if path in error.stuck else "; the file is unchanged"
         yield f"{severity}: {screen.path(path)} {reason}{end}"
-    for line in error.unsettled:
-        yield f"error: {line}"
-
-
-def put_back(paths: Sequence[Path], screen: Screen) -> Iterator[str]:
-    """Yield the files that a killed run left with half a fix and that were restored."""
-    for path in paths:
-        yield f"note: restored {screen.path(path)}: a run was killed while it wrote a fix"
 
 
 def undone(result: UndoResult, screen: Screen) -> Iterator[str]:
