@@ -55,7 +55,7 @@ def random_chain(
                 choices,
             )
         )
-    return Chain(tuple(links))
+    return tuple(links)
 
 
 def paths(chain: Chain, arcs: list[list[Arc]]) -> Iterator[list[Arc]]:

@@ -153,7 +153,7 @@ class Writing:
             with measuring(self._target, self._options, self._base) as session:
                 session.ask("program", folder=str(folder / "new"), runs=())
                 if placement.compiled is not None:
-                    compiled = int(session.ask("compile")["peak"])
+                    compiled = int(session.ask("compile_target")["peak"])
             cost = session.measurement.cost
             program = agreement(str(folder / "old"), str(folder / "new"))
             if program.state == DIFFERS:

@@ -63,7 +63,7 @@ class Session:
         """
         if not self.worker.is_running:
             raise VerificationError("the measuring process has ended")
-        return _ask(self.worker, self.target, request, fields)
+        return _ask(self.worker, self.target.text, request, fields)
 
 
 def measure(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
@@ -140,22 +140,22 @@ def _worker(target: Target, args: Target | None, options: MeasureOptions, scratc
 def _measured(
     worker: Worker, target: Target, args: Target | None, options: MeasureOptions
 ) -> Measurement:
+    cases = options.running.cases
+    _ask(worker, target.text, "load", _location(target))
     request = {
-        "target": _location(target),
-        "args": _location(args) if args else None,
-        "cases": str(options.running.cases) if options.running.cases else None,
+        "function": _location(args) if args else None,
+        "cases": str(cases) if cases else None,
+        "name": f"{target.module or ''}.{target.qualname}",
+    }
+    source = args.text if args else str(cases or target.text)
+    _ask(worker, source, "arguments", request)
+    how = {
         "by": options.grad,
-        "argnums": list(options.argnums),
+        "argnums": options.argnums,
         "has_aux": options.has_aux,
         "jit": options.jit,
     }
-    source = args.text if args else str(options.running.cases)
-    return _measurement(worker, target, options, _ask(worker, target, "measure", request, source))
-
-
-def _measurement(
-    worker: Worker, target: Target, options: MeasureOptions, reply: Mapping[str, Any]
-) -> Measurement:
+    reply = _ask(worker, target.text, "measure", how)
     return Measurement(
         target.text,
         worker.jax,
@@ -164,7 +164,7 @@ def _measurement(
         reply["forward_flops"],
         Cost(*reply["cost"]),
         Cost(*reply["bare"]),
-        tuple(_site(site) for site in reply["sites"]),
+        tuple(map(_site, reply["sites"])),
         device=parse_device(options.device) if options.device else None,
         argument_bytes=reply["argument_bytes"],
         devices=reply["devices"],
@@ -187,7 +187,7 @@ def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -
 
 
 def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    which = {"compile": bool(options.compile), "all": options.policies}
+    which = {"compiling": bool(options.compile), "are_all": options.policies}
     try:
         reply = session.ask("alternatives", **which)
     except VerificationError as error:
@@ -207,7 +207,7 @@ def _add_compiled(session: Session, options: MeasureOptions, found: Measurement)
     sites, notes, total, needed = list(found.sites), list(found.notes), None, None
     try:
         if options.compile:
-            reply = session.ask("compile")
+            reply = session.ask("compile_target")
             total, needed = reply["temporary"], reply["needed"]
         for number, site in enumerate(sites):
             if options.compile or site.verdict is SiteVerdict.WASTEFUL:
@@ -224,14 +224,13 @@ def _add_compiled(session: Session, options: MeasureOptions, found: Measurement)
 
 
 def _ask(
-    worker: Worker, target: Target, name: str, fields: Mapping[str, object], args: str = ""
+    worker: Worker, subject: str, request: str, fields: Mapping[str, object]
 ) -> Mapping[str, Any]:
-    """Return the reply to a request; `args` names the source of the arguments in messages."""
+    """Return the reply to a request; `subject` is what it is about, in messages."""
     try:
-        reply = worker.ask(do=name, **fields)
+        reply = worker.ask(do=request, **fields)
     except WorkerEnded as error:
-        raise VerificationError(f"{target.text}: {name}: the process {error}") from error
-    subject = args if reply.get("of") == "args" else target.text
+        raise VerificationError(f"{subject}: {request}: the process {error}") from error
     if "unfit" in reply:
         raise VerificationError(f"{subject}: {reply['unfit']}")
     if "error" in reply:

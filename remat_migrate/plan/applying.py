@@ -86,7 +86,7 @@ class Source:
         """Return whether the checkpoint of an arc can be written."""
         if arc.kind == PLAIN:
             return True
-        path, function, line = chain.links[arc.start].place
+        path, function, line = chain[arc.start].place
         group = arc.lines if len(arc.lines) > 1 else ()
         return self._allows(
             StageDecision(Path(path), line, function, 1, 1, arc.kind, arc.policy, group)

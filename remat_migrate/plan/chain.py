@@ -72,11 +72,10 @@ class Writable(Protocol):
 
 def runs_of(chain: Chain, path: Sequence[Arc]) -> tuple[Run, ...]:
     """Return the start, stop, kind and policy of each checkpoint of a path."""
-    links = chain.links
     return tuple(
         (
-            links[arc.start].start,
-            links[arc.stop - 1].stop,
+            chain[arc.start].start,
+            chain[arc.stop - 1].stop,
             WRAPPED if arc.kind == GROUP else arc.kind,
             arc.policy,
         )
@@ -87,10 +86,7 @@ def runs_of(chain: Chain, path: Sequence[Arc]) -> tuple[Run, ...]:
 
 def arcs(chain: Chain) -> list[list[Arc]]:
     """Return the arcs that start at each stage."""
-    return [
-        [*_single(chain.links, start), *_groups(chain.links, start)]
-        for start in range(len(chain.links))
-    ]
+    return [[*_single(chain, start), *_groups(chain, start)] for start in range(len(chain))]
 
 
 def _single(links: Sequence[Link], start: int) -> Iterator[Arc]:
@@ -164,8 +160,7 @@ def _wrapped(link: Link, policy: str | None) -> Choice:
 
 def chain_from(fields: Any) -> Chain:
     """Return a chain from the worker's description."""
-    [links] = fields
-    return Chain(tuple(map(_link, links)))
+    return tuple(map(_link, fields))
 
 
 def _link(fields: Any) -> Link:
@@ -179,7 +174,7 @@ def _link(fields: Any) -> Link:
 def occurrences(chain: Chain) -> dict[Place, list[int]]:
     """Return the heavy stages that each line runs."""
     found: dict[Place, list[int]] = {}
-    for number, link in enumerate(chain.links):
+    for number, link in enumerate(chain):
         if link.heavy:
             found.setdefault(link.place, []).append(number)
     return found

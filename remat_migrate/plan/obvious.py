@@ -23,9 +23,9 @@ def obvious_paths(
         source: the source that the placements are written into, if any.
     """
     places = occurrences(chain)
-    every = [number for number, link in enumerate(chain.links) if link.heavy]
+    every = [number for number, link in enumerate(chain) if link.heavy]
     loops = {arc.start for here in arcs for arc in here if arc.kind == BODY}
-    repeated = [n for n in every if n in loops or len(places[chain.links[n].place]) > 1]
+    repeated = [n for n in every if n in loops or len(places[chain[n].place]) > 1]
     singles = (arc for here in arcs for arc in here if arc.kind in (WRAPPED, BODY))
     policies = dict.fromkeys(arc.policy for arc in singles)
     kinds = {"every stage": every}
@@ -35,7 +35,7 @@ def obvious_paths(
         for policy in policies:
             suffix = f" with {policy}" if policy else ""
             yield name + suffix, _path(arcs, chosen, policy)
-        last = chain.links[chosen[-1]].place
+        last = chain[chosen[-1]].place
         is_tied = source is not None and not source.allows_all_but_last(last, WRAPPED)
         if len(chosen) > 1 and not (is_tied and len(places[last]) > 1):
             yield f"{name} but the last", _path(arcs, chosen[:-1], None)
@@ -56,10 +56,10 @@ def _repeated_calls(chain: Chain) -> Iterator[tuple[int, int]]:
     """Yield start and end of the calls of functions that run several stages, if they repeat."""
     calls: dict[tuple[str, str, int], list[list[int]]] = {}
     open_call: list[int] = []
-    for number, link in enumerate(chain.links):
+    for number, link in enumerate(chain):
         if not link.heavy:
             continue
-        last = chain.links[open_call[-1]] if open_call else None
+        last = chain[open_call[-1]] if open_call else None
         # A call ends where another function runs, or the same one from the top.
         if last is None or last.place[:2] != link.place[:2] or link.line <= last.line:
             open_call = []

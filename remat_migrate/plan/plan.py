@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..measure.devices import Device
+from ..measure.measurement import Measurement
 from ..measure.worker.records import PLAIN, Chain, NamedValue, Need
 from ..measure.worker.schedules import sizes_of
 from .chain import GROUP, Arc, Place, Run
@@ -116,18 +116,13 @@ class Plan:
     """The cheapest placement within a budget.
 
     Attributes:
-        target: the function, as the user named it.
-        jax: the version of JAX.
-        backend: the platform that programs are compiled for.
+        found: the target with its current checkpoints, which the plan replaces.
         budget: the budget, as the user wrote it.
         budget_bytes: the budget in bytes.
         bare: the cost without checkpoints.
-        now: the cost with the current checkpoints.
-        checkpoints: the number of current sites, which the plan replaces.
         best: the placement; if none is within the budget, the one with the lowest peak.
         is_met: whether it is within the budget.
         pareto: the Pareto front of peak and FLOPs, the lowest peak first, if requested.
-        sites: the files and lines of the current sites.
         tried: the number of traced placements.
         is_merged: whether compiled placements all needed about as much as no checkpoint.
         bare_compiled: compiled bytes without checkpoints, None if nothing was compiled.
@@ -136,53 +131,45 @@ class Plan:
         obstacles: why it cannot be written.
         others: further placements within the budget that can be written, the best first.
         values: the values that the policies name: each gets `checkpoint_name` on its line.
-        argument_bytes: bytes of the arguments on each device.
-        is_step: whether it is a training step, whose peak includes its arguments.
-        devices: the number of devices that the arguments are sharded over.
-        device: the device to fit on, if requested.
     """
 
-    target: str
-    jax: str
-    backend: str
+    found: Measurement
     budget: str
     budget_bytes: int
     bare: Need
-    now: Need
-    checkpoints: int
     best: Placement
     is_met: bool
-    pareto: tuple[Placement, ...] = ()
-    sites: tuple[tuple[Path, int], ...] = ()
-    tried: int = 0
-    is_merged: bool = False
-    bare_compiled: int | None = None
-    candidates: tuple[Placement, ...] = ()
-    unwritten: Placement | None = None
-    obstacles: tuple[Obstacle, ...] = ()
-    others: tuple[Placement, ...] = ()
-    values: tuple[NamedValue, ...] = ()
-    argument_bytes: int = 0
-    is_step: bool = False
-    devices: int = 1
-    device: Device | None = None
+    pareto: tuple[Placement, ...]
+    tried: int
+    is_merged: bool
+    bare_compiled: int | None
+    candidates: tuple[Placement, ...]
+    unwritten: Placement | None
+    obstacles: tuple[Obstacle, ...]
+    others: tuple[Placement, ...]
+    values: tuple[NamedValue, ...]
+
+    @property
+    def now(self) -> Need:
+        """The cost with the current checkpoints."""
+        return Need(self.found.cost.peak_bytes, self.found.cost.flops)
 
     @property
     def needed_bytes(self) -> int:
         """Memory that the placement needs on each device, arguments included."""
-        return self.best.peak + (0 if self.is_step else self.argument_bytes)
+        return self.best.peak + (0 if self.found.is_step else self.found.argument_bytes)
 
     @property
     def basis(self) -> str:
         """How the peak of the placement is known."""
-        return "traced" if self.best.compiled is None else f"compiled for {self.backend}"
+        return "traced" if self.best.compiled is None else f"compiled for {self.found.backend}"
 
 
 def decisions(chain: Chain, path: Sequence[Arc]) -> tuple[StageDecision, ...]:
     """Return the decision for each heavy line of a chain, in program order."""
     by_line: dict[Place, list[Arc]] = {}
     for arc in path:
-        for link in chain.links[arc.start : arc.stop]:
+        for link in chain[arc.start : arc.stop]:
             if link.heavy:
                 by_line.setdefault(link.place, []).append(arc)
     return tuple(_decision(place, arcs) for place, arcs in by_line.items())

@@ -1,31 +1,45 @@
 """Plan checkpoints: measure the stages of a target, solve its chains, trace the placements.
 
-The obvious placements are candidates, too. With `compile`, the compiled programs decide instead of
-the traces.
+The expected cost of a placement is the sum of its stages; the whole gradient is then traced with
+it. If that exceeds the budget, the chain is solved for less memory; if it uses clearly less than
+expected, for more. The obvious placements are candidates, too. With `compile`, the compiled
+programs decide instead of the traces, and the chain is solved again where they disagree: a compiled
+program can need several times what its trace promises.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import VerificationError
 from ..measure.options import MeasureOptions
-from ..measure.session import Session, compiling, measuring
+from ..measure.session import compiling, measuring
 from ..measure.target import Target
-from ..measure.worker.records import NamedValue, Need
+from ..measure.worker.records import Chain, NamedValue, Need
 from .budget import Budget
-from .chain import Arc, Place, chain_from
-from .compiling import compiled_candidates
-from .plan import MERGED, Obstacle, Placement, Plan
-from .planner import EQUAL, Gradient, Planner
+from .chain import Arc, Place, Run, Writable, chain_from, promise, runs_of
+from .obvious import obvious_paths
+from .plan import MERGED, Obstacle, Placement, Plan, decisions
+from .solve import Solver
 
 if TYPE_CHECKING:
     from .applying import Source
 
+_ROUNDS = 6
+# A plan that needs less than this share of the budget, and less than expected, may be improved.
+_CAREFUL = 0.97
+# The factor by which a budget must shrink for the next plan to differ.
+_STEP = 0.995
+# FLOPs that differ by less than this share are about equal.
+_EQUAL = 1.001
+# Budgets that are tried for the Pareto front.
+_POINTS = 16
 # Promised FLOPs and peaks are exact to these shares.
 _EXACT, _NEAR = 1.01, 1.25
 # Seconds that compiling may take unless it was asked for, and the placements that must fit in.
@@ -34,7 +48,147 @@ _SECONDS_PER_EQUATION = 0.001
 # Placements to fall back on, if writing the best one turns out to be wrong.
 _OTHERS = 3
 
+# The solved and the obvious placements that are compiled first, and further solutions.
+_SOLVED, _OBVIOUS, _AGAIN = 3, 8, 3
+# A compiled peak between this share of the budget and the budget is not improved further.
+_CLOSE = 0.9
+
 OpenSource = Callable[[Sequence[tuple[Path, int]], Collection[Path], Mapping[str, Place]], "Source"]
+
+
+class Gradient:
+    """The gradient computation of the target, traced and compiled once for each placement.
+
+    Attributes:
+        bare: its cost without checkpoints.
+    """
+
+    def __init__(self, bare: Need, asked: Callable[..., Any], seconds: float = math.inf) -> None:
+        """Remember how to ask the measuring process, and the time that compiling may take."""
+        self.bare = bare
+        self._asked = asked
+        self._traced: dict[tuple[Run, ...], Need] = {(): bare}
+        self._compiled: dict[tuple[Run, ...], int] = {}
+        self._seconds = seconds
+        self._longest = 0.0
+
+    def can_compile(self, count: int) -> bool:
+        """Return whether there is time to compile some more placements."""
+        return count * self._longest <= self._seconds
+
+    @property
+    def tried(self) -> int:
+        """The number of placements that were traced."""
+        return len(self._traced) - 1
+
+    def traced(self, runs: tuple[Run, ...]) -> Need:
+        """Return the cost with checkpoints on runs of equations."""
+        if runs not in self._traced:
+            self._traced[runs] = Need(*self._asked("trace", runs=runs)["need"])
+        return self._traced[runs]
+
+    def compiled(self, runs: tuple[Run, ...]) -> int:
+        """Return the bytes of the compiled program besides its inputs."""
+        if runs not in self._compiled:
+            start = time.monotonic()
+            self._compiled[runs] = self._asked("compile_runs", runs=runs)["bytes"]
+            took = time.monotonic() - start
+            self._longest = max(self._longest, took)
+            self._seconds -= took
+        return self._compiled[runs]
+
+
+class Planner:
+    """Solves one chain for budgets and traces the placements."""
+
+    def __init__(self, chain: Chain, gradient: Gradient, source: Writable | None = None) -> None:
+        """Plan for a chain; with a `source`, only what can be written into it."""
+        self._chain, self._gradient, self._source = chain, gradient, source
+        self._solver = Solver(chain, source)
+        self._least: dict[int, float] = {}
+
+    def least(self, limit: int) -> float:
+        """Return the expected FLOPs of the cheapest placement; infinite if there is none."""
+        if limit not in self._least:
+            path = self._solver.solve(limit)
+            self._least[limit] = self._promise(path).flops if path else float("inf")
+        return self._least[limit]
+
+    def within(self, limit: int) -> list[Placement]:
+        """Return the placements tried for a budget."""
+        tried: list[Placement] = []
+        seen: set[tuple[Arc, ...]] = set()
+        # Expected peaks: `low` turned out to be within the budget, `high` above.
+        aim, low, high = float(limit), 0.0, float("inf")
+        for _ in range(_ROUNDS):
+            path = self._solver.solve(int(aim))
+            if path is None:
+                # The placement with the lowest peak may need less than expected.
+                path = self._solver.lowest()
+                if path in seen:
+                    break
+            path = self._frugal(path)
+            known = path in seen
+            seen.add(path)
+            placement = self.placement(path)
+            tried.append(placement)
+            needed = placement.measured.peak_bytes
+            if needed > limit:
+                # Every budget down to the expected peak gives the same path.
+                high = min(high, aim, float(promise(path).peak_bytes))
+                aim = high * min(limit / needed, _STEP)
+                if low:
+                    aim = max(aim, (low + high) / 2)
+            elif (
+                needed < _CAREFUL * limit
+                and not known
+                # Below what was promised, or after a step that may have been too large.
+                and (promise(path).peak_bytes > needed or high < float("inf"))
+            ):
+                low = max(low, aim)
+                aim = min(aim * limit / needed, high * _STEP)
+            else:
+                break
+            if aim <= low:
+                break
+        return tried
+
+    def _frugal(self, path: tuple[Arc, ...]) -> tuple[Arc, ...]:
+        """Return a path that needs less memory for about the same FLOPs, if there is one."""
+        most = _EQUAL * self._promise(path).flops
+        for _ in range(_ROUNDS):
+            lower = self._solver.solve(int(_STEP * promise(path).peak_bytes))
+            if lower is None or self._promise(lower).flops > most:
+                break
+            path = lower
+        return path
+
+    def front(self) -> Iterator[Placement]:
+        """Yield placements for budgets from the lowest possible to that without checkpoints."""
+        lowest = self._solver.lowest()
+        low, high = promise(lowest).peak_bytes, self._gradient.bare.peak_bytes
+        paths = [lowest]
+        for number in range(1, _POINTS + 1):
+            # Growing steps: FLOPs change fastest where memory is scarce.
+            path = self._solver.solve(int(low * (max(high, low) / low) ** (number / _POINTS)))
+            if path is not None:
+                paths.append(path)
+        return map(self.placement, dict.fromkeys(paths))
+
+    def obvious(self, is_wanted: Callable[[Need], bool]) -> Iterator[Placement]:
+        """Yield the obvious placements whose expected cost is wanted."""
+        for name, path in obvious_paths(self._chain, self._solver.arcs, self._source):
+            if is_wanted(self._promise(path)):
+                yield self.placement(path, name)
+
+    def _promise(self, path: tuple[Arc, ...]) -> Need:
+        return promise(path, self._gradient.bare.flops)
+
+    def placement(self, path: tuple[Arc, ...], name: str = "") -> Placement:
+        """Return the traced placement of a path."""
+        runs = runs_of(self._chain, path)
+        measured = self._gradient.traced(runs)
+        return Placement(decisions(self._chain, path), self._promise(path), measured, runs, name)
 
 
 def plan(
@@ -64,140 +218,164 @@ def plan(
         VerificationError: the target cannot be measured, or has no stages to checkpoint.
     """
     with measuring(target, options, folder) as session:
-        return planned(
-            session,
-            options,
-            budget,
-            pareto=pareto,
-            offload=offload,
-            open_source=open_source,
+        found = session.measurement
+        options = compiling(options, found)
+        reply = session.ask("chains", offload=offload)
+        gradient = Gradient(
+            Need(*reply["bare"]), session.ask, math.inf if options.compile else _SECONDS
+        )
+        chains = [chain_from(data) for data in reply["chains"]]
+        if not chains:
+            raise VerificationError(
+                f"{target.text}: nothing to checkpoint: none of its functions runs several stages"
+                " in sequence or a loop over layers"
+            )
+        compiles = options.compile
+        if compiles is None:
+            compiles = reply["equations"] * _SECONDS_PER_EQUATION * _LEAST <= _SECONDS
+        if compiles:
+            gradient.compiled(())
+            # A placement takes about as long as the program without checkpoints.
+            compiles = gradient.can_compile(_LEAST - 1)
+        planners = [Planner(chain, gradient) for chain in chains]
+        search = _Search(planners, gradient, compiles=bool(compiles), are_all=pareto)
+        arguments = 0 if found.is_step else found.argument_bytes
+        limit = budget.bytes_of(search.reached, arguments)
+        search.run(limit)
+        # For some programs on the CPU, XLA merges every recomputation with the forward pass.
+        are_merged = all(one.peak > MERGED * search.reached for one in search.candidates)
+        if search.compiles and not options.compile and are_merged:
+            search.compiles, search.is_merged = False, True
+            limit = budget.bytes_of(search.reached, arguments)
+            search.run(limit, search.tried)
+        best, is_met = best_of(search.found, limit)
+        ideal: Placement | None = None
+        obstacles: tuple[Obstacle, ...] = ()
+        others: tuple[Placement, ...] = ()
+        values = [NamedValue(name, Path(path), *more) for name, path, *more in reply["values"]]
+        if open_source is not None:
+            files = {Path(link.path) for chain in chains for link in chain if link.heavy}
+            sites = [(site.path, site.line) for site in found.sites]
+            source = open_source(sites, files, {one.name: one.place for one in values})
+            obstacles = source.apply(best.stages).obstacles
+            if obstacles:
+                ideal = best
+                search.planners = [Planner(chain, gradient, source) for chain in chains]
+                writable = [one for one in search.tried if not source.apply(one.stages).obstacles]
+                search.run(limit, writable)
+                best, is_met = search.best_writable(limit, source) or (best, is_met)
+                if best is ideal or (is_met and _is_as_good(best, ideal)):
+                    ideal = None
+            others = search.next_best(limit, best)
+        return Plan(
+            found,
+            budget.text,
+            limit,
+            gradient.bare,
+            best,
+            is_met,
+            pareto=search.front() if pareto else (),
+            tried=gradient.tried,
+            is_merged=search.is_merged,
+            bare_compiled=search.reached if search.compiles else None,
+            candidates=search.candidates,
+            unwritten=ideal,
+            obstacles=obstacles,
+            others=others,
+            values=saved_by(best, values),
         )
 
 
-def planned(
-    session: Session,
-    options: MeasureOptions,
-    budget: Budget,
-    *,
-    pareto: bool = False,
-    offload: bool = False,
-    open_source: OpenSource | None = None,
-) -> Plan:
-    """Return the cheapest placement for a measured target, see `plan`."""
-    found = session.measurement
-    options, target = compiling(options, found), session.target
-    reply = session.ask("chains", offload=offload)
-    chains = [chain_from(data) for data in reply["chains"]]
-    if not chains:
-        raise VerificationError(
-            f"{target.text}: nothing to checkpoint: none of its functions runs several stages"
-            " in sequence or a loop over layers"
-        )
-    bare, now = Need(*reply["bare"]), Need(found.cost.peak_bytes, found.cost.flops)
-    values = [NamedValue(name, Path(path), *more) for name, path, *more in reply["values"]]
-    gradient = Gradient(
-        bare,
-        session.ask,
-        math.inf if options.compile else _SECONDS,
-    )
-    compiles = options.compile
-    if compiles is None:
-        compiles = reply["equations"] * _SECONDS_PER_EQUATION * _LEAST <= _SECONDS
-    reached = bare.peak_bytes
-    if compiles:
-        reached = gradient.compiled(())
-        # A placement takes about as long as the program without checkpoints.
-        if not gradient.can_compile(_LEAST - 1):
-            compiles, reached = False, bare.peak_bytes
-    arguments = 0 if found.is_step else found.argument_bytes
-    limit = budget.bytes_of(reached, arguments)
-    # A share of the compiled peak is planned as the same share of the traced peak.
-    aim = limit * bare.peak_bytes // max(reached, 1)
+class _Search:
+    """The placements that are tried for a budget.
 
-    places = [link.place for chain in chains for link in chain.links if link.heavy]
-    files = {Path(path) for path, _, _ in places}
+    Attributes:
+        planners: one for each chain.
+        compiles: whether compiled programs decide, rather than traces.
+        is_merged: whether the compiled placements all needed about as much as no checkpoint.
+        tried: the traced placements.
+        candidates: the compiled ones, the lowest peak first.
+    """
 
-    def candidates_of(
-        planners: Sequence[Planner], *others: Placement
-    ) -> tuple[list[Placement], tuple[Placement, ...]]:
-        """Return the traced placements, with `others`, and the compiled ones among them."""
-        tried = _solved(planners, aim)
-        every = pareto or bool(compiles)
-        tried += _obvious(gradient, planners, tried, aim, every=every)
-        tried += others
-        if not compiles:
-            return tried, ()
-        return tried, compiled_candidates(
-            tried, limit, aim, gradient, lambda aim: _solved(planners, aim)
-        )
+    def __init__(
+        self, planners: Sequence[Planner], gradient: Gradient, *, compiles: bool, are_all: bool
+    ) -> None:
+        """Prepare a search; with `are_all`, all obvious placements are traced."""
+        self.planners, self._gradient, self._are_all = planners, gradient, are_all
+        self.compiles, self.is_merged = compiles, False
+        self.tried: list[Placement] = []
+        self.candidates: tuple[Placement, ...] = ()
 
-    planners = [Planner(chain, gradient) for chain in chains]
-    tried, candidates = candidates_of(planners)
-    is_merged = bool(compiles) and not options.compile and _are_merged(candidates, reached)
-    if is_merged:
-        compiles = False
-        limit = aim = budget.bytes_of(bare.peak_bytes, arguments)
-        tried, candidates = candidates_of(planners, *tried)
-    best, is_met = best_of(candidates or tried, limit)
-    sites = tuple((site.path, site.line) for site in found.sites)
-    ideal: Placement | None = None
-    obstacles: tuple[Obstacle, ...] = ()
-    others: tuple[Placement, ...] = ()
-    if open_source is not None:
-        source = open_source(sites, files, {one.name: one.place for one in values})
-        obstacles = source.apply(best.stages).obstacles
-        if obstacles:
-            ideal = best
-            planners = [Planner(chain, gradient, source) for chain in chains]
-            writable = [one for one in tried if not source.apply(one.stages).obstacles]
-            tried, candidates = candidates_of(planners, *writable)
-            best, is_met = _best_writable(candidates or tried, limit, source) or (best, is_met)
-            if best is ideal or (is_met and _is_as_good(best, ideal)):
-                ideal = None
-        others = _next_best(candidates or tried, best, limit)
-    front: tuple[Placement, ...] = ()
-    if pareto:
-        paths = [(each, *one) for each in planners for one in each.front()]
-        front = _front([*tried, *_traced(gradient, paths)])
-    return Plan(
-        target=target.text,
-        jax=found.jax,
-        backend=found.backend,
-        budget=budget.text,
-        budget_bytes=limit,
-        bare=bare,
-        now=now,
-        checkpoints=len(found.sites),
-        best=best,
-        is_met=is_met,
-        pareto=front,
-        sites=sites,
-        tried=gradient.tried,
-        is_merged=is_merged,
-        bare_compiled=reached if compiles else None,
-        candidates=candidates,
-        unwritten=ideal,
-        obstacles=obstacles,
-        others=others,
-        values=saved_by(best, values),
-        argument_bytes=found.argument_bytes,
-        is_step=found.is_step,
-        devices=found.devices,
-        device=found.device,
-    )
+    @property
+    def reached(self) -> int:
+        """The peak without checkpoints."""
+        return self._gradient.compiled(()) if self.compiles else self._gradient.bare.peak_bytes
 
+    @property
+    def found(self) -> Sequence[Placement]:
+        """The placements to choose from."""
+        return self.candidates or self.tried
 
-def _best_writable(
-    tried: Sequence[Placement], limit: int, source: Source
-) -> tuple[Placement, bool] | None:
-    """Return the best placement that can be written as a whole, see `best_of`."""
-    left = list(tried)
-    while left:
-        best, is_met = best_of(left, limit)
-        if not source.apply(best.stages).obstacles:
-            return best, is_met
-        left = [one for one in left if one.runs != best.runs]
-    return None
+    def run(self, limit: int, others: Sequence[Placement] = ()) -> None:
+        """Try placements for a budget, besides some others that were traced."""
+        # A share of the compiled peak is planned as the same share of the traced peak.
+        aim = limit * self._gradient.bare.peak_bytes // max(self.reached, 1)
+        tried = self._solved(aim)
+        self.tried = [*tried, *self._obvious(tried, aim), *others]
+        self.candidates = ()
+        if self.compiles:
+            self.candidates = compiled_candidates(
+                self.tried, limit, aim, self._gradient, self._solved
+            )
+
+    def best_writable(self, limit: int, source: Source) -> tuple[Placement, bool] | None:
+        """Return the best placement that can be written as a whole, see `best_of`."""
+        left = list(self.found)
+        while left:
+            best, is_met = best_of(left, limit)
+            if not source.apply(best.stages).obstacles:
+                return best, is_met
+            left = [one for one in left if one.runs != best.runs]
+        return None
+
+    def next_best(self, limit: int, best: Placement) -> tuple[Placement, ...]:
+        """Return some placements within the budget besides the best, the cheapest first."""
+        within = [one for one in self.found if one.peak <= limit and one.runs != best.runs]
+        distinct = {one.runs: one for one in within}.values()
+        return tuple(sorted(distinct, key=lambda one: (one.measured.flops, one.peak))[:_OTHERS])
+
+    def front(self) -> tuple[Placement, ...]:
+        """Return the Pareto front of traced peak and FLOPs, the lowest peak first."""
+        every = [*self.tried, *(one for each in self.planners for one in each.front())]
+        front: list[Placement] = []
+        for one in sorted(every, key=lambda one: (one.measured.peak_bytes, one.measured.flops)):
+            if not front or one.measured.flops < front[-1].measured.flops:
+                front.append(one)
+        return tuple(front)
+
+    def _solved(self, limit: int) -> list[Placement]:
+        """Return placements of all chains but those that cannot be cheaper than those found."""
+        found: list[Placement] = []
+        for planner in sorted(self.planners, key=lambda each: each.least(limit)):
+            if found:
+                best, is_met = best_of(found, limit)
+                if is_met and planner.least(limit) >= best.measured.flops:
+                    continue
+            found += planner.within(limit)
+        return found
+
+    def _obvious(self, tried: Sequence[Placement], limit: int) -> Iterator[Placement]:
+        """Yield the obvious placements: every one, or those that may be better than those tried."""
+        best, is_met = best_of(tried, limit)
+        are_all = self._are_all or self.compiles or not is_met
+
+        def is_wanted(need: Need) -> bool:
+            return are_all or (
+                need.peak_bytes <= _NEAR * limit and need.flops <= _EXACT * best.measured.flops
+            )
+
+        for planner in self.planners:
+            yield from planner.obvious(is_wanted)
 
 
 def saved_by(placement: Placement, values: Sequence[NamedValue]) -> tuple[NamedValue, ...]:
@@ -219,52 +397,6 @@ def _is_as_good(one: Placement, other: Placement) -> bool:
     return one.measured.flops <= _EXACT * other.measured.flops and one.peak <= _EXACT * other.peak
 
 
-def _next_best(tried: Sequence[Placement], best: Placement, limit: int) -> tuple[Placement, ...]:
-    """Return some placements within the budget besides the best, the cheapest first."""
-    distinct = {one.runs: one for one in tried if one.peak <= limit and one.runs != best.runs}
-    ordered = sorted(distinct.values(), key=lambda one: (one.measured.flops, one.peak))
-    return tuple(ordered[:_OTHERS])
-
-
-def _solved(planners: Sequence[Planner], limit: int) -> list[Placement]:
-    """Return placements of all chains, except chains that cannot be cheaper than those found."""
-    found: list[Placement] = []
-    for planner in sorted(planners, key=lambda each: each.least(limit)):
-        if found:
-            best, is_met = best_of(found, limit)
-            if is_met and planner.least(limit) >= best.measured.flops:
-                continue
-        found += planner.within(limit)
-    return found
-
-
-def _obvious(
-    gradient: Gradient,
-    planners: Sequence[Planner],
-    tried: Sequence[Placement],
-    limit: int,
-    *,
-    every: bool,
-) -> list[Placement]:
-    """Return the obvious placements: every one, or those that may be better than those tried."""
-    best, is_met = best_of(tried, limit)
-
-    def is_wanted(need: Need) -> bool:
-        if every or not is_met:
-            return True
-        return need.peak_bytes <= _NEAR * limit and need.flops <= _EXACT * best.measured.flops
-
-    paths = [(each, *one) for each in planners for one in each.obvious(is_wanted)]
-    return _traced(gradient, paths)
-
-
-def _traced(
-    gradient: Gradient, paths: Sequence[tuple[Planner, str, tuple[Arc, ...]]]
-) -> list[Placement]:
-    """Return the traced placements of named paths."""
-    return [planner.placement(path, name) for planner, name, path in paths]
-
-
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
     """Return the cheapest placement within the budget, or else the lowest, and which it is.
 
@@ -273,17 +405,81 @@ def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
     """
     within = [one for one in tried if one.peak <= limit]
     least = min((one.measured.flops for one in within), default=0)
-    cheap = [one for one in within if one.measured.flops <= EQUAL * least]
+    cheap = [one for one in within if one.measured.flops <= _EQUAL * least]
     best = min(cheap or tried, key=lambda one: (one.peak, one.measured.flops))
     similar = [one for one in within or tried if _is_as_good(one, best)]
     order = operator.attrgetter("parts", "measured.flops", "peak")
     return min(similar, key=order), bool(within)
 
 
-def _front(placements: Sequence[Placement]) -> tuple[Placement, ...]:
-    """Return the Pareto front, the lowest peak first."""
-    front: list[Placement] = []
-    for one in sorted(placements, key=lambda one: (one.measured.peak_bytes, one.measured.flops)):
-        if not front or one.measured.flops < front[-1].measured.flops:
-            front.append(one)
-    return tuple(front)
+def compiled_candidates(
+    tried: Sequence[Placement],
+    limit: int,
+    aim: int,
+    gradient: Gradient,
+    solved: Callable[[int], list[Placement]],
+) -> tuple[Placement, ...]:
+    """Return compiled placements, the lowest peak first; none if there is no time to compile.
+
+    Args:
+        tried: the traced placements.
+        limit: the budget for the compiled program.
+        aim: the budget that the placements were solved for.
+        gradient: compiles placements.
+        solved: returns traced placements for a budget of the trace.
+    """
+    found: dict[object, Placement] = {}
+
+    def add(one: Placement) -> None:
+        found.setdefault(one.runs, replace(one, compiled=gradient.compiled(one.runs)))
+
+    named = [one for one in tried if one.name]
+    obvious = _not_dominated_first(list(_front_first(named, aim, len(tried))))
+    first = (*_front_first(tried, aim, _SOLVED), *obvious[:_OBVIOUS])
+    for one in first:
+        if gradient.can_compile(1):
+            add(one)
+    if not found:
+        return ()
+    solutions = [one for one in found.values() if not one.name] or list(found.values())
+    latest = min(solutions, key=lambda one: abs(one.peak - limit))
+    for _ in range(_AGAIN):
+        if _CLOSE * limit <= latest.peak <= limit:
+            break
+        aim = int(limit * latest.measured.peak_bytes / max(latest.peak, 1))
+        best = min((one.measured.flops for one in found.values() if one.peak <= limit), default=0)
+        fresh = [one for one in _front_first(solved(aim), aim, 1) if one.runs not in found]
+        if not fresh or not gradient.can_compile(1) or 0 < best <= fresh[0].measured.flops:
+            break
+        add(fresh[0])
+        latest = found[fresh[0].runs]
+    return tuple(sorted(found.values(), key=lambda one: (one.peak, one.measured.flops)))
+
+
+def _not_dominated_first(ordered: Sequence[Placement]) -> list[Placement]:
+    """Move the placements that another one promises to beat in both respects to the end.
+
+    A trace may promise more than the compiler needs, so that one over the budget may be the best.
+    """
+
+    def costs(one: Placement) -> tuple[int, int]:
+        return one.measured.peak_bytes, one.measured.flops
+
+    def is_dominated(one: Placement) -> bool:
+        peak, flops = costs(one)
+        return any(
+            p <= peak and f <= flops and (p, f) != (peak, flops) for p, f in map(costs, ordered)
+        )
+
+    return sorted(ordered, key=is_dominated)
+
+
+def _front_first(tried: Sequence[Placement], aim: int, count: int) -> Iterator[Placement]:
+    """Yield some placements: those within a budget first, the cheapest first, without repeats."""
+    distinct = {one.runs: one for one in sorted(tried, key=lambda one: bool(one.name))}
+
+    def order(one: Placement) -> tuple[int, int, int]:
+        over = max(one.measured.peak_bytes - aim, 0)
+        return over, one.measured.flops, one.measured.peak_bytes
+
+    yield from sorted(distinct.values(), key=order)[:count]

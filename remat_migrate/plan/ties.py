@@ -44,7 +44,7 @@ class Ties:
     ) -> None:
         """Tie the lines of a chain, so that the decisions can be written into a `source`."""
         self._source = source
-        self._links, self._arcs = chain.links, arcs
+        self._links, self._arcs = chain, arcs
         self._places = occurrences(chain)
         self._is_tied = any(len(places) > 1 for places in self._places.values())
         self._numbers: dict[Decision, int] = {COVERED: 0, LEFT: 1}

@@ -60,16 +60,11 @@ def reported(tmp_path_factory) -> set[tuple[str, int, str]]:
 
 @pytest.mark.parametrize("path", FILES)
 def test_sites(path, worker, reported):
-    reply = worker.ask(
-        do="measure",
-        target={"module": path.stem, "path": str(path), "qualname": "loss"},
-        args={"module": path.stem, "path": str(path), "qualname": "args"},
-        cases=None,
-        by="none" if path.stem in WITHOUT_GRAD else "value_and_grad",
-        argnums=[0],
-        has_aux=False,
-        jit=True,
-    )
+    module = {"module": path.stem, "path": str(path)}
+    worker.ask(do="load", **module, qualname="loss")
+    worker.ask(do="arguments", function={**module, "qualname": "args"}, cases=None, name="")
+    by = "none" if path.stem in WITHOUT_GRAD else "value_and_grad"
+    reply = worker.ask(do="measure", by=by, argnums=[0], has_aux=False, jit=True)
     assert "sites" in reply, reply
     sites = list(map(SiteMeasurement._make, reply["sites"]))
     assert {site.path for site in sites} == {str(path)}

@@ -114,7 +114,7 @@ def compiled(path: Path, folder: Path) -> int:
     """Return the compiled bytes of a source besides its inputs, in the measuring process."""
     options = MeasureOptions(args=f"{path.stem}:arguments")
     with measuring(parse_target(f"{path}:loss", folder), options, folder) as session:
-        return int(session.ask("compile")["peak"])
+        return int(session.ask("compile_target")["peak"])
 
 
 def results(module: ModuleType, shapes: Any) -> list[Any]:

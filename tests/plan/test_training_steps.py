@@ -142,9 +142,9 @@ def test_values_of_a_staged_step():
     import jax
     import numpy as np
 
+    from remat_migrate.measure.worker import differentiation
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
-    from remat_migrate.measure.worker.training import differentiation
-    from remat_migrate.measure.worker.training.gradients import flat_loss, gradient
+    from remat_migrate.measure.worker.gradients import flat_loss, gradient
 
     with pytest.MonkeyPatch().context() as patched:
         for name in ("grad", "value_and_grad", "vjp"):

@@ -10,10 +10,8 @@ from measuring import TRACED, run
 from support import cli
 
 from remat_migrate.measure.worker.records import Need
-from remat_migrate.plan.compiling import compiled_candidates
 from remat_migrate.plan.plan import Placement, Run, StageDecision
-from remat_migrate.plan.planner import Gradient
-from remat_migrate.plan.planning import best_of
+from remat_migrate.plan.planning import Gradient, best_of, compiled_candidates
 
 pytest.importorskip("jax")
 

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 
 from . import interception
 from .entry import Entry
+from .gradients import flat_loss, gradient
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
 from .interception import KEEP, LEAVE_OUT, Decision
 from .internals import internals
+from .kinds import DOTS_POLICIES, Kind, can_differentiate
 from .records import BODY, Alternative, Cost
 from .schedules import described, schedules
 from .sites import FLOPS_TOLERANCE, PEAK_TOLERANCE
-from .stage_costs import DOTS_POLICIES, Kind, can_differentiate
-from .stages import Flat, StageChain
-from .training.gradients import flat_loss, gradient
+from .stages import Flat, Stage
 
 # Policies that need no names, and work on any device.
 POLICIES = ("nothing_saveable", *DOTS_POLICIES, "everything_saveable")
@@ -120,13 +120,10 @@ def _of_stages(
         whole = {(0, len(flat.jaxpr.eqns)): _options(policy)}
         yield Variant("whole function with " + policy, gradient(entry, flat, whole, {}))
     for chain in flat.chains():
-        where = "{}:{} in {}".format(
-            os.path.basename(chain.path),
-            ",".join(map(str, chain.lines)),
-            chain.function,
-        )
-        lines = tuple((Path(chain.path), line) for line in chain.lines)
-        flat.cut([(stage.start, stage.stop) for stage in chain.heavy])
+        path, function, numbers = chain[0].path, chain[0].function, _lines(chain)
+        where = f"{os.path.basename(path)}:{','.join(map(str, numbers))} in {function}"
+        lines = tuple((Path(path), line) for line in numbers)
+        flat.cut([(stage.start, stage.stop) for stage in chain])
         for policy in on_stages:
             for name, runs in _placements(chain, only_stages):
                 program = gradient(entry, flat, {run: _options(policy) for run in runs}, {})
@@ -157,13 +154,19 @@ def _options(policy: str) -> dict[str, Any]:
     return Kind(policy=policy).options
 
 
-def _placements(chain: StageChain, only_usual: bool) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+def _lines(chain: Sequence[Stage]) -> list[int]:
+    return sorted({stage.line for stage in chain})
+
+
+def _placements(
+    chain: Sequence[Stage], only_usual: bool
+) -> Iterator[tuple[str, list[tuple[int, int]]]]:
     """Yield placements of checkpoints on a chain: a name, and the runs of equations."""
-    runs = [(stage.start, stage.stop) for stage in chain.heavy]
+    runs = [(stage.start, stage.stop) for stage in chain]
     count = len(runs)
     yield "all %d stages" % count, runs
     yield "all stages but the last", runs[:-1]
-    if len(chain.lines) == 1 and _are_adjacent(runs):
+    if len(_lines(chain)) == 1 and _are_adjacent(runs):
         root = math.isqrt(count)
         for size in (root,) if only_usual else sorted({*_GROUPS, root}):
             if not 1 < size < count:
@@ -172,8 +175,8 @@ def _placements(chain: StageChain, only_usual: bool) -> Iterator[tuple[str, list
             groups = [(runs[n][0], runs[min(n + size, count) - 1][1]) for n in starts]
             yield "groups of %d stages" % size, groups
     elif count > 2 and not only_usual:
-        for line in chain.lines:
-            own = [(stage.start, stage.stop) for stage in chain.heavy if stage.line == line]
+        for line in _lines(chain):
+            own = [(stage.start, stage.stop) for stage in chain if stage.line == line]
             yield "line %d alone" % line, own
 
 

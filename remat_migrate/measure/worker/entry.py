@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from .differentiation import taken
 from .instruments.liveness import donated_arguments, peak, size
 from .internals import internals
-from .training.differentiation import taken
 
 VALUE_AND_GRAD, GRAD, NONE = "value_and_grad", "grad", "none"
 

@@ -3,39 +3,35 @@
 Equal stages are traced once. An array that several stages read is saved once: it counts for the
 first stage that saves it without a checkpoint, or else for the first that reads it. The gradient of
 an argument is live from the backward pass of the last stage that reads it until the end.
+
+The trace of a stage resembles its part of the whole gradient computation: its inputs exist when its
+forward pass starts. A mark follows, then the cotangents of its outputs come into existence, and the
+backward pass runs. Values that are live at the mark are those that the stage keeps while other
+stages run.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .entry import Entry, shape_of
+from .entry import Entry
+from .gradients import gradient
 from .instruments.compiled import compiled
 from .instruments.flops import flops
-from .instruments.liveness import host_bytes, size
+from .instruments.liveness import LiveAtMark, host_bytes, peak, size
 from .internals import internals
+from .kinds import DOTS_POLICIES, Kind, available_kinds, can_differentiate
 from .named_values import names_in
 from .records import PLAIN, WRAPPED, Chain, Choice, Link, Need
-from .stage_combinations import PlacedStage, combinations
-from .stage_costs import (
-    DOTS_POLICIES,
-    Kind,
-    Passes,
-    Role,
-    Saved,
-    Segment,
-    available_kinds,
-    can_differentiate,
-)
-from .stages import Flat, evaluating
-from .training.gradients import gradient
+from .stages import Flat, Stage, combinations, evaluating, shapes_of
 
+_BOUNDARY = "remat_migrate_boundary"
 # As the first of `DOTS_POLICIES`, in host memory.
 _OFFLOADING = 'offload_dot_with_no_batch_dims("device", "pinned_host")'
 
@@ -53,10 +49,10 @@ def chains(entry: Entry, flat: Flat, *, offloading: bool = False) -> list[Chain]
     """
     known: dict[Any, Any] = {}
     found = [_Links(entry, flat, stages, known, offloading) for stages in cut(flat)]
-    return [Chain(tuple(links.links())) for links in found]
+    return [tuple(links.links()) for links in found]
 
 
-def cut(flat: Flat) -> list[list[PlacedStage]]:
+def cut(flat: Flat) -> list[list[Stage]]:
     """Return the stages of each chain of a program, which is cut into those of the shortest."""
     found = [list(_without_gaps(flat, heavy)) for heavy in combinations(flat)]
     if found:
@@ -97,7 +93,7 @@ def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Need) -> Chain:
     """
     every = {
         (link.start, link.stop): choice
-        for link in chain.links
+        for link in chain
         for choice in link.choices
         if link.heavy and (choice.kind, choice.policy) == (WRAPPED, None)
     }
@@ -105,22 +101,20 @@ def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Need) -> Chain:
     recomputed = sum(choice.flops for choice in every.values())
     times = (need.flops - bare.flops) / recomputed if recomputed else 1.0
     peak = held = 0
-    for link in chain.links:
+    for link in chain:
         plain = link.choices[0]
         peak = max(peak, held + plain.peak)
         held += plain.inputs + plain.others
     more = bare.peak_bytes - peak
-    return Chain(
-        tuple(
-            link._replace(
-                flops=round(link.flops * times),
-                choices=tuple(
-                    one._replace(peak=max(one.peak + more, 0), flops=round(one.flops * times))
-                    for one in link.choices
-                ),
-            )
-            for link in chain.links
+    return tuple(
+        link._replace(
+            flops=round(link.flops * times),
+            choices=tuple(
+                one._replace(peak=max(one.peak + more, 0), flops=round(one.flops * times))
+                for one in link.choices
+            ),
         )
+        for link in chain
     )
 
 
@@ -145,7 +139,7 @@ class _Links:
         self,
         entry: Entry,
         flat: Flat,
-        stages: Sequence[PlacedStage],
+        stages: Sequence[Stage],
         known: dict[Any, Any],
         offloading: bool,
     ) -> None:
@@ -242,10 +236,10 @@ class _Links:
                 ' offload_dst="pinned_host")'
             )
 
-    def _loops_in(self, stage: PlacedStage) -> list[int]:
+    def _loops_in(self, stage: Stage) -> list[int]:
         return [loop for loop in self._loops if stage.start <= loop < stage.stop]
 
-    def _steps_in(self, stage: PlacedStage) -> int:
+    def _steps_in(self, stage: Stage) -> int:
         """Return the steps of the longest loop in a stage, 0 if there is none."""
         equations = self._flat.jaxpr.eqns
         loops = self._loops_in(stage)
@@ -299,33 +293,124 @@ class _Links:
     def _passes(self, number: int, kind: Kind) -> Passes:
         key = self._signature(number), kind
         if key not in self._known:
-            self._known[key] = Passes(self._segment(number), kind)
+            run = self._run(number, kind)
+            self._known[key] = Passes(run, self._segments[number], self._active)
         found: Passes = self._known[key]
         return found
 
     def _signature(self, number: int) -> Any:
         if number not in self._signatures:
-            segment = self._segment(number)
-            signature = self._flat.signature(self._segments[number])
-            self._signatures[number] = signature, segment.inputs, segment.outputs
+            segment = self._segments[number]
+            active = [v in self._active for v in (*segment.invars, *segment.outvars)]
+            self._signatures[number] = self._flat.signature(segment), tuple(active)
         return self._signatures[number]
 
-    def _segment(self, number: int) -> Segment:
-        stage, segment = self._stages[number], self._segments[number]
+    def _run(self, number: int, kind: Kind) -> Callable[..., Any]:
+        """Return a function that runs a stage with a checkpoint."""
+        stage = self._stages[number]
+        if kind.is_on_loop:
+            changed = self._flat.with_loops(dict.fromkeys(self._loops_in(stage), kind))
+            return evaluating(changed.segment(stage.start, stage.stop))
+        options = None if kind.kind == PLAIN else kind.options
+        return self._flat.runner(self._segments[number], options)
 
-        def run(kind: Kind) -> Callable[..., Any]:
-            if kind.is_on_loop:
-                changed = self._flat.with_loops(dict.fromkeys(self._loops_in(stage), kind))
-                return evaluating(changed.segment(stage.start, stage.stop))
-            return self._flat.runner(segment, None if kind.kind == PLAIN else kind.options)
 
-        return Segment(
-            run,
-            tuple(shape_of(v.aval.shape, v.aval.dtype) for v in segment.invars),
-            tuple(Role(v in self._maker, v in self._active) for v in segment.invars),
-            tuple(Role(True, v in self._active) for v in segment.outvars),
-            tuple(shape_of(v.aval.shape, v.aval.dtype) for v in segment.outvars),
+class Saved(NamedTuple):
+    """The values that the forward pass of a stage saves.
+
+    Attributes:
+        inputs: whether each input is saved.
+        outputs: whether each output is saved.
+        others: bytes of all saved values except inputs, including outputs.
+    """
+
+    inputs: tuple[bool, ...]
+    outputs: tuple[bool, ...]
+    others: int
+
+
+class Passes:
+    """The forward and the backward pass of a stage with one kind of checkpoint.
+
+    Attributes:
+        saved: the values that are live between the passes.
+    """
+
+    def __init__(self, run: Callable[..., Any], segment: Any, active: Collection[Any]) -> None:
+        """Trace both passes.
+
+        Args:
+            run: computes the outputs of the stage, with its checkpoint.
+            segment: the stage as a jaxpr.
+            active: the variables that are differentiated.
+        """
+        traced = internals().opened(_traced(run, segment, active))
+        self._jaxpr = internals().dead_code_removed(traced)
+        # The first arguments of the program are those of the stage.
+        self._inputs = traced.invars[: len(segment.invars)]
+        live = LiveAtMark(self._jaxpr, _BOUNDARY)
+        self.saved = Saved(
+            tuple(map(live.is_read, self._inputs)),
+            tuple(live.is_named(_BOUNDARY + "_%d" % n) for n in range(len(segment.outvars))),
+            live.bytes,
         )
+        self._flops = flops(self._jaxpr)
+        self._needs: dict[tuple[int, ...], Need] = {}
+
+    def needs(self, own: tuple[int, ...]) -> Need:
+        """Return the cost, including the inputs that count for this stage.
+
+        Args:
+            own: indices of the inputs that count for this stage and not for another one.
+        """
+        if own not in self._needs:
+            counted = {self._inputs[place] for place in own}
+            self._needs[own] = Need(peak(self._jaxpr, counted=counted), self._flops)
+        return self._needs[own]
+
+
+def _traced(run: Callable[..., Any], segment: Any, active: Collection[Any]) -> Any:
+    active_inputs = [place for place, v in enumerate(segment.invars) if v in active]
+    active_outputs = [place for place, v in enumerate(segment.outvars) if v in active]
+
+    def program(arguments: Sequence[Any], weights: Sequence[Any]) -> Any:
+        def stage(*chosen: Any) -> tuple[list[Any], list[Any]]:
+            whole = list(arguments)
+            for place, value in zip(active_inputs, chosen):
+                whole[place] = value
+            outputs = run(*whole)
+            return [outputs[place] for place in active_outputs], list(outputs)
+
+        chosen = [arguments[place] for place in active_inputs]
+        _, pull, outputs = jax.vjp(stage, *chosen, has_aux=True)
+        named = [
+            internals().named(value, "%s_%d" % (_BOUNDARY, place))
+            for place, value in enumerate(outputs)
+        ]
+        mark = internals().named(_read(named), _BOUNDARY)
+        if not active_outputs:
+            return mark
+        # Cotangents that depend on the mark do not exist before it.
+        return pull([weight * mark.astype(weight.dtype) for weight in weights])
+
+    outputs = shapes_of(segment.outvars)
+    weights = [outputs[place] for place in active_outputs]
+    return jax.make_jaxpr(program)(tuple(shapes_of(segment.invars)), weights)
+
+
+def _read(values: Sequence[Any]) -> Any:
+    """Return a number that depends on all arrays, as the outputs exist when the next stage starts.
+
+    Reads a single element of each, because an array is live as a whole.
+    """
+    total = jnp.float32(0)
+    for value in values:
+        is_number = jnp.issubdtype(value.dtype, np.number) or value.dtype == np.bool_
+        if is_number and 0 not in value.shape:
+            ones = [1] * len(value.shape)
+            element = jax.lax.slice(value, [0] * len(value.shape), ones).reshape(())
+            total = total + jnp.real(element).astype(jnp.float32)
+    return total
 
 
 def _is_dominated(one: Choice, choices: Sequence[Choice]) -> bool:
@@ -340,12 +425,12 @@ def _is_dominated(one: Choice, choices: Sequence[Choice]) -> bool:
     )
 
 
-def _without_gaps(flat: Flat, heavy: Sequence[PlacedStage]) -> Iterator[PlacedStage]:
+def _without_gaps(flat: Flat, heavy: Sequence[Stage]) -> Iterator[Stage]:
     """Yield heavy stages, and a light stage for all equations between two of them."""
 
-    def light(stop: int) -> Iterator[PlacedStage]:
+    def light(stop: int) -> Iterator[Stage]:
         if start < stop:
-            yield PlacedStage(start, stop, "", "", 0, sum(flat.flops[start:stop]))
+            yield Stage(start, stop, "", "", 0, sum(flat.flops[start:stop]))
 
     start = 0
     for stage in heavy:

@@ -227,14 +227,8 @@ class Link(NamedTuple):
         return self.path, self.function, self.line
 
 
-class Chain(NamedTuple):
-    """Stages of one or more functions, in order and without gaps.
-
-    Attributes:
-        links: the stages.
-    """
-
-    links: tuple[Link, ...]
+# Stages of one or more functions, in order and without gaps.
+Chain = tuple[Link, ...]
 
 
 def pareto_marked(alternatives: Sequence[Alternative]) -> list[Alternative]:

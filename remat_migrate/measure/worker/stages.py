@@ -4,6 +4,10 @@ A function that runs `x = block(p, x)` in a loop, or calls one part after the ot
 body of each user function that most operations come from is cut where the line changes, and a line
 in a loop by the smallest exact period of its operations. Evaluating the jaxpr in pieces puts any
 run of stages under a checkpoint, with the same effect as editing the source.
+
+A model may run an encoder, a decoder and a head, each a function with stages of its own, and each
+stage may run a function with smaller stages. Every function that is a chain starts a combination.
+It is completed by the lines of other functions that run elsewhere, those at a similar depth first.
 """
 
 from __future__ import annotations
@@ -19,53 +23,48 @@ from typing import (
 
 import jax
 
+from .differentiation import TracedLoss
 from .entry import shape_of
 from .inlining import Frames, inlined
 from .instruments.flops import flops_of_equation
 from .interception import not_intercepting, own_checkpoint
 from .internals import internals
+from .kinds import Kind
 from .named_values import NamedValues
 from .records import BODY
 from .schedules import sizes_of
 from .segments import scan_in_segments
-from .stage_costs import Kind
-from .training.differentiation import TracedLoss
 
 # Stages with a smaller share of the operations of the largest stage are light.
 HEAVY = 0.02
 # Share of all operations that must come from a function for it to be a chain.
 _SHARE = 0.6
+# The same for the lines of a function to be stages of a combination.
+_SMALL_SHARE = 0.03
+# Share of the operations of the largest combination that others must cover.
+_COVERED = 0.6
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 # Shorter periods are not iterations of a loop over layers.
 _SHORTEST_PERIOD = 2
 
 
 class Stage(NamedTuple):
-    """Equations `start` to `stop`, which come from one line."""
+    """Equations `start` to `stop`, and the line of a function that runs them; a light one has none.
+
+    The heavy stages of one function are a chain.
+    """
 
     start: int
     stop: int
+    path: str
+    function: str
     line: int
     flops: int
 
-
-class StageChain(NamedTuple):
-    """The stages of a function.
-
-    Attributes:
-        path: file of the function.
-        function: function whose lines are the stages.
-        heavy: stages that are worth a checkpoint, in order.
-    """
-
-    path: str
-    function: str
-    heavy: tuple[Stage, ...]
-
     @property
-    def lines(self) -> tuple[int, ...]:
-        """The lines of the heavy stages."""
-        return tuple(sorted({stage.line for stage in self.heavy}))
+    def is_heavy(self) -> bool:
+        """Whether it is worth a checkpoint of its own."""
+        return bool(self.line)
 
 
 class Flat:
@@ -116,8 +115,8 @@ class Flat:
         shapes = tuple(str(variable.aval) for variable in self.jaxpr.invars)
         return shapes, tuple(equation.primitive.name for equation in self.jaxpr.eqns)
 
-    def chains(self, least: int = 2, share: float = _SHARE) -> Iterator[StageChain]:
-        """Yield the functions that are chains.
+    def chains(self, least: int = 2, share: float = _SHARE) -> Iterator[tuple[Stage, ...]]:
+        """Yield the heavy stages of each function that is a chain, in order.
 
         Args:
             least: least number of heavy stages.
@@ -128,40 +127,43 @@ class Flat:
         for frames, cost in zip(self.frames, self.flops):
             for key in {(path, function) for path, function, _ in frames}:
                 shares[key] = shares.get(key, 0) + cost
-        for (path, function), cost in shares.items():
+        for function, cost in shares.items():
             if cost >= share * total:
                 # Stages without a line come from other functions.
-                own = [stage for stage in self._cut(path, function) if stage.line]
+                own = [stage for stage in self._cut(function) if stage.line]
                 largest = max((stage.flops for stage in own), default=0)
                 heavy = tuple(stage for stage in own if stage.flops > HEAVY * largest)
                 if len(heavy) >= least:
-                    yield StageChain(path, function, heavy)
+                    yield heavy
 
-    def _cut(self, path: str, function: str) -> Iterator[Stage]:
+    def _cut(self, function: tuple[str, str]) -> Iterator[Stage]:
         """Cut the body of a function where the line changes."""
         lines, callees = [], []
         for frames in self.frames:
             # The outermost call, if the function is recursive.
-            own = (n for n in reversed(range(len(frames))) if frames[n][:2] == (path, function))
+            own = (n for n in reversed(range(len(frames))) if frames[n][:2] == function)
             place = next(own, None)
             lines.append(0 if place is None else frames[place][2])
             callees.append(frames[place - 1] if place else None)
         start = 0
         for stop in range(1, len(lines) + 1):
             if stop == len(lines) or lines[stop] != lines[start]:
-                yield from self._iterations(start, lines[start], callees[start:stop])
+                at = *function, lines[start]
+                yield from self._iterations(start, at, callees[start:stop])
                 start = stop
 
-    def _iterations(self, start: int, line: int, callees: Sequence[Any]) -> Iterator[Stage]:
+    def _iterations(
+        self, start: int, place: tuple[str, str, int], callees: Sequence[Any]
+    ) -> Iterator[Stage]:
         """Cut the equations of a line into iterations of a loop, given which line each calls."""
-        stop = start + len(callees)
+        line, stop = place[2], start + len(callees)
         signatures = [self._signature(number) for number in range(start, stop)] if line else []
         # Layers of different sizes have the same primitives on the same lines.
         step = _period(signatures) or _period([one[:2] for one in signatures])
         places = range(0, len(callees), step) if step else _restarts(callees) if line else (0,)
         for first, last in zip(places, (*places[1:], len(callees))):
             flops = sum(self.flops[start + first : start + last])
-            yield Stage(start + first, start + last, line, flops)
+            yield Stage(start + first, start + last, *place, flops)
 
     def _signature(self, number: int) -> tuple[Any, ...]:
         equation = self.jaxpr.eqns[number]
@@ -296,12 +298,13 @@ def _checkpointed_loop(equation: Any, kind: Kind) -> Any:
         return [*carry, *ys]
 
     with not_intercepting():
-        traced = jax.make_jaxpr(jax.jit(run))(*_shapes(equation.invars))
+        traced = jax.make_jaxpr(jax.jit(run))(*shapes_of(equation.invars))
     [call] = internals().opened(traced).eqns
     return equation.replace(primitive=call.primitive, params=call.params, effects=call.effects)
 
 
-def _shapes(variables: Sequence[Any]) -> list[Any]:
+def shapes_of(variables: Sequence[Any]) -> list[Any]:
+    """Return the abstract values of variables."""
     return [shape_of(variable.aval.shape, variable.aval.dtype) for variable in variables]
 
 
@@ -344,3 +347,66 @@ def _restarts(callees: Sequence[Any]) -> Sequence[int]:
     ]
     ends = (callees[place - 1] for place in places[1:])
     return places if first != last and all(end == last for end in ends) else (0,)
+
+
+def combinations(flat: Flat) -> list[tuple[Stage, ...]]:
+    """Return the heavy stages of each combination, in order; the outermost combination first."""
+    chains = sorted(flat.chains(1, _SMALL_SHARE), key=lambda chain: _depth(flat, chain))
+    levels = _levels(chains)
+    loops = set(flat.scans())
+    found: dict[tuple[tuple[int, int], ...], tuple[Stage, ...]] = {}
+    for first, level in zip(chains, levels):
+        runs = _runs(first)
+        if len(runs) == 1 and not any(start <= n < stop for start, stop in runs for n in loops):
+            continue
+        near = sorted(range(len(chains)), key=lambda number: abs(levels[number] - level))
+        stages = _combined(first, [chains[number] for number in near])
+        runs = tuple((stage.start, stage.stop) for stage in stages)
+        # The innermost function that runs a loop over layers shows its body.
+        if runs not in found or any(start <= n < stop for start, stop in runs for n in loops):
+            found[runs] = stages
+    covered = [sum(stage.flops for stage in stages) for stages in found.values()]
+    least = _COVERED * max(covered, default=0)
+    return [stages for stages, flops in zip(found.values(), covered) if flops >= least]
+
+
+def _combined(first: Sequence[Stage], others: Sequence[Sequence[Stage]]) -> tuple[Stage, ...]:
+    """Return the stages of a chain, and all lines of others that do not overlap with them."""
+    least = HEAVY * max(stage.flops for stage in first)
+    chosen: list[Stage] = []
+    for chain in (first, *others):
+        for line in sorted({stage.line for stage in chain}):
+            own = [stage for stage in chain if stage.line == line and stage.flops > least]
+            if not any(_overlap(one, other) for one in own for other in chosen):
+                chosen += own
+    return tuple(sorted(chosen))
+
+
+def _overlap(one: Stage, other: Stage) -> bool:
+    return one.start < other.stop and other.start < one.stop
+
+
+def _runs(chain: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
+    return tuple((stage.start, stage.stop) for stage in chain)
+
+
+def _levels(chains: Sequence[Sequence[Stage]]) -> list[int]:
+    """Return for each chain, the outermost first, how many chains contain it in a stage."""
+    levels: list[int] = []
+    for number, chain in enumerate(chains):
+        outer = [levels[n] for n in range(number) if _contains(_runs(chains[n]), _runs(chain))]
+        levels.append(1 + max(outer, default=0))
+    return levels
+
+
+def _contains(outer: Sequence[tuple[int, int]], inner: Sequence[tuple[int, int]]) -> bool:
+    """Return whether each inner run lies in an outer one, and the two differ."""
+    return outer != inner and all(
+        any(start <= first and last <= stop for start, stop in outer) for first, last in inner
+    )
+
+
+def _depth(flat: Flat, chain: Sequence[Stage]) -> tuple[int, str, str]:
+    """Return the call depth of a chain's function, with its name to break ties."""
+    functions = [frame[:2] for frame in reversed(flat.frames[chain[0].start])]
+    return functions.index(chain[0][2:4]), *chain[0][2:4]

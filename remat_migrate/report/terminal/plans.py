@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     """Yield all that is known about a plan."""
-    title = f"{printable(plan.target)}, planned for {printable(plan.budget)}"
+    title = f"{printable(plan.found.target)}, planned for {printable(plan.budget)}"
     of_budget = f" ({size(plan.budget_bytes)})" if plan.budget.endswith("%") else ""
-    how = "traced" if plan.bare_compiled is None else f"compiled for {plan.backend}"
-    where = f", {devices(plan.devices)}"
-    yield screen.paint(f"{title}{of_budget}, {how} with jax {plan.jax}{where}", "bold")
+    how = "traced" if plan.bare_compiled is None else f"compiled for {plan.found.backend}"
+    where = f", {devices(plan.found.devices)}"
+    yield screen.paint(f"{title}{of_budget}, {how} with jax {plan.found.jax}{where}", "bold")
     yield f"  without checkpoints  traced {_need(plan.bare, plan)}{_also(plan.bare_compiled)}"
-    if plan.checkpoints:
-        now = pluralize(plan.checkpoints, "checkpoint")
-        yield f"  current              traced {_need(plan.now, plan)}, {now}"
+    if sites := plan.found.sites:
+        count = pluralize(len(sites), "checkpoint")
+        yield f"  current              traced {_need(plan.now, plan)}, {count}"
     best = plan.best
     difference = _difference(best.promised, best.measured)
     yield f"  planned              traced {_need(best.measured, plan)}{_also(best.compiled)}"
@@ -55,12 +55,12 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     if host := plan.best.measured.host_bytes:
         yield f"Offloaded to host memory: {size(host)}"
     yield from _fallback_lines(plan, screen)
-    if plan.checkpoints:
+    if sites:
         yield ""
         yield "The plan replaces the current checkpoints, which are removed."
     if plan.bare_compiled is not None:
         yield ""
-        yield f"Compiled for {plan.backend}, with gradients, beside the traced peak:"
+        yield f"Compiled for {plan.found.backend}, with gradients, beside the traced peak:"
         yield _compiled(plan.bare_compiled, plan.bare, plan, "no checkpoint")
         for one in plan.candidates:
             mark = " (planned)" if one is plan.best else ""
@@ -68,14 +68,14 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     else:
         yield ""
         yield (
-            f"Compiled for {plan.backend}, no placement needs less than {MERGED:.0%} of the memory"
-            " without checkpoints: XLA merges what they compute again. The trace decides."
+            f"Compiled for {plan.found.backend}, no placement needs less than {MERGED:.0%} of the"
+            " memory without checkpoints: XLA merges what they compute again. The trace decides."
             if plan.is_merged
             else "Not compiled; with --compile, the compiled programs decide."
         )
-    if plan.device is not None:
+    if plan.found.device is not None:
         yield ""
-        yield from fit_lines(plan.needed_bytes, plan.device, plan.basis, screen)
+        yield from fit_lines(plan.needed_bytes, plan.found.device, plan.basis, screen)
     if plan.pareto:
         yield ""
         yield "Pareto-optimal placements in memory and operations, traced:"

@@ -10,13 +10,13 @@ from typing import Any
 
 import jax
 
-from .. import interception
-from ..entry import NONE, Differentiation, Entry, Unfit
-from ..interception import LEAVE_OUT
-from ..sites import Measured, measure
-from ..stage_costs import Kind
-from ..stages import Flat
+from . import interception
 from .differentiation import TracedLoss, observed, taken
+from .entry import NONE, Differentiation, Entry, Unfit
+from .interception import LEAVE_OUT
+from .kinds import Kind
+from .sites import Measured, measure
+from .stages import Flat
 
 # Options of the checkpoint on a run of equations, and the kind of those on a loop.
 Wrapped = Mapping[tuple[int, int], Mapping[str, Any]]

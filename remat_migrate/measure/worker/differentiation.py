@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from ..internals import internals
+from .internals import internals
 
 _NAMES = ("grad", "value_and_grad", "vjp")
 

@@ -1,1 +1,0 @@
-"""Training steps: the loss that they differentiate, its stages within the step, batch sizes."""
