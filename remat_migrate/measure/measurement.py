@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .devices import Device
-from .worker.records import Alternative, Cost, Residual, SiteMeasurement
+from .worker.records import Alternative, Cost, NameUse, PolicyUse, Residual, SiteMeasurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Measurement:
         is_random: whether the function draws random numbers.
         needed_compiled: memory of the compiled program on each device, if compiled.
         device: the device to fit on, if requested.
+        names: what becomes of the values that `checkpoint_name` names.
+        policies: what the policies of its checkpoints save.
     """
 
     target: str
@@ -56,6 +58,8 @@ class Measurement:
     is_random: bool = False
     needed_compiled: int | None = None
     device: Device | None = None
+    names: tuple[NameUse, ...] = ()
+    policies: tuple[PolicyUse, ...] = ()
 
     @property
     def needed_bytes(self) -> int:

@@ -23,6 +23,8 @@ from .worker.records import (
     Alternative,
     CallLine,
     Cost,
+    NameUse,
+    PolicyUse,
     Residual,
     SiteMeasurement,
     SiteVerdict,
@@ -80,6 +82,7 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
     with measuring(target, options, folder) as session:
         options = compiling(options, session.measurement)
         found = _add_passes(session, options, session.measurement)
+        found = _add_names(session, found)
         found = _add_alternatives(session, options, found)
         if found.sites and not options.policies:
             if reply := session.ask("cheaper")["cheaper"]:
@@ -186,8 +189,22 @@ def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -
     return found
 
 
+def _add_names(session: Session, found: Measurement) -> Measurement:
+    """Add what each name and policy saves."""
+    try:
+        reply = session.ask("explain")
+    except VerificationError as error:
+        return replace(found, notes=(*found.notes, f"names not explained: {error}"))
+    names, policies = map(NameUse._make, reply["names"]), map(PolicyUse._make, reply["policies"])
+    return replace(
+        found,
+        names=tuple(one._replace(path=one.path and Path(one.path)) for one in names),
+        policies=tuple(one._replace(path=Path(one.path)) for one in policies),
+    )
+
+
 def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    which = {"compiling": bool(options.compile), "are_all": options.policies}
+    which = {"compiling": options.compile, "are_all": options.policies}
     try:
         reply = session.ask("alternatives", **which)
     except VerificationError as error:

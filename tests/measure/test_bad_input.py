@@ -317,9 +317,7 @@ def test_time_limit(tmp_path):
     limit = "[tool.remat-migrate.verify]\ntimeout = 1\n"
     write_files(tmp_path, {"pyproject.toml": limit, "slow.py": "import time\n\ntime.sleep(600)\n"})
     ran = cli(tmp_path, "measure", "slow:loss")
-    assert ran.err == (
-        "error: slow:loss: measure: the process took longer than 1 s and was stopped\n"
-    )
+    assert ran.err == ("error: slow:loss: load: the process took longer than 1 s and was stopped\n")
     assert ran.code == 2
 
 

@@ -12,21 +12,24 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
+
 from . import interception
-from .entry import Entry
+from .entry import NONE, Entry
 from .gradients import flat_loss, gradient
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
-from .interception import KEEP, LEAVE_OUT, Decision
+from .instruments.liveness import host_bytes
+from .instruments.residuals import residual_sizes
+from .interception import KEEP, LEAVE_OUT, MARK, Decision
 from .internals import internals
-from .kinds import DOTS_POLICIES, Kind, can_differentiate
+from .kinds import DOTS_POLICIES, POLICIES, Kind, can_differentiate, every_policy
+from .named_values import names_in
 from .records import BODY, Alternative, Cost
 from .schedules import described, schedules
 from .sites import FLOPS_TOLERANCE, PEAK_TOLERANCE
 from .stages import Flat, Stage
 
-# Policies that need no names, and work on any device.
-POLICIES = ("nothing_saveable", *DOTS_POLICIES, "everything_saveable")
 _STAGE_POLICIES = POLICIES[:2]
 _GROUPS = (2, 4)
 # A policy is worth mentioning if it keeps this share of the savings for this share of the work.
@@ -34,12 +37,23 @@ _MOST, _LITTLE = 0.9, 0.5
 
 
 class Variant(NamedTuple):
-    """An alternative: a program, and how its checkpoints are applied while it is traced."""
+    """An alternative: a program, and how its checkpoints are applied while it is traced.
+
+    Attributes:
+        name: its name.
+        program: computes the gradient.
+        decision: how its checkpoints are applied, None if it has none of its own.
+        lines: file and line of each stage under a checkpoint.
+        policy: the policy of all checkpoints, or the empty string.
+        loss: what the program differentiates, if it has a checkpoint on the whole function.
+    """
 
     name: str
     program: Callable[..., Any]
     decision: Decision | None = None
     lines: tuple[tuple[Path, int], ...] = ()
+    policy: str = ""
+    loss: Callable[..., Any] | None = None
 
 
 def variants(entry: Entry, has_sites: bool, are_all: bool) -> Iterator[Variant]:
@@ -52,12 +66,20 @@ def variants(entry: Entry, has_sites: bool, are_all: bool) -> Iterator[Variant]:
             function without checkpoints, and segments of long loops for another one.
     """
     flat = flat_loss(entry)
-    usable = [policy for policy in POLICIES if can_differentiate(flat.jaxpr, policy)]
+    names = names_in(internals().opened(entry.forward_pass).eqns)
+    every = every_policy([name for name in names if not name.startswith(MARK)])
+    every = [policy for policy in every if can_differentiate(flat.jaxpr, policy)]
+    usable = [policy for policy in POLICIES if policy in every]
     if has_sites and not are_all:
         if loops := list(_of_loops(entry, flat, ())):
             yield from (*_of_sites(entry, has_sites, ()), *loops)
         return
-    yield from _of_sites(entry, has_sites, usable if are_all else ())
+    yield from _of_sites(entry, has_sites, every if are_all else ())
+    for policy in (usable if has_sites else every) if are_all else ():
+        whole = flat.staged({(0, len(flat.jaxpr.eqns)): _options(policy)})
+        program = gradient(entry, flat, {(0, len(flat.jaxpr.eqns)): _options(policy)}, {})
+        used = "" if has_sites else policy
+        yield Variant(f"whole function with {policy}", program, None, (), used, whole)
     yield from _of_stages(entry, flat, usable, not are_all)
     yield from _of_loops(entry, flat, [one for one in usable if one in _STAGE_POLICIES])
 
@@ -89,13 +111,26 @@ def cheaper_policy(entry: Entry, cost: Cost, bare: Cost) -> Alternative | None:
     return min(keeping, key=lambda one: one.flops, default=None)
 
 
-def measured(variant: Variant, entry: Entry, compiling: bool) -> Alternative:
-    """Measure an alternative, and compile it if that is asked for."""
-    program = variant.program
+def measured(variant: Variant, entry: Entry, compiling: bool | None) -> Alternative:
+    """Measure an alternative.
+
+    Args:
+        variant: the alternative.
+        entry: the function.
+        compiling: whether to compile it; if it is None, only other policies are compiled.
+    """
+    program, policy = variant.program, variant.policy
     with interception.plan({}, variant.decision) if variant.decision else nullcontext():
-        jaxpr = entry.traced(program)
-        compiled = temporary_bytes(entry, program) if compiling else None
-    return Alternative(variant.name, entry.peak(jaxpr), flops(jaxpr), compiled, lines=variant.lines)
+        jaxpr, kept = entry.traced(program), None
+        if policy and entry.how.by != NONE:
+            kept = sum(residual_sizes(entry, variant.loss))
+        compiled = None
+        if compiling or (policy and compiling is None):
+            # On the CPU, what a policy offloads is in the same memory.
+            on_host = host_bytes(jaxpr) if jax.default_backend() == "cpu" else 0
+            compiled = temporary_bytes(entry, program) - on_host
+    costs = entry.peak(jaxpr), flops(jaxpr), compiled
+    return Alternative(variant.name, *costs, False, variant.lines, policy, kept)
 
 
 def _of_sites(entry: Entry, has_sites: bool, policies: Sequence[str]) -> Iterator[Variant]:
@@ -105,20 +140,18 @@ def _of_sites(entry: Entry, has_sites: bool, policies: Sequence[str]) -> Iterato
         return
     yield Variant("no checkpoint", program, LEAVE_OUT)
     for policy in policies:
-        yield Variant("its checkpoints with " + policy, program, _with_policy(policy))
+        label = "its checkpoints with " + policy
+        yield Variant(label, program, _with_policy(policy), policy=policy)
 
 
 def _with_policy(policy: str) -> Decision:
-    return Decision(True, tuple(_options(policy).items()))
+    return Decision(policy=lambda site, own: _options(policy)["policy"])
 
 
 def _of_stages(
     entry: Entry, flat: Flat, policies: Sequence[str], only_stages: bool
 ) -> Iterator[Variant]:
     on_stages = [policy for policy in policies if policy in _STAGE_POLICIES]
-    for policy in () if only_stages else policies:
-        whole = {(0, len(flat.jaxpr.eqns)): _options(policy)}
-        yield Variant("whole function with " + policy, gradient(entry, flat, whole, {}))
     for chain in flat.chains():
         path, function, numbers = chain[0].path, chain[0].function, _lines(chain)
         where = f"{os.path.basename(path)}:{','.join(map(str, numbers))} in {function}"

@@ -10,7 +10,7 @@ import jax
 from ...verify.worker.program import agreement
 from ...verify.worker.program.trace import programs
 from . import alternatives as placements
-from . import gradients, inputs, interception, plan_costs, sites
+from . import gradients, inputs, interception, names, plan_costs, sites
 from .entry import NONE, Differentiation
 from .instruments import residuals as passes
 from .instruments.compiled import compiled
@@ -88,7 +88,13 @@ def compile_target() -> Reply:
         return compiled(_Session.entry, _Session.entry.differentiated)._asdict()
 
 
-def alternatives(compiling: bool, are_all: bool) -> Reply:
+def explain() -> Reply:
+    """Explain what each name and each policy saves."""
+    found, policies = names.explained(_Session.entry)
+    return {"names": found, "policies": policies}
+
+
+def alternatives(compiling: bool | None, are_all: bool) -> Reply:
     """Measure the alternatives."""
     entry, rows, failed = _Session.entry, [], []
     for one in placements.variants(entry, bool(_Session.measured.sites), are_all):
@@ -105,7 +111,7 @@ def cheaper() -> Reply:
     return {"cheaper": placements.cheaper_policy(_Session.entry, measured.cost, measured.bare)}
 
 
-def chains(offload: bool) -> Reply:
+def chains(offload: bool = False) -> Reply:
     """Return the chains of the function, with the costs of each stage."""
     entry = _Session.entry
     _Session.flat = flat = gradients.flat_loss(entry)

@@ -67,12 +67,12 @@ class Decision(NamedTuple):
 
     Attributes:
         keep: whether to apply the checkpoint at all.
-        options: options that override its own, such as `{"policy": ...}`.
+        policy: returns the policy to apply in place of its own, given the site and its own one.
         marked: whether to name the input arrays of a checkpoint that is left out.
     """
 
     keep: bool = True
-    options: tuple[tuple[str, Any], ...] = ()
+    policy: Callable[[Site, Any], Any] | None = None
     marked: bool = False
 
 
@@ -89,6 +89,8 @@ class _State:
         self.numbers: dict[Site, int] = {}
         # Calls of each site in the current trace.
         self.calls: dict[Site, dict[Location, int]] = {}
+        # The policy of each site that has one.
+        self.policies: dict[Site, Any] = {}
         self.default = KEEP
         self.plan: Mapping[Site, Decision] = {}
         # Whether JAX itself is applying a checkpoint, as `jax.remat` does with `jax.checkpoint`.
@@ -118,6 +120,11 @@ def install() -> None:
 def sites() -> list[Site]:
     """Return all sites that were traced so far, in the order of their first calls."""
     return list(_state.numbers)
+
+
+def policies() -> dict[Site, Any]:
+    """Return the policy of each site that has one, of those in the last trace."""
+    return {site: policy for site, policy in _state.policies.items() if site in _state.calls}
 
 
 def calls_of(site: Site) -> dict[Location, int]:
@@ -217,15 +224,18 @@ def _apply(
     calls = _state.calls.setdefault(site, {})
     location = caller()
     calls[location] = calls.get(location, 0) + 1
+    if policy := options.get("policy"):
+        _state.policies[site] = policy
     decision = _state.plan.get(site, _state.default)
     if not decision.keep:
         if decision.marked:
             static = options.get("static_argnums", ())
             inputs, keywords = _mark(number, static, inputs, keywords)
         return function(*inputs, **keywords)
-    if decision.options:
+    if decision.policy:
+        policy = decision.policy(site, options.get("policy"))
         with not_intercepting():
-            wrapped = original(*args, **dict(options, **dict(decision.options)))
+            wrapped = original(*args, **dict(options, policy=policy))
     return wrapped(*inputs, **keywords)
 
 

@@ -162,6 +162,12 @@ class Internals:
         """Return whether an equation is a call of a jitted function."""
         return equation.primitive.name in ("pjit", "jit", "closed_call", "core_call")
 
+    def is_checkpoint(self, equation: Any) -> bool:
+        """Return whether an equation is a checkpointed call."""
+        name = equation.primitive.name
+        kind = type(equation.params["_prim"]).__name__ if "_prim" in equation.params else name
+        return kind.lower().startswith(("remat", "checkpoint"))
+
     def places(self, equation: Any) -> Iterator[tuple[str, str, int]]:
         """Yield the lines of user code that an equation comes from, the innermost first.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +16,18 @@ from .schedules import schedules, sizes_of
 
 # Policies that need no names, and keep the most expensive operations. The first recomputes more.
 DOTS_POLICIES = ("dots_with_no_batch_dims_saveable", "dots_saveable")
+# Policies that need no names, and work on any device.
+POLICIES = ("nothing_saveable", *DOTS_POLICIES, "everything_saveable")
+# Functions that make policies.
+_ONLY = "save_only_these_names"
+_OF_NAMES = (
+    _ONLY,
+    "save_any_names_but_these",
+    "save_anything_except_these_names",
+    "save_and_offload_only_these_names",
+    "save_from_both_policies",
+)
+_TO_HOST = 'offload_src="device", offload_dst="pinned_host"'
 
 
 class Kind(NamedTuple):
@@ -47,13 +58,36 @@ class Kind(NamedTuple):
 @functools.cache
 def _policy(text: str) -> Callable[..., Any]:
     """Return a policy; the same object for the same text, as JAX caches by it."""
-    tree = ast.parse(text, mode="eval").body
-    if not isinstance(tree, ast.Call):
-        return getattr(jax.checkpoint_policies, text)  # type: ignore[no-any-return]
-    args = [ast.literal_eval(one) for one in tree.args]
-    keywords = {str(one.arg): ast.literal_eval(one.value) for one in tree.keywords}
-    made = getattr(jax.checkpoint_policies, ast.unparse(tree.func))
-    return made(*args, **keywords)  # type: ignore[no-any-return]
+    found: Callable[..., Any] = eval(text, {}, _policies())
+    return found
+
+
+@functools.cache
+def _policies() -> dict[str, Any]:
+    """Return the policies of the installed JAX, and the functions that make some."""
+    names = [name for name in dir(jax.checkpoint_policies) if name[0] != "_"]
+    return {name: getattr(jax.checkpoint_policies, name) for name in names}
+
+
+def every_policy(names: Sequence[str]) -> list[str]:
+    """Return each policy of the installed JAX once; those that take names, with these."""
+    found: dict[int, str] = {}
+    by_name = _policies()
+    for policy in (*POLICIES, *by_name):
+        found.setdefault(id(by_name[policy]), policy)
+    arguments: dict[str, list[str]] = {name: [] for name in _OF_NAMES}
+    if names:
+        every = ", ".join(f'"{name}"' for name in names)
+        arguments = {name: [every] for name in _OF_NAMES}
+        arguments[_ONLY] = [every, *(f'"{name}"' for name in names if len(names) > 1)]
+        only = f"{_ONLY}({every})"
+        arguments["save_from_both_policies"] = [f"{policy}, {only}" for policy in DOTS_POLICIES]
+        arguments["save_and_offload_only_these_names"] = [
+            f"names_which_can_be_saved=[], names_which_can_be_offloaded=[{every}], {_TO_HOST}"
+        ]
+    arguments["offload_dot_with_no_batch_dims"] = [_TO_HOST]
+    made = {name: [f"{name}({one})" for one in each] for name, each in arguments.items()}
+    return [text for policy in found.values() for text in made.get(policy, [policy])]
 
 
 def available_kinds(jaxpr: Any, steps: int, policies: Sequence[str]) -> tuple[Kind, ...]:

@@ -101,6 +101,8 @@ class Alternative(NamedTuple):
         compiled_bytes: temporary memory of the compiled program, None if not compiled.
         pareto: whether no other alternative is better in both peak and operations.
         lines: file and line of each stage under a checkpoint.
+        policy: the policy of all its checkpoints, or the empty string for their own ones.
+        residual_bytes: bytes of the residuals; None if unknown.
     """
 
     name: str
@@ -109,6 +111,52 @@ class Alternative(NamedTuple):
     compiled_bytes: int | None
     pareto: bool = False
     lines: tuple[tuple[Path, int], ...] = ()
+    policy: str = ""
+    residual_bytes: int | None = None
+
+
+class NameUse(NamedTuple):
+    """What becomes of the values that `checkpoint_name` gives one name.
+
+    Attributes:
+        name: the name.
+        path: file that names the first of them, None if none has the name.
+        line: its line, or 0.
+        bytes: bytes of all of them.
+        state: `saved`, `offloaded`, or `not-saved`.
+        reason: why they are not saved, or the empty string.
+    """
+
+    name: str
+    path: Path | None
+    line: int
+    bytes: int
+    state: str
+    reason: str
+
+
+class PolicyUse(NamedTuple):
+    """What the policy of a checkpoint saves.
+
+    Attributes:
+        path: file that applies the checkpoint.
+        line: line that applies it.
+        policy: the policy.
+        saved_bytes: bytes of residuals that it adds; None for a training step.
+        added_peak_bytes: bytes by which it raises the traced peak; less than 0 if it offloads.
+        avoided_flops: operations that it saves from being computed again.
+        matched: what it saves, by operation or name.
+        absent: names that it lists, but no value under this checkpoint has.
+    """
+
+    path: Path
+    line: int
+    policy: str
+    saved_bytes: int | None
+    added_peak_bytes: int
+    avoided_flops: int
+    matched: tuple[str, ...]
+    absent: tuple[str, ...]
 
 
 class Residual(NamedTuple):

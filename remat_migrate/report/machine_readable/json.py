@@ -159,9 +159,13 @@ def _measurement(found: Measurement) -> _Object:
         "device": found.device and _device(found.device, found.needed_bytes),
         "without_checkpoints": found.bare._asdict(),
         "sites": list(map(_weight, found.sites)),
+        "names": [one._asdict() for one in found.names],
+        "policies": [one._asdict() for one in found.policies],
         "alternatives": [
             {
                 **one._asdict(),
+                "policy": one.policy or None,
+                "recomputed_flops": one.flops - found.bare.flops,
                 "lines": [{"path": path, "line": line} for path, line in one.lines],
             }
             for one in found.alternatives

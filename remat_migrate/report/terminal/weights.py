@@ -30,12 +30,18 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     for site in found.sites:
         yield ""
         yield from _site(site, found, screen)
+    yield from _saved_lines(found, screen)
     if found.cheaper:
         yield ""
         yield _cheaper(found, found.cheaper)
     if not found.sites:
         yield ""
         yield from _advice(found, screen)
+    if rows := [one for one in found.alternatives if one.policy]:
+        yield ""
+        where = "on its checkpoints" if found.sites else "on a checkpoint of the whole function"
+        yield f"Policies {where}, traced (* Pareto-optimal in memory and operations):"
+        yield from _policy_table(rows, found, screen)
     if found.alternatives and found.sites:
         yield ""
         yield from alternative_lines(found, screen)
@@ -190,7 +196,42 @@ def _advice(found: Measurement, screen: Screen) -> Iterator[str]:
 def alternative_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     """Yield the alternatives as a table with the Pareto front marked."""
     yield "Alternatives, traced (* Pareto-optimal in memory and operations):"
-    yield from _table(found.alternatives, found, screen)
+    yield from _table([one for one in found.alternatives if not one.policy], found, screen)
+
+
+def _saved_lines(found: Measurement, screen: Screen) -> Iterator[str]:
+    """Yield what names and policies save, and why nothing."""
+    if found.policies:
+        yield ""
+        yield "Policies:"
+    for one in found.policies:
+        kept = "" if one.saved_bytes is None else f"keeps {size(one.saved_bytes)}, "
+        yield f"  {screen.path(one.path)}:{one.line}  {printable(one.policy)} " + printable(
+            f"matches {', '.join(one.matched) or 'nothing'}: it {kept}avoids"
+            f" {operations(one.avoided_flops)} of recomputation, and changes the traced peak by"
+            f" {size(one.added_peak_bytes)}"
+        )
+        if one.absent:
+            yield f"    it never sees these names: {printable(', '.join(one.absent))}"
+    if found.names:
+        yield ""
+        yield "Names:"
+    for name in found.names:
+        place = f"{screen.path(name.path)}:{name.line}  " if name.path else ""
+        state = name.state.replace("-", " ")
+        why = f": {name.reason}" if name.reason else ""
+        yield f'  {place}"{printable(name.name)}"  {size(name.bytes)}  {state}{why}'
+
+
+def _policy_table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> Iterator[str]:
+    yield f"  {'keeps':>9} {'recomputes':>11} {'peak':>9} {'compiled':>9}  policy"
+    for one in rows:
+        kept = "-" if one.residual_bytes is None else size(one.residual_bytes)
+        again = operations(one.flops - found.bare.flops)
+        compiled = "-" if one.compiled_bytes is None else size(one.compiled_bytes)
+        figures = f"{kept:>9} {again:>11} {size(one.peak_bytes):>9} {compiled:>9}"
+        mark = "*" if one.pareto else " "
+        yield f"{mark} {figures}  {printable(one.policy)}"
 
 
 def _table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,21 @@ def passes(entry: Entry) -> tuple[str, str]:
     return forward.pretty_print(use_color=False), backward.pretty_print(use_color=False)
 
 
-def _traced_vjp(entry: Entry) -> tuple[Any, Any]:
+def _traced_vjp(entry: Entry, loss: Callable[..., Any] | None = None) -> tuple[Any, Any]:
     """Trace the forward pass: return its jaxpr, and the shapes of its value and residuals."""
+    leaves = entry.differentiated_leaves()
+
+    def pulled_back(*flat: Any) -> Any:
+        def of_leaves(*chosen: Any) -> Any:
+            values = dict(enumerate(flat)) | dict(zip(leaves, chosen))
+            return loss(*values.values())[0]
+
+        return jax.vjp(of_leaves, *(flat[number] for number in leaves))
+
     if entry.how.by == NONE:
         raise Unfit("it takes gradients itself: name the loss to see its residuals and passes")
-    jaxpr, shapes = jax.make_jaxpr(entry.pulled_back, return_shape=True)(*entry.shapes)
+    program = pulled_back if loss else entry.pulled_back
+    jaxpr, shapes = jax.make_jaxpr(program, return_shape=True)(*entry.shapes)
     return jaxpr, shapes
 
 
@@ -107,9 +118,14 @@ def _text(aval: Any) -> str:
     )
 
 
-def residual_sizes(entry: Entry) -> list[int]:
-    """Return the bytes of each residual, arguments and constants excluded."""
-    jaxpr, shapes = _traced_vjp(entry)
+def residual_sizes(entry: Entry, loss: Callable[..., Any] | None = None) -> list[int]:
+    """Return the bytes of each residual, arguments and constants excluded.
+
+    Args:
+        entry: the function.
+        loss: another implementation of it, see `Entry.gradient_of`.
+    """
+    jaxpr, shapes = _traced_vjp(entry, loss)
     return _sizes(jaxpr, shapes[0], shapes[1])
 
 
