@@ -348,7 +348,7 @@ measure_options = _options(
     click.option(
         "--policies",
         is_flag=True,
-        help="Also measure other policies, and checkpoints around stages.",
+        help="Also measure every policy of JAX, compiled, and checkpoints around stages.",
     ),
     click.option(
         "--residuals", is_flag=True, help="List the residuals of the forward pass and their sizes."
