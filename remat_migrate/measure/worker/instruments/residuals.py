@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,20 +61,21 @@ def passes(entry: Entry) -> tuple[str, str]:
 
 def _traced_vjp(entry: Entry, loss: Callable[..., Any] | None = None) -> tuple[Any, Any]:
     """Trace the forward pass: return its jaxpr, and the shapes of its value and residuals."""
-    leaves = entry.differentiated_leaves()
-
-    def pulled_back(*flat: Any) -> Any:
-        def of_leaves(*chosen: Any) -> Any:
-            values = dict(enumerate(flat)) | dict(zip(leaves, chosen))
-            return loss(*values.values())[0]
-
-        return jax.vjp(of_leaves, *(flat[number] for number in leaves))
-
     if entry.how.by == NONE:
         raise Unfit("it takes gradients itself: name the loss to see its residuals and passes")
-    program = pulled_back if loss else entry.pulled_back
+    program = functools.partial(_pulled_back, entry, loss) if loss else entry.pulled_back
     jaxpr, shapes = jax.make_jaxpr(program, return_shape=True)(*entry.shapes)
     return jaxpr, shapes
+
+
+def _pulled_back(entry: Entry, loss: Callable[..., Any], *flat: Any) -> Any:
+    leaves = entry.differentiated_leaves()
+
+    def of_leaves(*chosen: Any) -> Any:
+        values = {**dict(enumerate(flat)), **dict(zip(leaves, chosen))}
+        return loss(*values.values())[0]
+
+    return jax.vjp(of_leaves, *(flat[number] for number in leaves))
 
 
 def _computed(aval: Any, equation: Any) -> Residual:
