@@ -12,6 +12,11 @@ from .words import places_of
 Places = Mapping[bytes, Sequence[int]]
 
 
+# More words than these are searched for in one pass over the bytes; of fewer, each that overlaps
+# another one is searched for alone, and the others by vector instructions.
+_FEW = 24
+
+
 class WordSearch:
     """Finds words in the bytes of files.
 
@@ -22,10 +27,15 @@ class WordSearch:
     def __init__(self, words: Iterable[bytes]) -> None:
         self.words = frozenset(words)
         self._at_once: list[bytes] = []
+        self._overlapping = len(self.words) > _FEW
         # Words that contain one of the others, with its place in them.
         self._longer: dict[bytes, list[tuple[bytes, int]]] = {}
         # The library reports no match that overlaps another.
         self._alone: list[bytes] = []
+        if self._overlapping:
+            self._at_once = sorted(self.words)
+            self._search = BytesAhoCorasick(self._at_once)
+            return
         for word in sorted(self.words, key=lambda word: (len(word), word)):
             inner = next((one for one in self._at_once if one in word), None)
             if inner is not None:
@@ -40,7 +50,8 @@ class WordSearch:
     def places(self, data: bytes) -> Places:
         """Return the words that some bytes contain, and where."""
         found: dict[bytes, list[int]] = {}
-        for number, start, _ in self._search.find_matches_as_indexes(data):
+        matches = self._search.find_matches_as_indexes(data, overlapping=self._overlapping)
+        for number, start, _ in matches:
             found.setdefault(self._at_once[number], []).append(start)
         for inner in self._longer.keys() & found.keys() if found else ():
             for word, offset in self._longer[inner]:

@@ -517,7 +517,9 @@ class _NameSearch:
         """Return the reads of a name that may denote the value."""
         known = _names_by_origin(self._evaluator, module, word)
         places: dict[ast.Name, int] = {}
-        for origin in (None, *self._target.origins, *self._defining_nodes):
+        # One name has few origins, and what leads to the value has many nodes.
+        near = known.keys() & self._defining_nodes
+        for origin in (None, *self._target.origins, *near):
             places |= known.get(origin, {})
         return sorted(places, key=places.__getitem__)
 

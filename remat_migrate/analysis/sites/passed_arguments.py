@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..names.module import Module, Place
 from ..names.scopes import Definition, FunctionNode
@@ -28,6 +28,8 @@ from .calls import passed_for, uses_of
 
 # How many calls a value is followed back through.
 _DEPTH = 4
+# A parameter that more calls pass may be anything.
+_MOST_PLACES = 16
 
 
 @dataclass(eq=False, slots=True)
@@ -35,17 +37,21 @@ class PassedArguments:
     """The arguments of the calls in a project's modules, found on first use."""
 
     project: Project
+    _resolved: dict[tuple[Parameter, int], Values] = field(default_factory=dict)
 
     def resolved(self, value: Value, depth: int = 0) -> Values:
         """Return a value; for a parameter, what callers pass."""
         if not isinstance(value, Parameter) or depth > _DEPTH:
             return frozenset((value,))
-        found = union(
-            self.resolved(inner, depth + 1)
-            for module, expr in passed_for(self.project, value, loaded=True).places
-            for inner in self.project.values(module, expr)
-        )
-        return found or frozenset((value,))
+        if (value, depth) not in self._resolved:
+            places = passed_for(self.project, value, loaded=True).places
+            found = union(
+                self.resolved(inner, depth + 1)
+                for module, expr in (places if len(places) <= _MOST_PLACES else ())
+                for inner in self.project.values(module, expr)
+            )
+            self._resolved[value, depth] = found or frozenset((value,))
+        return self._resolved[value, depth]
 
     def numbers(
         self, module: Module, node: ast.expr | None, via: frozenset[ast.Call]
