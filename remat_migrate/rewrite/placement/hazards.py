@@ -7,15 +7,16 @@ numbers from `numpy.random` only once, and it can only return arrays.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, body_nodes, parameters
 from ...analysis.needs.object_uses import changes_in_place
 from ...analysis.statics.argument_kinds import kinds_of
-from ...analysis.values.callees import targets_of
+from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.evaluator import returned_expressions
-from ...analysis.values.values import External, Function
+from ...analysis.values.values import Class, External, Function, Value
 from ...libraries.callbacks import CALLBACKS
 from ..refusal import Refused
 
@@ -23,6 +24,12 @@ from ..refusal import Refused
 _SENDING = frozenset({"write", "log", "put", "send"})
 _DRAWN = ("numpy.random.", "random.", "time.", "secrets.", "uuid.", "datetime.")
 _READING = frozenset({"builtins.input", "builtins.open", "builtins.next"})
+# Packages whose functions call nothing back but what `CALLBACKS` names, and the standard library.
+_PURE_PACKAGES = sys.stdlib_module_names | {
+    *("builtins", "jax", "jaxlib", "numpy", "scipy", "flax", "haiku", "equinox", "optax", "chex"),
+    *("einops", "jaxtyping", "jmp", "ml_dtypes", "distrax", "diffrax", "lineax", "optimistix"),
+    *("brainstate", "haliax", "jraph", "e3nn_jax", "typing_extensions"),
+}
 # How far a name is followed to determine its kind: not to all callers.
 _KIND_DEPTH = 1
 
@@ -52,6 +59,8 @@ def _check(
     seen.add(node)
     if isinstance(node, ast.AsyncFunctionDef):
         raise Refused("an asynchronous function cannot be checkpointed", module, node)
+    for decorator in getattr(node, "decorator_list", ()):
+        _check_decorator(project, function, decorator, seen)
     for inner in body_nodes(node):
         reason = _hazard(project, function, inner, own_arguments)
         if reason is not None:
@@ -60,6 +69,34 @@ def _check(
             for value in project.values(module, inner.func):
                 for target in targets_of(project.evaluator, value):
                     _check(project, target.function, seen)
+
+
+def _check_decorator(
+    project: Project, function: Function, decorator: ast.expr, seen: set[FunctionNode]
+) -> None:
+    """Raise Refused if a decorator may do more than JAX and the usual libraries do."""
+    module = function.module
+    made_by = decorator.func if isinstance(decorator, ast.Call) else decorator
+    values = project.values(module, made_by)
+    for value in values:
+        own = underlying(value)
+        if isinstance(own, Function):
+            inner = (n for n in ast.walk(own.node) if isinstance(n, FunctionNode))
+            for each in inner:
+                _check(project, Function(own.module, each), seen)
+    if not values or any(map(_is_foreign, values)):
+        reason = f"what `{module.segment(made_by)}` adds to it is unknown"
+        raise Refused(reason, module, decorator)
+
+
+def _is_foreign(value: Value) -> bool:
+    """Return whether a value is of a package that may call back to Python."""
+    match underlying(value):
+        case External(name):
+            return name.partition(".")[0] not in _PURE_PACKAGES
+        case Function() | Class():
+            return False
+    return True
 
 
 def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: bool) -> str | None:
@@ -81,8 +118,14 @@ def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: 
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             for value in project.values(module, node):
                 if isinstance(value, External) and value.name in CALLBACKS:
-                    return f"`{value.name}` would run once more, when the checkpoint recomputes"
+                    return f"`{value.name}` {_effect(value.name)}"
     return None
+
+
+def _effect(callback: str) -> str:
+    if callback.endswith(".io_callback"):
+        return "has effects, which JAX rejects in a checkpoint that is differentiated"
+    return "would run once more, when the checkpoint recomputes"
 
 
 def _changed_by(node: ast.AST) -> Iterator[ast.expr]:
@@ -96,6 +139,8 @@ def _library_hazard(project: Project, module: Module, node: ast.Call) -> str | N
     for value in project.values(module, node.func):
         if not isinstance(value, External):
             continue
+        if _is_foreign(value):
+            return f"what `{value.name}` does is unknown; a callback in it would run once more"
         if value.name.startswith(_DRAWN):
             return f"`{value.name}` runs only once, when the checkpoint traces the function"
         if value.name in _READING:
