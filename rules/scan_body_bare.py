@@ -48,7 +48,7 @@ step = jax.grad(loss)
 class ScanBodyBare(Rule):
     """## What it does
     Checks for a scan inside a function that the project differentiates, whose body multiplies
-    matrices, and neither is a checkpoint nor calls one. This is advice: only the sizes tell whether
+    matrices, and is neither a checkpoint nor calls one. This is advice: only the sizes tell whether
     the memory matters.
 
     ## Why is this bad?

@@ -108,7 +108,9 @@ class StaticByKeyword(Rule):
         fix = positional_fix(title, project, static, [bound], found.last)
         if static.site.definition.static_calls == "keywords-ignored" and fix.changes:
             fix = replace(fix, safety=Safety.UNSAFE)
-            reason = "the function then receives the argument that is dropped now; values change"
+            reason = (
+                "the function will receive the argument that is now dropped, so its results change"
+            )
         message, severity = _message(found, project)
         return self.finding(
             *call.module.location(found.keyword or call.node.func),
@@ -125,7 +127,7 @@ def _message(found: Misplaced, project: Project) -> tuple[str, Severity]:
     api, name = found.static.site.definition, found.parameter.name
     head = f"the static argument `{name}` is passed by keyword"
     if api.static_calls == "keywords-ignored":
-        return f"{head}; `{api.name}` silently drops it and uses the default", "warning"
+        return f"{head}; `{api.name}` drops it with a warning and uses the default", "warning"
     if uses_next_implementation(project):
         return f"{head}; under `jax_remat3` it is silently traced", "warning"
     if found.instead:

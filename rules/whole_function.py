@@ -137,8 +137,9 @@ class WholeFunction(Rule):
             part,
             "remove this checkpoint, and checkpoint every stage but the last",
         )
-        term = "one term of " if part.found.part == "term" else ""
-        whole = f"all of {term}what `{{}}` differentiates"
+        whole = "everything that `{}` differentiates"
+        if part.found.part == "term":
+            whole = "everything in one term of what `{}` differentiates"
         if part.found.part == "bulk":
             message = "a whole stack of layers in what `{}` differentiates"
             message += "; recomputing the stack keeps the residuals of all layers at once"

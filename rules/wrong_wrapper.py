@@ -68,7 +68,7 @@ block = %s(layer%s)
 _EQUINOX_USE = "value = block(jax.numpy.ones(3))\n"
 _SHAPE = "assert value.shape == (3,)\n"
 
-_HASH = "hashes what it wraps, but a {} is not hashable and raises `TypeError`"
+_HASH = "must hash what it wraps; a {} cannot be hashed and raises `TypeError`"
 _REMAT = "use `nn.remat`, which wraps the class, or a function that takes the module first"
 # What goes wrong, what to do instead, and the function to use.
 _FAULTS: dict[Fault, tuple[str, str, str | None]] = {

@@ -185,7 +185,7 @@ class TestDiff:
         ran = cli(project, "--diff", "src")
         assert ran.code == 1
         assert ran.out.startswith("--- a/src/old.py\n+++ b/src/old.py\n@@ -1,")
-        assert ran.err == "Would fix 1 finding and leave 1.\n"
+        assert ran.err == "Would fix 1 finding; 1 would be left.\n"
         assert read_files(project) == before
         subprocess.run(["git", "apply"], input=ran.out.encode(), cwd=project, check=True)
         assert read_files(project) == before | {"src/old.py": MENDED.encode()}
@@ -243,7 +243,9 @@ class TestUndo:
         cli(project, "--fix", "src")
         ran = cli(project / "src", "undo")
         assert ran.code == 0
-        assert ran.out.startswith("restored old.py\nRestored 1 file to before the fixes of 20")
+        assert ran.out.startswith(
+            "restored old.py\nRestored 1 file to its state before the fixes of 20"
+        )
         assert read_files(project) == before
 
     def test_edited_files_are_kept(self, project: Path) -> None:

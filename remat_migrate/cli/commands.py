@@ -93,7 +93,7 @@ def cli() -> None:
     "--stdin-filename",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Name of the file that stdin (path `-`) stands for.",
+    help="File name to assume for code read from stdin (path `-`).",
 )
 @output_control
 def check(

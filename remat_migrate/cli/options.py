@@ -161,7 +161,7 @@ _analysis = _options(
         "--write-baseline",
         type=_FILE,
         metavar="FILE",
-        help="Write all findings to FILE as known; keep its entries for files not checked.",
+        help="Write all findings to FILE as known; keep entries of files that were not checked.",
     ),
 )
 

@@ -232,7 +232,9 @@ class Key:
 
 # The keys of `[tool.remat-migrate.verify]`.
 VERIFY: Mapping[str, Setting] = {
-    "cases": Setting("Python file of functions that return arguments for the units.", _STRING),
+    "cases": Setting(
+        "Python file of functions that return arguments for the compared units.", _STRING
+    ),
     "command": Setting("Command that exercises the code, and so provides inputs.", _STRING),
     "python": Setting("Interpreter with JAX and the project's packages.", _STRING),
     "tolerance": Setting(

@@ -241,8 +241,8 @@ class SourceFile:
             version = ".".join(map(str, sys.version_info[:2]))
             raise SourceError(
                 self.path,
-                f"Python {version} cannot parse it: {error.msg}"
-                " (for newer syntax, run remat-migrate under that newer Python)",
+                f"{error.msg} under Python {version}; if the file needs a newer Python, run"
+                " remat-migrate under it",
                 max(1, error.lineno or 1),
                 max(1, error.offset or 1),
             ) from error

@@ -90,8 +90,8 @@ class ProjectTests:
             self._known[unit.key] = calls.get(sides.identity(unit), RecordedCalls())
         reached = sum(self._known[unit.key].called for unit in units)
         self.notes.append(
-            f"ran {_list(map(str, files))} for inputs, in {run.seconds:.0f} s: {reached} of"
-            f" {len(units)} units that generated inputs do not exercise were called"
+            f"ran {_list(map(str, files))} ({run.seconds:.0f} s) to record inputs: called {reached}"
+            f" of {len(units)} units that generated inputs did not exercise"
         )
 
 

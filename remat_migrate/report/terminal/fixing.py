@@ -108,7 +108,7 @@ def undone(result: UndoResult, screen: Screen) -> Iterator[str]:
     for path in result.unchanged:
         yield f"{screen.path(path)} is already as it was before"
     files = pluralize(len(result.restored), "file")
-    yield f"Restored {files} to before the fixes of {result.created}."
+    yield f"Restored {files} to its state before the fixes of {result.created}."
 
 
 def _paths(finding: Finding) -> set[Path]:

@@ -48,7 +48,7 @@ def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
     found = len(left.problems)
     if number:
         fixes = screen.paint(f"Would fix {pluralize(number, 'finding')}", "bold")
-        parts = [f"{fixes} and leave {found or 'none'}."]
+        parts = [f"{fixes}; {found or 'none'} would be left."]
     else:
         remaining = f"; found {pluralize(found, 'finding')}" if found else ""
         parts = [f"Nothing to fix{remaining}."]
