@@ -320,6 +320,13 @@ SAME_OBJECT: frozenset[str] = names(
 )
 # Those that return several such parts.
 PARTS_OF_OBJECT: frozenset[str] = frozenset({"equinox.partition", "flax.nnx.split"})
+# Functions that return their first argument, or a container of the same values.
+SAME_CONTENTS: frozenset[str] = names(
+    """
+    builtins.list builtins.tuple builtins.reversed builtins.staticmethod types.MappingProxyType
+    flax.nnx.Dict flax.nnx.List
+    """
+)
 
 # Decorators that do not change what a function computes.
 TRANSPARENT = names(

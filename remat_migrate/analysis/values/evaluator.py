@@ -19,6 +19,7 @@ from ...libraries.apis import (
     KNOWN_PACKAGES,
     PARTS_OF_OBJECT,
     SAME_CALL,
+    SAME_CONTENTS,
     SAME_OBJECT,
     TRANSPARENT,
     ApiTable,
@@ -665,15 +666,6 @@ def _parts_of(node: ast.expr) -> ast.Tuple:
     return ast.Tuple([node] * 4, ast.Load())
 
 
-# Functions that return their first argument, or a container of the same values.
-_RETURN_FIRST = frozenset(
-    {
-        "builtins.list", "builtins.tuple", "builtins.reversed", "builtins.staticmethod",
-        "types.MappingProxyType",
-    }
-)  # fmt: skip
-
-
 def called(ev: Evaluator, callee: Value, module: Module, node: ast.Call) -> Values:
     """Return what calling `callee` with the arguments of `node` returns."""
     if api_of(ev.apis, callee) is not None:
@@ -717,7 +709,7 @@ def _called_builtin(ev: Evaluator, name: str, module: Module, node: ast.Call) ->
             return _super(ev, module, node)
         case "builtins.dict" | "types.SimpleNamespace":
             return frozenset((Container(module, node),))
-    if name in _RETURN_FIRST:
+    if name in SAME_CONTENTS:
         return ev.values(module, node.args[0]) if node.args else NOTHING
     return None
 
