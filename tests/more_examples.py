@@ -20,7 +20,62 @@ class Net(nnx.Module):
         return nnx.remat(self.%s)(x)
 """
 
+_NNX_LIST = """\
+from functools import partial
+
+import jax
+from flax import nnx
+
+
+class Block(nnx.Module):
+    %s
+    def __call__(self, x, train: bool):
+        return 2 * x if train else x
+
+
+class Net(nnx.Module):
+    def __init__(self):
+        self.blocks = nnx.List([Block() for _ in range(2)])
+
+    def __call__(self, x, train=False):
+        for block in self.blocks:
+            x = block(x, %strain)
+        return x
+"""
+_EQUINOX = """import equinox as eqx
+import jax
+
+
+class Block(eqx.Module):
+    weight: jax.Array
+
+    def __call__(self, x):
+        return self.weight * x
+
+
+def run(block: Block, x):
+    return %s(block)(x)
+"""
+
 WRONG: dict[str, list[Example]] = {
+    "RMT201": [
+        Example(
+            _NNX_LIST % ("@nnx.remat", "train="),
+            _NNX_LIST % ("@partial(nnx.remat, static_argnums=(2,))", ""),
+            use="value = Net()(jax.numpy.ones(3), train=True)\n",
+            fails=Fails("TracerBoolConversionError"),
+            holds="assert (value == 4).all()\n",
+        ),
+    ],
+    "RMT503": [
+        Example(
+            _EQUINOX % "jax.checkpoint",
+            _EQUINOX % "eqx.filter_checkpoint",
+            use="value = run(Block(jax.numpy.ones(3)), 2.0)\n",
+            fails=Fails("TypeError: unhashable"),
+            holds="assert (value == 2).all()\n",
+        ),
+    ],
     "RMT402": [
         Example(
             """\

@@ -19,9 +19,10 @@ from typing import Literal
 from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
 from ..names.mentions import last_name
 from ..names.module import Module
+from ..names.scopes import parameters
 from ..project import Project
 from ..values.callees import underlying
-from ..values.evaluator import Evaluator, class_chain
+from ..values.evaluator import Evaluator, annotated_values, class_chain
 from ..values.haiku_transforms import APPLY
 from ..values.values import (
     Applied,
@@ -30,6 +31,7 @@ from ..values.values import (
     External,
     Function,
     Instance,
+    Parameter,
     Value,
     Wrapped,
     alternatives,
@@ -100,6 +102,11 @@ def kind_of(evaluator: Evaluator, value: Value) -> ModuleKind | None:
             if found is None or not _is_method(func):
                 return None
             return ModuleKind(found.framework, "method", found.cls)
+        case Parameter(module=module, function=function, name=name):
+            [declared] = (p.annotation for p in parameters(function) if p.arg == name)
+            if isinstance(declared, ast.Name | ast.Attribute | ast.Constant):  # of one class
+                instances = annotated_values(evaluator, module, declared)
+                return next((kind_of(evaluator, one) for one in instances), None)
     return None
 
 
