@@ -191,7 +191,7 @@ PROGRAMS = {
     "whole": chain(loss="jax.checkpoint(loss)"),
     "last": chain(last=CKPT),
     "each": chain(CKPT, CKPT),
-    "doubled": chain("jax.checkpoint(jax.checkpoint(block))", CKPT),
+    "doubled": chain("jax.checkpoint(jax.checkpoint(block), prevent_cse=False)", CKPT),
     "whole of each": chain(CKPT, CKPT, "jax.checkpoint(loss)"),
     "no barriers": chain("jax.checkpoint(block, prevent_cse=False)"),
     "saves everything": chain(POLICY),

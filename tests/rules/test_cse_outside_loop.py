@@ -35,6 +35,11 @@ FOUND = [
      "    self.layers = [block() for _ in range(4)]\n\n"
      "  def __call__(self, x):\n    for layer in self.layers:\n      x = layer(x)\n    return x\n\n"
      "step = jax.grad(lambda p, x: Net().apply(p, x).sum())", "medium"),
+    # An instance is passed to a scan on one branch.
+    ("import flax.linen as nn\n\nclass Net(nn.Module):\n  @nn.compact\n"
+     "  def __call__(self, x, scan):\n    block = nn.remat(nn.Dense, prevent_cse=False)\n"
+     "    if scan:\n      return nn.scan(lambda m, c, _: (m(c), None), length=4)(block(4), x, ())\n"
+     "    for i in range(4):\n      x = block(4)(x)\n    return x", "low"),
 ]  # fmt: skip
 
 

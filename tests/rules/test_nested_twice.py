@@ -22,7 +22,9 @@ dots = jax.checkpoint_policies.dots_saveable
 
 FOUND = [
     ("B = nn.remat(nn.remat(nn.Dense))", "high"),
-]  # fmt: skip
+    # The inner one has the barriers.
+    ("y = jax.checkpoint(jax.checkpoint(f), prevent_cse=False)", "high"),
+]
 
 
 @pytest.mark.parametrize(("code", "confidence"), FOUND)

@@ -31,7 +31,7 @@ def checkpoint_within(project: Project, site: Site) -> Place | None:
         if applied is None or applied.node is site.application:
             return None
         found.append(applied)
-    if not found or not all(_same_policy(project, site, applied) for applied in found):
+    if not found or not all(_is_redundant(project, site, applied) for applied in found):
         return None
     first = min(found, key=lambda applied: (applied.node.lineno, applied.node.col_offset))
     return first.module, first.node
@@ -98,12 +98,12 @@ def only_checkpoint(operations: Operations, value: Value, depth: int = 0) -> App
     return only_checkpoint(operations, next(iter(values)), depth + 1)
 
 
-def _same_policy(project: Project, site: Site, applied: Applied) -> bool:
+def _is_redundant(project: Project, site: Site, applied: Applied) -> bool:
     for inner in sites_in(project, applied.module):
-        if inner.application is applied.node:
+        if inner.application is applied.node and not (site.spread or inner.spread):
+            outer, options = site.options, inner.options
             # Without the barriers of the outer one, the inner one may save nothing.
-            return not (site.spread or inner.spread) and all(
-                site.options.get(name, default) == inner.options.get(name, default)
-                for name, default in (("policy", "None"), ("prevent_cse", "True"))
-            )
+            barriers = "True", outer.get("prevent_cse", "True")
+            if outer.get("policy", "None") == options.get("policy", "None"):
+                return options.get("prevent_cse", "True") in barriers
     return False

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ...libraries.apis import SAME_CALL
 from ..names.module import Module, Place
 from ..names.scopes import Definition, FunctionNode
 from ..project import Project
@@ -22,6 +23,7 @@ from ..values.values import (
     Parameter,
     Value,
     Values,
+    Wrapped,
     union,
 )
 from .calls import passed_for, uses_of
@@ -168,6 +170,8 @@ def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Functi
             yield value, 0
         case Bound(func=Function() as function):
             yield function, 1
+        case Wrapped(how=how, func=Function() as function) if how in SAME_CALL:
+            yield function, 0
         case Class():
             for found in class_attribute(evaluator, value, "__init__", None):
                 if isinstance(found, Function):
