@@ -110,6 +110,11 @@ def test_found(name: str) -> None:
     assert part == (name in ("stack", "stack_state"))
 
 
+def test_the_head_is_checkpointed_too() -> None:
+    code = WHOLE["stack"].replace("nn.Dense(32)", "nn.remat(nn.Dense)(32)")
+    assert [f.code for f in findings(HEAD + code, select="RMT3")] == ["RMT301", "RMT302"]
+
+
 def test_the_layers_are_checkpointed() -> None:
     head = HEAD.replace("for _ in range(self.n)", "for i in range(self.n)")
     code = head + WHOLE["stack"].replace("nn.Embed(32, 8)", "nn.Dense(8)").replace("tokens", "x")

@@ -354,11 +354,11 @@ class Operations:
         node: ast.AST = place[1] if place is not None else ast.Pass()
         unknown = Operation("unknown", node, _UNKNOWN)
         match value:
+            # Of a layer that is wrapped by its class, the class.
+            case Instance(cls=External(name)) | External(name) if _LAYERS.match(name):
+                yield Operation("product", node, _ITERATIONS if _STACKS.search(name) else 1)
             case Instance(cls=External(name)):
-                if _LAYERS.match(name):
-                    yield Operation("product", node, _ITERATIONS if _STACKS.search(name) else 1)
-                else:
-                    yield Operation("elementwise", node) if _LIGHT_LAYERS.match(name) else unknown
+                yield Operation("elementwise", node) if _LIGHT_LAYERS.match(name) else unknown
             case External(name):
                 last = name.rpartition(".")[2]
                 if last in _RUNS and place is not None:

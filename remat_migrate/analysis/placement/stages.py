@@ -62,7 +62,9 @@ def _within(operations: Operations, function: Function, depth: int) -> Iterator[
         if applied is not None or operations.works(module, inner):
             work[inner] = applied
     found = list(_last(operations, function, work, depth))
-    yield from found or _bulk(operations, function, work, depth)
+    yield from found
+    if all(part.part == "last" for part in found):
+        yield from _bulk(operations, function, work, depth)
 
 
 def _last(
@@ -121,7 +123,7 @@ def _is_single_layer(operations: Operations, module: Module, node: ast.AST) -> b
     if not isinstance(node, ast.Call):
         return True
     work = [operation for operation in operations.of_call(module, node) if operation.is_work]
-    return [(one.kind, one.weight, one.checkpoint) for one in work] == [("product", 1, None)]
+    return [(one.kind, one.weight) for one in work] == [("product", 1)]
 
 
 def _loops(operations: Operations, function: Function) -> bool:
