@@ -5,15 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.api import (
-    Example,
-    Fails,
-    Finding,
-    Fix,
-    Module,
-    Project,
-    Rule,
-)
+from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule
 from remat_migrate.api.code import expects_failure
 from remat_migrate.api.sites import ModuleKind, sites_in, wrapped_instance
 
@@ -45,20 +37,26 @@ class Net(nn.Module):
 """
 
 _TARGET = Fails("TransformTargetError")
+# What is wrapped, and how that fails.
+_FAILURES = {
+    "instance": ("an instance", "`TransformTargetError`"),
+    "method": ("a bound method", "an error"),
+    "function": ("a function of arrays", "`AttributeError`"),
+}
 _NAMES = "assert sorted(variables['params']) == %r\n"
 
 
 class InstanceWrapped(Rule):
     """## What it does
-    Checks for `nn.remat(Block())`, `nn.remat(self.block)`, and `nn.remat(self.method)`: an instance
-    of a Flax linen module, or a bound method, passed to `flax.linen.remat`, `nn.remat_scan`, or
-    `partitioning.remat`.
+    Checks for `nn.remat(Block())`, `nn.remat(self.block)`, `nn.remat(self.method)`, and
+    `nn.remat(lambda x: x * x)`: an instance of a Flax linen module, a bound method, or a function
+    of arrays, passed to `flax.linen.remat`, `nn.remat_scan`, or `partitioning.remat`.
 
     ## Why is this bad?
     These functions wrap a module's class, a method in its class body, or a function that takes a
-    module first. An instance raises `TransformTargetError`. A bound method raises `AttributeError`,
-    because its first argument is mistaken for the module. Equinox, Haiku, and `flax.nnx.remat`
-    accept instances.
+    module first. An instance raises `TransformTargetError`. A bound method and a function of arrays
+    raise `AttributeError`, because their first argument is mistaken for the module. Equinox, Haiku,
+    and `flax.nnx.remat` accept instances.
 
     ## Fix
     Changes nothing: parameters are stored under the name of the module, which the new code has to
@@ -86,6 +84,11 @@ class InstanceWrapped(Rule):
             use=FLAX_INIT,
             fails=Fails("AttributeError: .*_state"),
         ),
+        Example(
+            _SETUP % "nn.remat(lambda x: x * x)(x)",
+            use=FLAX_INIT,
+            fails=Fails("AttributeError: .*_state"),
+        ),
     ]
     right = [
         Example(
@@ -103,21 +106,19 @@ class InstanceWrapped(Rule):
             if kind is None or expects_failure(module, site.reference):
                 continue
             assert site.subject is not None
-            subject = site.subject[1]
-            assert isinstance(subject, ast.expr)
-            what, error = "an instance", "`TransformTargetError`"
-            if kind.form == "method":
-                what, error = "a bound method", "an error"
+            what, error = _FAILURES[kind.form]
             yield self.finding(
                 module.source,
                 site.span,
                 f"`{site.target}` is {what}; `{site.api}` wraps classes and raises {error}",
                 confidence="high" if site.certain else "medium",
-                fix=Fix.manual(_instead(kind, subject)),
+                fix=Fix.manual(_instead(kind, site.subject[1])),
             )
 
 
-def _instead(kind: ModuleKind, subject: ast.expr) -> str:
+def _instead(kind: ModuleKind, subject: ast.AST) -> str:
+    if kind.form == "function":
+        return "use `jax.checkpoint`"
     if kind.form == "method":
         return "wrap the method of the class: `nn.remat(Block.inner)(block, x)`"
     if isinstance(subject, ast.Call):

@@ -37,8 +37,8 @@ def run(block, x):
 class NestedTwice(Rule):
     """## What it does
     Checks for a checkpoint of a function that is already a checkpoint, or only calls one, with the
-    same policy and no fewer barriers; and for a checkpoint around all of what is differentiated, whose stages are already
-    checkpoints.
+    same policy and no fewer barriers; and for a checkpoint around all of what is differentiated,
+    whose stages are already checkpoints.
 
     ## Why is this bad?
     A checkpoint of a checkpoint is redundant: memory and time are the same with one and with two.
