@@ -6,12 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from remat_migrate.api import Example, Finding, Module, Project, Rule, Safety, sites_in
-from remat_migrate.api.placement import (
-    DifferentiatedPart,
-    may_be_head,
-    parts_in,
-    wraps_policy,
-)
+from remat_migrate.api.placement import DifferentiatedPart, may_be_head, parts_in, wraps_policy
 
 from .shared.placement_fixes import differentiated_here, placement_fix
 

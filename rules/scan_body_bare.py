@@ -12,12 +12,7 @@ from functools import partial
 from remat_migrate.api import Example, Finding, Module, Project, Rule, Safety
 from remat_migrate.api.changes import Change
 from remat_migrate.api.code import in_test
-from remat_migrate.api.placement import (
-    LoopUse,
-    has_heavy_body,
-    in_checkpoint,
-    placement_of,
-)
+from remat_migrate.api.placement import LoopUse, has_heavy_body, in_checkpoint, placement_of
 
 from .shared.placement_fixes import placement_fix
 

@@ -7,16 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from remat_migrate.api import (
-    Example,
-    Fails,
-    Finding,
-    Module,
-    Project,
-    Rule,
-    Severity,
-    Site,
-)
+from remat_migrate.api import Example, Fails, Finding, Module, Project, Rule, Severity, Site
 from remat_migrate.api.code import expects_failure
 from remat_migrate.api.policies import uses_next_implementation
 from remat_migrate.api.sites import Api, ConcreteUse, Option, options_in

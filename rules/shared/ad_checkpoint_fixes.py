@@ -12,15 +12,7 @@ from functools import partial
 from typing import Any
 
 from remat_migrate.api import Fix, Module, Project, Safety
-from remat_migrate.api.changes import (
-    AddImport,
-    Change,
-    Code,
-    Insert,
-    MoveNames,
-    Replace,
-    Rewrite,
-)
+from remat_migrate.api.changes import AddImport, Change, Code, Insert, MoveNames, Replace, Rewrite
 from remat_migrate.api.code import import_of, is_used_elsewhere, reference_to
 
 from .ad_checkpoint_uses import JAX, PACKAGE, Use
