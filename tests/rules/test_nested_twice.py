@@ -46,6 +46,8 @@ LEFT_ALONE = [
     "h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(x) + 1)",
     "h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(h(x)))",
     "h = jax.checkpoint(f)\ny = jax.checkpoint(lambda x: h(g(x)))",
+    # Many layers, each a checkpoint.
+    "B = nn.remat(nn.remat_scan(nn.Dense, (4, 4)), prevent_cse=False)",
     # One or the other.
     "def k(x, remat):\n  h = jax.checkpoint(f) if remat else f\n  return jax.checkpoint(h)(x)",
     "h = f\nfor _ in range(3):\n  h = jax.checkpoint(h)",

@@ -100,10 +100,14 @@ def only_checkpoint(operations: Operations, value: Value, depth: int = 0) -> App
 
 def _is_redundant(project: Project, site: Site, applied: Applied) -> bool:
     for inner in sites_in(project, applied.module):
-        if inner.application is applied.node and not (site.spread or inner.spread):
-            outer, options = site.options, inner.options
-            # Without the barriers of the outer one, the inner one may save nothing.
-            barriers = "True", outer.get("prevent_cse", "True")
-            if outer.get("policy", "None") == options.get("policy", "None"):
-                return options.get("prevent_cse", "True") in barriers
+        if inner.application is not applied.node or not inner.definition.same_function:
+            continue
+        outer, options = site.options, inner.options
+        # Without the barriers of the outer one, the inner one may save nothing.
+        barriers = "True", outer.get("prevent_cse", "True")
+        return (
+            not (site.spread or inner.spread)
+            and outer.get("policy", "None") == options.get("policy", "None")
+            and options.get("prevent_cse", "True") in barriers
+        )
     return False
