@@ -101,24 +101,17 @@ def _wrong_names(
     project: Project, module: Module, call: ast.Call, policy: Policy
 ) -> Iterator[Fault]:
     """Yield what is wrong with the names that are passed to a factory."""
-    lists: dict[object, str] = {}  # of each name, the parameter that lists it
+    given = given_to(policy, call)
     for names in policy.names:
         if names.star:
             yield from _collections(project, module, call, policy)
-        if names.star or (value := given_to(policy, call).get(names.name)) is None:
-            continue
-        match sole_origin(module, value):
-            case ast.Constant(value=str(text)) if len(text) > 1:
-                message = f"`{names.name}` takes a list of names; a string is split into letters"
-                change = Replace(module, value, Code.of("[{name}]", name=value))
-                fix = Fix("put it in a list", Safety.UNSAFE, (change,))
-                yield Fault(value, message, fix, is_silent=True)
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-                for name in (p.value for p in parts if isinstance(p, ast.Constant)):
-                    other = lists.setdefault(name, names.name)
-                    if other != names.name:
-                        message = f"`{name!s}` is also in `{other}`, which raises `ValueError`"
-                        yield Fault(value, message, Fix.manual("list it in one of them"))
+        elif (value := given.get(names.name)) is not None:
+            match sole_origin(module, value):
+                case ast.Constant(value=str(text)) if len(text) > 1:
+                    message = f"`{names.name}` takes a list; a string is split into letters"
+                    change = Replace(module, value, Code.of("[{name}]", name=value))
+                    fix = Fix("put it in a list", Safety.UNSAFE, (change,))
+                    yield Fault(value, message, fix, is_silent=True)
 
 
 def _collections(
@@ -152,12 +145,11 @@ def _kind(project: Project, module: Module, node: ast.AST) -> str | None:
             return "dict"
         case ast.GeneratorExp():
             return "generator"
-        case ast.Call(func=ast.Name(id="list" | "set" | "dict" | "tuple" | "frozenset" as name)):
+        case ast.Call(
+            func=ast.Name(id="list" | "set" | "dict" | "tuple" | "frozenset" | "sorted" as name)
+        ):
             is_builtin = External(f"builtins.{name}") in project.values(module, node.func)
-            return name if is_builtin else None
-        case ast.Call(func=ast.Name(id="sorted")):
-            is_builtin = External("builtins.sorted") in project.values(module, node.func)
-            return "list" if is_builtin else None
+            return name.replace("sorted", "list") if is_builtin else None
     return None
 
 

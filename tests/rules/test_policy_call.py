@@ -58,11 +58,6 @@ UNFIXED = [
     ("g = jax.checkpoint(f, policy=True)\n", "this is not a policy"),
     ("g = jax.checkpoint(f, policy=False)\n", "acts like no policy"),
     ("g = jax.checkpoint(f, policy=[p.dots_saveable])\n", "is not a policy"),
-    (
-        "q = p.save_and_offload_only_these_names(names_which_can_be_saved=['a'],\n"
-        "    names_which_can_be_offloaded=['a'], offload_src='device', offload_dst='host')\n",
-        "`a` is also in `names_which_can_be_saved`",
-    ),
     ("q = p.save_only_these_names(n for n in names)\n", "matches no name"),
     ("q = p.save_only_these_names({'a': 1})\n", "a dict raises `TypeError`"),
 ]
