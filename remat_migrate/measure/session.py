@@ -269,6 +269,7 @@ def _site(fields: Any) -> SiteMeasurement:
         without=Cost(*site.without),
         verdict=SiteVerdict(site.verdict),
         compiled=site.compiled and (site.compiled[0], site.compiled[1]),
+        rivals=tuple((Path(path), line) for path, line in site.rivals),
     )
 
 

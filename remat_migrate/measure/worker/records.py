@@ -59,6 +59,7 @@ class SiteMeasurement(NamedTuple):
         verdict: effect of the checkpoint.
         compiled: temporary bytes of the compiled program with and without it, if compiled.
         note: further explanation, or the empty string.
+        rivals: other checkpoints that may go instead of this one, but not with it.
     """
 
     path: Path
@@ -72,6 +73,12 @@ class SiteMeasurement(NamedTuple):
     verdict: SiteVerdict
     compiled: tuple[int, int] | None = None
     note: str = ""
+    rivals: tuple[tuple[Path, int], ...] = ()
+
+    @property
+    def is_removable(self) -> bool:
+        """Whether the gradient computation needs no more memory without it."""
+        return self.verdict in (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
 
     @property
     def peak_bytes_saved(self) -> int:

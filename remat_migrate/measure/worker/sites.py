@@ -26,7 +26,7 @@ PEAK_TOLERANCE = 0.02
 # Likewise for shares of the operations of a forward pass.
 FLOPS_TOLERANCE = 0.005
 # The temporary memory of a compiled program may vary by this share with the order of operations.
-SCHEDULE_TOLERANCE = 0.1
+SCHEDULE_TOLERANCE = 0.05
 
 
 class Measured(NamedTuple):
@@ -100,7 +100,42 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
+    rivals = _rivals(entry, forward, cost, bare, dict(zip(sites, measurements)))
+    measurements = [
+        one._replace(rivals=tuple((Path(r.location.path), r.location.line) for r in rivals[site]))
+        for site, one in zip(sites, measurements)
+    ]
     return Measured(forward, cost, bare, sites, measurements)
+
+
+def _rivals(
+    entry: Entry, forward: int, cost: Cost, bare: Cost, found: dict[Site, SiteMeasurement]
+) -> dict[Site, list[Site]]:
+    """Return the checkpoints that may go instead of each one, but not with it.
+
+    Two nested checkpoints do nothing beside each other, but without both, all residuals are kept.
+    """
+
+    def can_go(sites: list[Site]) -> bool:
+        without = bare
+        if len(sites) < len(found):
+            without = trace(entry, dict.fromkeys(sites, LEAVE_OUT)).cost
+        return verdict(cost, without, forward) in (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
+
+    rivals: dict[Site, list[Site]] = {site: [] for site in found}
+    removable = [site for site, one in found.items() if one.is_removable]
+    if len(removable) < 2 or can_go(removable):
+        return rivals
+    gone: list[Site] = []
+    for site in removable:
+        if not gone or can_go([*gone, site]):
+            gone.append(site)
+            continue
+        pairs = [other for other in gone if not can_go([other, site])]
+        for other in pairs or gone:
+            rivals[site].append(other)
+            rivals[other].append(site)
+    return rivals
 
 
 def _call_lines(calls: dict[Location, int]) -> tuple[CallLine, ...]:
