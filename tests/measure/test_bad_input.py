@@ -290,7 +290,7 @@ def test_unknown_options(words, message, tmp_path):
         ('grad = "twice"', "tool.remat-migrate.measure.grad: expected one of value_and_grad,"),
         ("argnums = 0.5", "tool.remat-migrate.measure.argnums: expected an integer or an array"),
         ("argnums = []", "tool.remat-migrate.measure.argnums: expected an integer or an array"),
-        ('jit = "yes"', "tool.remat-migrate.measure.jit: expected a boolean, got 'yes'"),
+        ('x64 = "yes"', "tool.remat-migrate.measure.x64: expected a boolean, got 'yes'"),
         ("has-aux = 1", "tool.remat-migrate.measure.has-aux: expected a boolean, got 1"),
         ("tarjet = 3", "did you mean target?"),
     ],

@@ -37,7 +37,7 @@ class Cost(NamedTuple):
 
 
 class CallLine(NamedTuple):
-    """A line that calls a checkpointed function, and how often that call is traced."""
+    """A line that calls a checkpointed function, and how often JAX traces that call."""
 
     path: Path
     line: int

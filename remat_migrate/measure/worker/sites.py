@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 
 from . import interception
-from .applications import applications, calling_lines
+from .applications import applications
 from .entry import NONE, Entry
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
@@ -69,7 +69,6 @@ def measure(entry: Entry) -> Measured:
     with interception.plan({}, COUNT):
         entry.forward_pass = jaxpr = entry.forward_jaxpr()
         applied, forward = applications(jaxpr), flops(jaxpr)
-        lines = calling_lines(jaxpr)
     cost, calls = trace(entry, {})
     if not calls:
         forward = cost.flops if entry.how.by == NONE else forward
@@ -92,7 +91,7 @@ def measure(entry: Entry) -> Measured:
             site.location.line,
             site.api,
             site.function,
-            _call_lines({**dict.fromkeys(lines.get(site, ()), 0), **calls[site]}),
+            tuple(CallLine(Path(p.path), p.line, n) for p, n in calls[site].items() if p.line),
             applied.get(site, 0),
             cost,
             without[site],
@@ -136,10 +135,6 @@ def _rivals(
             rivals[site].append(other)
             rivals[other].append(site)
     return rivals
-
-
-def _call_lines(calls: dict[Location, int]) -> tuple[CallLine, ...]:
-    return tuple(CallLine(Path(p.path), p.line, count) for p, count in calls.items() if p.line)
 
 
 def trace(entry: Entry, decisions: dict[Site, Decision], default: Decision = KEEP) -> Variant:
