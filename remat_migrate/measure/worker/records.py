@@ -154,6 +154,7 @@ class PolicyUse(NamedTuple):
         avoided_flops: operations that it saves from being computed again.
         matched: what it saves, by operation or name.
         absent: names that it lists, but no value under this checkpoint has.
+        is_batched: whether it matches nothing, and all products have batch dimensions.
     """
 
     path: Path
@@ -164,6 +165,7 @@ class PolicyUse(NamedTuple):
     avoided_flops: int
     matched: tuple[str, ...]
     absent: tuple[str, ...]
+    is_batched: bool = False
 
 
 class Residual(NamedTuple):

@@ -99,7 +99,7 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
-    rivals = _rivals(entry, forward, cost, bare, dict(zip(sites, measurements)))
+    rivals = _rivals(entry, forward, cost, dict(zip(sites, measurements)))
     measurements = [
         one._replace(rivals=tuple((Path(r.location.path), r.location.line) for r in rivals[site]))
         for site, one in zip(sites, measurements)
@@ -108,7 +108,7 @@ def measure(entry: Entry) -> Measured:
 
 
 def _rivals(
-    entry: Entry, forward: int, cost: Cost, bare: Cost, found: dict[Site, SiteMeasurement]
+    entry: Entry, forward: int, cost: Cost, found: dict[Site, SiteMeasurement]
 ) -> dict[Site, list[Site]]:
     """Return the checkpoints that may go instead of each one, but not with it.
 
@@ -116,9 +116,7 @@ def _rivals(
     """
 
     def can_go(sites: list[Site]) -> bool:
-        without = bare
-        if len(sites) < len(found):
-            without = trace(entry, dict.fromkeys(sites, LEAVE_OUT)).cost
+        without = trace(entry, dict.fromkeys(sites, LEAVE_OUT)).cost
         return verdict(cost, without, forward) in (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
 
     rivals: dict[Site, list[Site]] = {site: [] for site in found}
@@ -130,8 +128,7 @@ def _rivals(
         if not gone or can_go([*gone, site]):
             gone.append(site)
             continue
-        pairs = [other for other in gone if not can_go([other, site])]
-        for other in pairs or gone:
+        for other in [one for one in gone if not can_go([one, site])] or gone:
             rivals[site].append(other)
             rivals[other].append(site)
     return rivals

@@ -212,6 +212,8 @@ def _saved_lines(found: Measurement, screen: Screen) -> Iterator[str]:
             f" {operations(one.avoided_flops)} of recomputation, and changes the traced peak by"
             f" {size(one.added_peak_bytes)}"
         )
+        if one.is_batched:
+            yield "    all products have batch dimensions, as under jax.vmap"
         if one.absent:
             yield f"    it never sees these names: {printable(', '.join(one.absent))}"
     if found.names:
