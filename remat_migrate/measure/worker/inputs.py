@@ -29,8 +29,7 @@ def load_function(module: str | None, path: str, qualname: str) -> Callable[...,
         if not hasattr(found, part):
             near = declared.nearest(part, [name for name in dir(found) if name[:1] != "_"])
             kind = "module " if inspect.ismodule(found) else ""
-            name = getattr(found, "__name__", path)
-            raise NotFound(f"{kind}{name} defines no `{part}`{near}")
+            raise NotFound(f"{kind}{getattr(found, '__name__', path)} defines no `{part}`{near}")
         found = getattr(found, part)
     if isinstance(found, type):
         raise NotFound(f"{qualname} is a class: name a function, or a method as Class.method")
