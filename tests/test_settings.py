@@ -48,7 +48,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         cases = "cases.py"
         tolerance = 1e-6
         [tool.remat-migrate.measure]
-        jit = true
+        x64 = true
         """,
     )
     assert settings == Settings(
@@ -72,7 +72,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ),
         scans=(Wrapper("mypkg.scan", "jax.lax.scan"),),
         verify={"cases": str(tmp_path / "cases.py"), "tolerance": 1e-6},
-        measure={"jit": True},
+        measure={"x64": True},
     )
 
 

@@ -317,13 +317,7 @@ entry_options = _options(
     click.option(
         "--has-aux/--no-has-aux", default=None, help="The function returns (loss, auxiliary data)."
     ),
-    click.option(
-        "--jit/--no-jit",
-        default=None,
-        help="Trace the gradient computation under jax.jit.  [default: jit]",
-    ),
     click.option("--x64/--no-x64", default=None, help="Enable 64-bit types."),
-    click.option("--remat3/--no-remat3", default=None, help="Enable the jax_remat3 flag."),
     click.option(
         "--device",
         metavar="NAME|BYTES",

@@ -18,10 +18,10 @@ from ..errors import VerificationError
 from ..measure.options import MeasureOptions
 from ..measure.session import measuring
 from ..measure.target import Target
-from ..measure.worker.records import Cost
+from ..measure.worker.records import Need
 from ..plan.applying import AppliedPlan, Source
 from ..plan.chain import Place
-from ..plan.plan import Obstacle, Placement, Plan
+from ..plan.plan import Obstacle, Placement, Plan, is_as_planned
 from ..report.output import say, screen_of
 from ..report.terminal.plans import (
     exceeded_line,
@@ -37,8 +37,6 @@ from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
 
 # The rewritten source may need this much more than planned, if that is within the budget.
 _CLOSE = 1.1
-# What it may need more and still be as planned.
-_SAME = 1.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +97,9 @@ class Writing:
             VerificationError: the rewritten source fails.
         """
         assert self._source is not None
+        if plan.is_in_place:
+            say("No files changed: the source already follows the plan.")
+            return CLEAN
         obstacles = self._obstacles(self._source.apply(plan.best.stages))
         if obstacles:
             for line in unwritable_lines(obstacles, screen_of(sys.stderr)):
@@ -166,8 +167,9 @@ class Writing:
         if failure is not None:
             undo(root, written=written)
             return failure
-        is_as_planned = placement is promised and _is_as_planned(planned, cost, compiled)
-        how = "as planned" if is_as_planned else "otherwise than planned"
+        now = Need(cost.peak_bytes, cost.flops)
+        as_planned = placement is promised and is_as_planned(placement, now, compiled)
+        how = "as planned" if as_planned else "otherwise than planned"
         for line in written_lines(changes, how, screen_of(sys.stderr)):
             say(line)
         for line in rewritten_lines(promised, planned, cost, compiled):
@@ -182,10 +184,3 @@ def _exceeds(plan: Plan, traced: int, compiled: int | None) -> bool:
     """Return whether a rewritten source is over the budget, or needs far more than planned."""
     peak = traced if compiled is None else compiled
     return peak > plan.budget_bytes or traced > _CLOSE * plan.best.measured.peak_bytes
-
-
-def _is_as_planned(plan: Plan, cost: Cost, compiled: int | None) -> bool:
-    """Return whether a rewritten source needs what was planned."""
-    planned, now = plan.best, (cost.peak_bytes, cost.flops, compiled or 0)
-    figures = planned.measured.peak_bytes, planned.measured.flops, planned.compiled or 0
-    return all(new <= _SAME * old for new, old in zip(now, figures, strict=True))

@@ -26,9 +26,7 @@ class MeasureOptions:
         grad: `value_and_grad`, `grad`, or `none` for a function that takes gradients itself.
         argnums: arguments to differentiate by.
         has_aux: whether the function returns a pair of the loss and auxiliary data.
-        jit: whether the gradient computation is compiled as one program.
         x64: whether to enable 64-bit types.
-        remat3: whether to enable `jax_remat3`.
         compile: whether to compile, for the memory of the program; if it is None, only shapes with
             shardings are compiled, and `plan` compiles if that takes less than a minute.
         device: the device to fit on, or None.
@@ -44,9 +42,7 @@ class MeasureOptions:
     grad: str = "value_and_grad"
     argnums: tuple[int, ...] = (0,)
     has_aux: bool = False
-    jit: bool = True
     x64: bool = False
-    remat3: bool = False
     compile: bool | None = None
     device: str | None = None
     devices: int = 1
@@ -85,7 +81,7 @@ def measure_options(settings: Settings) -> MeasureOptions:
                 options = replace(options, devices=value)
             case "argnums":
                 options = replace(options, argnums=_argnums(value, name))
-            case "jit" | "x64" | "compile" | "has-aux" | "remat3":
+            case "x64" | "compile" | "has-aux":
                 if not isinstance(value, bool):
                     raise SettingsError(f"{name}: expected a boolean, got {value!r}")
                 flag = {key.replace("-", "_"): value}

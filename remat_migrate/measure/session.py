@@ -125,8 +125,6 @@ def _worker(target: Target, args: Target | None, options: MeasureOptions, scratc
         flags["jax_enable_x64"] = True
     if options.devices > 1:
         flags["jax_num_cpu_devices"] = options.devices
-    if options.remat3:
-        flags["jax_remat3"] = True
     folders = (*target.folders, *(args.folders if args else ()))
     side = Side(
         find_python(options.running, target.root, "measure"),
@@ -156,7 +154,6 @@ def _measured(
         "by": options.grad,
         "argnums": options.argnums,
         "has_aux": options.has_aux,
-        "jit": options.jit,
     }
     reply = _ask(worker, target.text, "measure", how)
     return Measurement(
@@ -269,6 +266,7 @@ def _site(fields: Any) -> SiteMeasurement:
         without=Cost(*site.without),
         verdict=SiteVerdict(site.verdict),
         compiled=site.compiled and (site.compiled[0], site.compiled[1]),
+        rivals=tuple((Path(path), line) for path, line in site.rivals),
     )
 
 

@@ -14,6 +14,8 @@ from .chain import GROUP, Arc, Place, Run
 # Compiled placements that all need more than this share of the peak without checkpoints decide
 # nothing, unless compiling was asked for.
 MERGED = 0.95
+# What may be needed besides what was planned and still be as planned.
+SAME = 1.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ class Plan:
         tried: the number of traced placements.
         is_merged: whether compiled placements all needed about as much as no checkpoint.
         bare_compiled: compiled bytes without checkpoints, None if nothing was compiled.
+        now_compiled: compiled bytes with the current checkpoints, if any, likewise.
         candidates: the compiled placements, the lowest peak first.
         unwritten: a better placement, which cannot be written into the source.
         obstacles: why it cannot be written.
@@ -143,6 +146,7 @@ class Plan:
     tried: int
     is_merged: bool
     bare_compiled: int | None
+    now_compiled: int | None
     candidates: tuple[Placement, ...]
     unwritten: Placement | None
     obstacles: tuple[Obstacle, ...]
@@ -155,6 +159,11 @@ class Plan:
         return Need(self.found.cost.peak_bytes, self.found.cost.flops)
 
     @property
+    def is_in_place(self) -> bool:
+        """Whether the current checkpoints need as little as the placement."""
+        return bool(self.found.sites) and is_as_planned(self.best, self.now, self.now_compiled)
+
+    @property
     def needed_bytes(self) -> int:
         """Memory that the placement needs on each device, arguments included."""
         return self.best.peak + (0 if self.found.is_step else self.found.argument_bytes)
@@ -163,6 +172,13 @@ class Plan:
     def basis(self) -> str:
         """How the peak of the placement is known."""
         return "traced" if self.best.compiled is None else f"compiled for {self.found.backend}"
+
+
+def is_as_planned(planned: Placement, need: Need, compiled: int | None) -> bool:
+    """Return whether a source needs what was planned."""
+    needed = need.peak_bytes, need.flops, compiled or 0
+    figures = planned.measured.peak_bytes, planned.measured.flops, planned.compiled or 0
+    return all(new <= SAME * old for new, old in zip(needed, figures, strict=True))
 
 
 def decisions(chain: Chain, path: Sequence[Arc]) -> tuple[StageDecision, ...]:

@@ -278,6 +278,9 @@ def plan(
             tried=gradient.tried,
             is_merged=search.is_merged,
             bare_compiled=search.reached if search.compiles else None,
+            now_compiled=session.ask("compile_target")["peak"]
+            if compiles and found.sites
+            else None,
             candidates=search.candidates,
             unwritten=ideal,
             obstacles=obstacles,
@@ -382,14 +385,6 @@ def saved_by(placement: Placement, values: Sequence[NamedValue]) -> tuple[NamedV
     """Return the values that the policies of a placement name."""
     policies = " ".join(stage.policy or "" for stage in placement.stages)
     return tuple(one for one in values if f'"{one.name}"' in policies)
-
-
-def _are_merged(candidates: Sequence[Placement], bare: int) -> bool:
-    """Return whether checkpoints do not matter to the compiler, as for some programs on the CPU.
-
-    XLA then merges every recomputation with the forward pass.
-    """
-    return all(one.peak > MERGED * bare for one in candidates)
 
 
 def _is_as_good(one: Placement, other: Placement) -> bool:

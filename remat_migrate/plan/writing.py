@@ -166,10 +166,10 @@ def _on_value(
     project: Project, module: Module, value: ast.expr, options: list[str], condition: str
 ) -> list[codemod.Change]:
     """Wrap the callee, or else the whole expression."""
-    if not condition and isinstance(value, ast.Call):
+    if isinstance(value, ast.Call):
         if not _computes_arguments(project, module, value):
             try:
-                return wrap_call(project, module, value, options)
+                return wrap_call(project, module, value, options, condition=condition)
             except Refused:
                 pass  # what it calls is unknown
     return wrap_expression(project, module, value, options, condition=condition)

@@ -269,9 +269,7 @@ MEASURE: Mapping[str, Setting] = {
         {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]},
     ),
     "has-aux": Setting("Whether the target returns a loss and auxiliary data.", _BOOLEAN),
-    "jit": Setting("Whether to trace the gradient computation under jax.jit.", _BOOLEAN),
     "x64": Setting("Whether to enable 64-bit types.", _BOOLEAN),
-    "remat3": Setting("Whether to enable the jax_remat3 flag.", _BOOLEAN),
     "compile": Setting("Whether to compile the gradient computation, too.", _BOOLEAN),
     "device": Setting('Device to fit on: a name such as "H100", or its memory.', _STRING),
     "devices": Setting(

@@ -88,7 +88,7 @@ PYTHON_VALUE = "pass values that are needed at trace time as Python values, not 
 # Words of the command line after `measure`, and how the message begins; `LINE` is that of `LINES`.
 INVALID = {
     # the target
-    "model:los": "model:los: model has no los; did you mean loss?",
+    "model:los": "model:los: module model defines no `los`; did you mean loss?",
     "modle:loss": "modle:loss: there is no module modle; did you mean model?",
     "parts.haed:loss": "parts.haed:loss: there is no module parts.haed; did you mean head?",
     "modle.py:loss": "modle.py:loss: modle.py: no such file",
@@ -97,7 +97,7 @@ INVALID = {
     ":loss": ":loss: name a function as module:function",
     "model:loss:x": "model:loss:x: model:loss is not a module name",
     "model:a-b": "model:a-b: name a function as module:function",
-    "model:Net.metod": "model:Net.metod: Net has no metod; did you mean method?",
+    "model:Net.metod": "model:Net.metod: Net defines no `metod`; did you mean method?",
     "model:number": "model:number: number is not callable, it has type int",
     "model:Net": "model:Net: Net is a class: name a function, or a method as Class.method",
     "exits:loss": "exits:loss: SystemExit at exits.py:1: 5",
@@ -131,7 +131,7 @@ INVALID = {
     "model:aborting": "model:aborting: measure: the process was killed by SIGABRT",
     "model:endless": "model:endless: RecursionError at model.py:LINE: maximum recursion depth",
     # its arguments
-    "model:loss --args model:arg": "model:arg: model has no arg; did you mean args?",
+    "model:loss --args model:arg": "model:arg: module model defines no `arg`; did you mean args?",
     "model:loss --args modle:args": "modle:args: there is no module modle; did you mean model?",
     "model:loss --args model": "model: name a function as module:function",
     "model:loss --args model:number": "model:number: number is not callable, it has type int",
@@ -249,11 +249,11 @@ def test_one_of_several_targets_fails(measure):
     words = ["model:loss", "model:los", "--args", "model:args"]
     ran = measure(*words, "--output-format", "json")
     assert ran.code == 2
-    assert ran.err == "error: model:los: model has no los; did you mean loss?\n"
+    assert ran.err == "error: model:los: module model defines no `los`; did you mean loss?\n"
     measured, failed = json.loads(ran.out)
     assert measured["sites"][0]["line"] == CHECKPOINT
     assert failed["target"] == "model:los"
-    assert failed["error"] == "model:los: model has no los; did you mean loss?"
+    assert failed["error"] == "model:los: module model defines no `los`; did you mean loss?"
     ran = measure(*words)
     assert ran.code == 2
     assert f"model.py:{CHECKPOINT}" in ran.out
@@ -290,7 +290,7 @@ def test_unknown_options(words, message, tmp_path):
         ('grad = "twice"', "tool.remat-migrate.measure.grad: expected one of value_and_grad,"),
         ("argnums = 0.5", "tool.remat-migrate.measure.argnums: expected an integer or an array"),
         ("argnums = []", "tool.remat-migrate.measure.argnums: expected an integer or an array"),
-        ('jit = "yes"', "tool.remat-migrate.measure.jit: expected a boolean, got 'yes'"),
+        ('x64 = "yes"', "tool.remat-migrate.measure.x64: expected a boolean, got 'yes'"),
         ("has-aux = 1", "tool.remat-migrate.measure.has-aux: expected a boolean, got 1"),
         ("tarjet = 3", "did you mean target?"),
     ],

@@ -252,3 +252,30 @@ def test_every_policy_of_the_installed_jax(target, project):
         only = jax.checkpoint_policies.save_only_these_names("outer")
         added = rows['save_only_these_names("outer")']["residual_bytes"] - nothing["residual_bytes"]
         assert added == kept(only) - kept(None)
+
+
+BATCHED = """\
+import jax
+import jax.numpy as jnp
+
+
+def layer(w, x):
+    return jnp.tanh(jnp.tanh(x @ w) @ w)
+
+
+def loss(w, x):
+    policy = jax.checkpoint_policies.dots_with_no_batch_dims_saveable
+    return jnp.sum(jax.vmap(jax.checkpoint(layer, policy=policy))(w, x) ** 2)
+
+
+def args():
+    shape = jax.ShapeDtypeStruct((4, 16, 16), "float32")
+    return shape, shape
+"""
+
+
+def test_batch_dimensions_are_why_a_policy_saves_nothing(tmp_path):
+    write_files(tmp_path, {"pyproject.toml": "", "model.py": BATCHED})
+    ran = cli(tmp_path, "measure", "model:loss", "--args", "model:args")
+    assert "model.py:11  dots_with_no_batch_dims_saveable matches nothing: " in ran.out
+    assert "    all products have batch dimensions, as under jax.vmap\n" in ran.out

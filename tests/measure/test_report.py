@@ -78,7 +78,7 @@ def test_sites_have_measurements(as_json):
 
 def test_failing_target_is_a_note(as_json):
     summary = json.loads(as_json.out)["summary"]
-    reason = "model:los: model has no los; did you mean loss?"
+    reason = "model:los: module model defines no `los`; did you mean loss?"
     assert summary["measured"] == {
         "targets": ["model:loss"],
         "failed": [{"target": "model:los", "reason": reason}],
@@ -113,7 +113,9 @@ def test_report_is_written_without_measurements(tmp_path):
     assert ran.code == 0
     assert "3 sites in 1 file" in ran.out
     assert "verdict" not in ran.out
-    assert ran.err.startswith("note: not measured: model:nothing: model has no nothing")
+    assert ran.err.startswith(
+        "note: not measured: model:nothing: module model defines no `nothing`"
+    )
 
 
 def test_wasteful_checkpoint_is_a_warning(tmp_path):

@@ -64,7 +64,7 @@ def test_sites(path, worker, reported):
     worker.ask(do="load", **module, qualname="loss")
     worker.ask(do="arguments", function={**module, "qualname": "args"}, cases=None, name="")
     by = "none" if path.stem in WITHOUT_GRAD else "value_and_grad"
-    reply = worker.ask(do="measure", by=by, argnums=[0], has_aux=False, jit=True)
+    reply = worker.ask(do="measure", by=by, argnums=[0], has_aux=False)
     assert "sites" in reply, reply
     sites = list(map(SiteMeasurement._make, reply["sites"]))
     assert {site.path for site in sites} == {str(path)}

@@ -241,8 +241,8 @@ def test_writes_nothing_if_no_plan_within_the_budget_can_be_written(
 def test_writes_nothing_if_a_current_checkpoint_stays(unchanged):
     ran = cli(unchanged, *words("sometimes", "60%"), "--apply")
     assert ran.code == 1
-    assert "cannot be written: it is not always a checkpoint" in ran.err
-    assert ran.err.endswith("No files changed.\n")
+    assert "cannot rewrite this: it is not always a checkpoint" in ran.err
+    assert ran.err.endswith("Change the source by hand, then plan again.\n")
     assert (unchanged / "model.py").read_text() == MODEL
 
 
@@ -297,7 +297,7 @@ def test_installed_packages_are_not_written(tmp_path):
     target = ("train:only_loop", "--args", "train:arguments", "--budget", "60%")
     ran = cli(tmp_path / "project", "plan", *target, "--apply")
     assert ran.code == 1
-    assert "model.py:1: cannot be written: the file belongs to an installed package" in ran.err
+    assert "model.py:1: cannot rewrite this: the file belongs to an installed package" in ran.err
     assert read_files(tmp_path) == files
 
 
@@ -330,3 +330,74 @@ def test_what_is_written_instead_is_said(project, monkeypatch):
     assert re.search(r"instead +\S", ran.err)
     assert re.search(r"rewritten +traced +[\d.]+ MB", ran.err)
     assert "The plan was not written: the rewritten source needs " in ran.err
+
+
+REPEATED = """\
+import jax
+import jax.numpy as jnp
+
+
+def block(w, x):
+    return x + jnp.tanh(jnp.sin(x @ w[0]) * jnp.cos(x)) @ w[1]
+
+
+def loss(w, x):
+    for i in range(8):
+        x = block((w[0][i], w[1][i]), x)
+    return jnp.mean(x**2)
+
+
+def args():
+    w = jax.ShapeDtypeStruct((8, 32, 32), "float32")
+    return (w, w), jax.ShapeDtypeStruct((512, 32), "float32")
+"""
+CHECKPOINTED = "(jax.checkpoint(block) if i < 7 else block)((w[0][i], w[1][i]), x)"
+
+
+def test_a_function_is_checkpointed_where_a_condition_selects_iterations(project):
+    """The lambda of earlier versions was a new function object in each iteration."""
+    words = ("plan", "repeated:loss", "--args", "repeated:args", "--budget", "35%", "--apply")
+    write_files(project, {"repeated.py": REPEATED})
+    assert cli(project, *words).code == 0
+    written = (project / "repeated.py").read_text()
+    assert f"x = {CHECKPOINTED}\n" in written
+    # The plan that it follows already changes nothing; another one replaces it.
+    assert cli(project, *words).err == "No files changed: the source already follows the plan.\n"
+    assert cli(project, *words[:-2], "100%", "--apply").code == 0
+    assert (project / "repeated.py").read_text() == REPEATED
+
+
+CHOSEN = """\
+import jax
+import jax.numpy as jnp
+
+REMAT = True
+
+
+def step(x, w):
+    return x + jnp.tanh(jnp.sin(x @ w) * jnp.cos(x)) @ w, None
+
+
+def loss(w, x):
+    body = jax.checkpoint(step, prevent_cse=False) if REMAT else step
+    x, _ = jax.lax.scan(body, x, w)
+    return jnp.mean(x**2)
+
+
+def args():
+    shape = jax.ShapeDtypeStruct
+    return shape((8, 32, 32), "float32"), shape((512, 32), "float32")
+"""
+
+
+def test_a_plan_in_place_needs_no_rewriting(project):
+    """An `if` selects the checkpoint, which cannot be rewritten and need not be."""
+    write_files(project, {"chosen.py": CHOSEN})
+    words = ("plan", "chosen:loss", "--args", "chosen:args", "--apply", "--budget")
+    ran = cli(project, *words, "30%")
+    assert (ran.code, ran.err) == (0, "No files changed: the source already follows the plan.\n")
+    assert "The current checkpoints already need as little: the plan is in place." in ran.out
+    ran = cli(project, *words, "100%")
+    assert ran.code == 1
+    assert "cannot rewrite this: an `if` selects the checkpoint: remove the `if`" in ran.err
+    assert (project / "chosen.py").read_text() == CHOSEN

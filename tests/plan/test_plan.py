@@ -122,7 +122,7 @@ def test_text(project):
     assert ran.code == 0
     assert ran.out.startswith("model:loss, planned for 45% (")
     assert f"model.py:{LOOP}  in loss, 6 times: all" in ran.out
-    assert "promised" in ran.out
+    assert "estimated            from the stages" in ran.out
     ran = cli(project, "plan", "model:loss", "--args", "model:args", "--budget", "100%")
     assert "No checkpoint is needed." in ran.out
 
@@ -168,7 +168,10 @@ def test_pareto(project):
         ("model:loss --args model:args --budget 140%", "--budget 140%: more than the peak"),
         ("model:loss --args model:args", "missing --budget SHARE|BYTES"),
         ("model:loss --budget 40%", "model:loss: it needs arguments (w, x)"),
-        ("model:los --args model:args --budget 40%", "model has no los; did you mean loss?"),
+        (
+            "model:los --args model:args --budget 40%",
+            "module model defines no `los`; did you mean loss?",
+        ),
         ("modle:loss --args model:args --budget 40%", "there is no module modle"),
         ("model:short --args model:args --budget 40%", "model:short: nothing to checkpoint"),
         ("model:loss --args model:args --budget 40% --grad none", "it takes no gradient with"),

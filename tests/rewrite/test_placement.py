@@ -178,7 +178,7 @@ def test_a_checkpoint_is_taken_off(tmp_path, before, after):
 
 def test_a_condition_that_chooses_it_is_left(tmp_path):
     text = "import jax\n\n\ndef f(x):\n    return x\n\n\ng = jax.checkpoint(f) if f else f\n"
-    assert "a condition chooses it" in refusal(tmp_path, text, off())
+    assert "an `if` selects the checkpoint" in refusal(tmp_path, text, off())
 
 
 def test_nothing_is_applied_by_a_name(tmp_path):

@@ -58,9 +58,9 @@ def arguments(function: Reply | None, cases: str | None, name: str) -> Reply:
     return {}
 
 
-def measure(by: str, argnums: Sequence[int], has_aux: bool, jit: bool) -> Reply:
+def measure(by: str, argnums: Sequence[int], has_aux: bool) -> Reply:
     """Measure the target as it is."""
-    how = Differentiation(by, tuple(argnums), has_aux, jit)
+    how = Differentiation(by, tuple(argnums), has_aux)
     entry, measured = gradients.measured(_Session.function, *_Session.arguments, how)
     _Session.entry, _Session.measured = entry, measured
     return {

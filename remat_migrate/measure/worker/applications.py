@@ -1,4 +1,4 @@
-"""Count how often each checkpoint is applied when a program runs once, and find who calls it.
+"""Count how often each checkpoint is applied when a program runs once.
 
 The program is traced with `COUNT`: each checkpoint is left out, and its input arrays get a name per
 application. Differentiation keeps exactly one copy of a name, on the primal value, wherever the
@@ -9,11 +9,11 @@ argument may be loop-invariant, but the carry is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from . import interception
-from .interception import MARK, NOWHERE, Location, Site, is_library
+from .interception import MARK, Site
 from .internals import internals
 
 
@@ -39,13 +39,8 @@ def applications(jaxpr: Any) -> dict[Site, int]:
     return {sites[number]: times for number, times in counts.items()}
 
 
-def marked_site(equation: Any) -> Site | None:
-    """Return the site that an equation marks, if any."""
-    mark = _mark(equation)
-    return None if mark is None else interception.sites()[mark.site]
-
-
-def _mark(equation: Any) -> _Mark | None:
+def mark_of(equation: Any) -> _Mark | None:
+    """Return what an equation marks, if anything."""
     if internals().name(equation) == "name":
         name = internals().label(equation)
         if name.startswith(MARK):
@@ -59,7 +54,7 @@ def _mark_counts(jaxpr: Any, known: dict[int, _Counts]) -> _Counts:
         return known[id(jaxpr)]
     found: _Counts = {}
     for equation in jaxpr.eqns:
-        mark = _mark(equation)
+        mark = mark_of(equation)
         if mark is not None:
             found[mark] = found.get(mark, 0) + 1
             continue
@@ -96,46 +91,3 @@ def _site_counts(counts: _Counts) -> dict[int, int]:
     for (site, _), times in most.items():
         found[site] = found.get(site, 0) + times
     return found
-
-
-def calling_lines(jaxpr: Any) -> dict[Site, set[Location]]:
-    """Return the lines that call each site, in a jaxpr that was traced with `COUNT`."""
-    found: dict[Site, set[Location]] = {}
-    for site, location in _Walk().calls(internals().opened(jaxpr), NOWHERE):
-        found.setdefault(site, set()).add(location)
-    return found
-
-
-class _Walk:
-    def __init__(self) -> None:
-        # The line that first called a jaxpr, by the `id` of the jaxpr.
-        self._first: dict[int, Location] = {}
-        self._seen: set[tuple[int, Location]] = set()
-
-    def calls(self, jaxpr: Any, caller: Location) -> Iterator[tuple[Site, Location]]:
-        """Yield the sites in a jaxpr that the line `caller` runs, each with its calling line."""
-        if (id(jaxpr), caller) in self._seen:
-            return
-        self._seen.add((id(jaxpr), caller))
-        first = self._first.setdefault(id(jaxpr), caller)
-        for equation in jaxpr.eqns:
-            site = marked_site(equation)
-            _, bodies, _ = internals().inner(equation)
-            if site is None and not bodies:
-                continue
-            location = _user_line(equation)
-            if location in (NOWHERE, first):
-                # JAX itself makes the call; only some versions record who called JAX.
-                location = caller
-            if site is not None:
-                yield site, location
-            for body in map(internals().opened, bodies):
-                yield from self.calls(body, location)
-
-
-def _user_line(equation: Any) -> Location:
-    """Return the innermost line of the user's code that an equation comes from."""
-    for path, _, line in internals().places(equation):
-        if not is_library(path):
-            return Location(path, line)
-    return NOWHERE

@@ -31,13 +31,11 @@ class Differentiation(NamedTuple):
         by: `value_and_grad`, `grad`, or `none` for a function that takes gradients itself.
         argnums: arguments to differentiate by.
         has_aux: whether the function returns a pair of the loss and auxiliary data.
-        jit: whether it is compiled as one program, which removes dead code.
     """
 
     by: str = VALUE_AND_GRAD
     argnums: tuple[int, ...] = (0,)
     has_aux: bool = False
-    jit: bool = True
 
 
 class Entry:
@@ -286,9 +284,8 @@ class Entry:
         return self.traced(self.differentiated)
 
     def traced(self, program: Callable[..., Any]) -> Any:
-        """Trace a program, and remove dead code if it is compiled as one."""
-        jaxpr = jax.make_jaxpr(program)(*self.shapes)
-        return internals().dead_code_removed(jaxpr) if self.how.jit else internals().opened(jaxpr)
+        """Trace a program, and remove dead code, as compiling does."""
+        return internals().dead_code_removed(jax.make_jaxpr(program)(*self.shapes))
 
     def peak(self, jaxpr: Any) -> int:
         """Return the peak of a traced program, of all devices together."""

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from .applications import marked_site
+from .applications import mark_of
 from .interception import is_library
 from .internals import internals
 
@@ -90,7 +90,7 @@ class _Inliner:
         recorded = 0 if call is None else _recorded_callers(jaxpr, call[0])
         for equation in jaxpr.eqns:
             inputs = [renamed(atom) for atom in equation.invars]
-            if marked_site(equation) is not None:
+            if mark_of(equation) is not None:
                 names.update(zip(equation.outvars, inputs))
                 continue
             raw = full = _user_frames(equation)

@@ -28,7 +28,8 @@ def load_function(module: str | None, path: str, qualname: str) -> Callable[...,
     for part in qualname.split("."):
         if not hasattr(found, part):
             near = declared.nearest(part, [name for name in dir(found) if name[:1] != "_"])
-            raise NotFound("{} has no {}{}".format(getattr(found, "__name__", path), part, near))
+            kind = "module " if inspect.ismodule(found) else ""
+            raise NotFound(f"{kind}{getattr(found, '__name__', path)} defines no `{part}`{near}")
         found = getattr(found, part)
     if isinstance(found, type):
         raise NotFound(f"{qualname} is a class: name a function, or a method as Class.method")

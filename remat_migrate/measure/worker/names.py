@@ -24,6 +24,7 @@ from .internals import internals
 from .records import NameUse, PolicyUse
 from .sites import trace
 
+_POLICIES = jax.checkpoint_policies
 _SAVED, _OFFLOADED, _NOT = "saved", "offloaded", "not-saved"
 
 
@@ -55,11 +56,13 @@ class _Watch:
     Attributes:
         asked: for each name, the decisions on it by site, and the bytes of a value.
         matched: what the policy of each site saves, with how often it was asked.
+        products: whether each product that the policy was asked about has batch dimensions.
     """
 
     def __init__(self) -> None:
         self.asked: dict[str, dict[Site, tuple[str, int]]] = {}
         self.matched: dict[Site, Counter[str]] = {}
+        self.products: dict[Site, list[bool]] = {}
         # The same function for the same policy, as JAX caches by it.
         self.watched = functools.cache(self._watched)
 
@@ -71,6 +74,9 @@ class _Watch:
             if what == "name":
                 what = f'"{params["name"]}"'
                 self.asked.setdefault(params["name"], {})[site] = state, size(avals[0])
+            if what == "dot_general":
+                has_batch = bool(params["dimension_numbers"][1][0])
+                self.products.setdefault(site, []).append(has_batch)
             if state != _NOT:
                 self.matched.setdefault(site, Counter())[what] += 1
             return decision
@@ -112,8 +118,10 @@ def explained(entry: Entry) -> tuple[list[NameUse], list[PolicyUse]]:
             kept = cost.residual_bytes - without.residual_bytes
         matched = tuple(watch.matched.get(site, ()))
         place = Path(site.location.path), site.location.line, _text(policy)
+        products = watch.products.get(site, ())
+        is_batched = not matched and bool(products) and all(products)
         avoided, peak = without.flops - cost.flops, cost.peak_bytes - without.peak_bytes
-        policies.append(PolicyUse(*place, kept, peak, avoided, matched, absent))
+        policies.append(PolicyUse(*place, kept, peak, avoided, matched, absent, is_batched))
     bare = trace(entry, {}, Decision(policy=_nothing)).cost
     names = []
     for name in dict.fromkeys([*values, *watch.asked]):
@@ -237,7 +245,8 @@ def _names_of(policy: Any) -> Iterator[str]:
 
 def _text(policy: Any) -> str:
     """Return the name of a policy, or of the function that made it."""
-    name = getattr(policy, "__qualname__", None)
+    of_jax = (n for n in reversed(dir(_POLICIES)) if getattr(_POLICIES, n) is policy)
+    name = next(of_jax, None) or getattr(policy, "__qualname__", None)
     # Some versions of JAX make instances of classes such as `SaveOnlyTheseNames`.
     name = name or re.sub("(?<=.)(?=[A-Z])", "_", type(policy).__name__).lower()
     return str(name).partition(".")[0]

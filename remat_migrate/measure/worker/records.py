@@ -37,7 +37,7 @@ class Cost(NamedTuple):
 
 
 class CallLine(NamedTuple):
-    """A line that calls a checkpointed function, and how often that call is traced."""
+    """A line that calls a checkpointed function, and how often JAX traces that call."""
 
     path: Path
     line: int
@@ -59,6 +59,7 @@ class SiteMeasurement(NamedTuple):
         verdict: effect of the checkpoint.
         compiled: temporary bytes of the compiled program with and without it, if compiled.
         note: further explanation, or the empty string.
+        rivals: other checkpoints that may go instead of this one, but not with it.
     """
 
     path: Path
@@ -72,6 +73,12 @@ class SiteMeasurement(NamedTuple):
     verdict: SiteVerdict
     compiled: tuple[int, int] | None = None
     note: str = ""
+    rivals: tuple[tuple[Path, int], ...] = ()
+
+    @property
+    def is_removable(self) -> bool:
+        """Whether the gradient computation needs no more memory without it."""
+        return self.verdict in (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
 
     @property
     def peak_bytes_saved(self) -> int:
@@ -147,6 +154,7 @@ class PolicyUse(NamedTuple):
         avoided_flops: operations that it saves from being computed again.
         matched: what it saves, by operation or name.
         absent: names that it lists, but no value under this checkpoint has.
+        is_batched: whether it matches nothing, and all products have batch dimensions.
     """
 
     path: Path
@@ -157,6 +165,7 @@ class PolicyUse(NamedTuple):
     avoided_flops: int
     matched: tuple[str, ...]
     absent: tuple[str, ...]
+    is_batched: bool = False
 
 
 class Residual(NamedTuple):

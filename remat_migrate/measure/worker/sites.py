@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 
 from . import interception
-from .applications import applications, calling_lines
+from .applications import applications
 from .entry import NONE, Entry
 from .instruments.compiled import temporary_bytes
 from .instruments.flops import flops
@@ -26,7 +26,7 @@ PEAK_TOLERANCE = 0.02
 # Likewise for shares of the operations of a forward pass.
 FLOPS_TOLERANCE = 0.005
 # The temporary memory of a compiled program may vary by this share with the order of operations.
-SCHEDULE_TOLERANCE = 0.1
+SCHEDULE_TOLERANCE = 0.05
 
 
 class Measured(NamedTuple):
@@ -69,7 +69,6 @@ def measure(entry: Entry) -> Measured:
     with interception.plan({}, COUNT):
         entry.forward_pass = jaxpr = entry.forward_jaxpr()
         applied, forward = applications(jaxpr), flops(jaxpr)
-        lines = calling_lines(jaxpr)
     cost, calls = trace(entry, {})
     if not calls:
         forward = cost.flops if entry.how.by == NONE else forward
@@ -92,7 +91,7 @@ def measure(entry: Entry) -> Measured:
             site.location.line,
             site.api,
             site.function,
-            _call_lines({**dict.fromkeys(lines.get(site, ()), 0), **calls[site]}),
+            tuple(CallLine(Path(p.path), p.line, n) for p, n in calls[site].items() if p.line),
             applied.get(site, 0),
             cost,
             without[site],
@@ -100,11 +99,39 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
+    rivals = _rivals(entry, forward, cost, dict(zip(sites, measurements)))
+    measurements = [
+        one._replace(rivals=tuple((Path(r.location.path), r.location.line) for r in rivals[site]))
+        for site, one in zip(sites, measurements)
+    ]
     return Measured(forward, cost, bare, sites, measurements)
 
 
-def _call_lines(calls: dict[Location, int]) -> tuple[CallLine, ...]:
-    return tuple(CallLine(Path(p.path), p.line, count) for p, count in calls.items() if p.line)
+def _rivals(
+    entry: Entry, forward: int, cost: Cost, found: dict[Site, SiteMeasurement]
+) -> dict[Site, list[Site]]:
+    """Return the checkpoints that may go instead of each one, but not with it.
+
+    Two nested checkpoints do nothing beside each other, but without both, all residuals are kept.
+    """
+
+    def can_go(sites: list[Site]) -> bool:
+        without = trace(entry, dict.fromkeys(sites, LEAVE_OUT)).cost
+        return verdict(cost, without, forward) in (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
+
+    rivals: dict[Site, list[Site]] = {site: [] for site in found}
+    removable = [site for site, one in found.items() if one.is_removable]
+    if len(removable) < 2 or can_go(removable):
+        return rivals
+    gone: list[Site] = []
+    for site in removable:
+        if not gone or can_go([*gone, site]):
+            gone.append(site)
+            continue
+        for other in [one for one in gone if not can_go([one, site])] or gone:
+            rivals[site].append(other)
+            rivals[other].append(site)
+    return rivals
 
 
 def trace(entry: Entry, decisions: dict[Site, Decision], default: Decision = KEEP) -> Variant:

@@ -237,6 +237,7 @@ def _weight(site: SiteMeasurement) -> _Object:
         "compiled_bytes": site.compiled and site.compiled[0],
         "compiled_bytes_without": site.compiled and site.compiled[1],
         "note": site.note,
+        "redundant_with": [{"path": path, "line": line} for path, line in site.rivals],
     }
 
 

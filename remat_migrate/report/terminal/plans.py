@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ...measure.worker.records import Need
+from ...measure.worker.records import BODY, WRAPPED, Need
 from ...measure.worker.schedules import described, sizes_of
+from ...plan.chain import GROUP
 from ...plan.plan import MERGED
 from .display import Screen, pluralize, printable
 from .weights import devices, fit_lines, operations, size
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from ...engine.fix_rounds import FileChange
     from ...measure.worker.records import Cost, NamedValue
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
+
+_KINDS = {WRAPPED: "", BODY: "loop body", GROUP: "in groups"}
 
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
@@ -27,20 +30,22 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     yield f"  without checkpoints  traced {_need(plan.bare, plan)}{_also(plan.bare_compiled)}"
     if sites := plan.found.sites:
         count = pluralize(len(sites), "checkpoint")
-        yield f"  current              traced {_need(plan.now, plan)}, {count}"
+        figures = _need(plan.now, plan) + _also(plan.now_compiled)
+        yield f"  current              traced {figures}, {count}"
     best = plan.best
     difference = _difference(best.promised, best.measured)
     yield f"  planned              traced {_need(best.measured, plan)}{_also(best.compiled)}"
-    yield f"  promised             by stages {_need(best.promised, plan)}; traced {difference}"
+    promised = _need(best.promised, plan)
+    yield f"  estimated            from the stages {promised}; traced {difference}"
     yield ""
     if not plan.is_met:
         kind = plan.basis.partition(" ")[0]
-        text = f"The budget cannot be met: the lowest {kind} peak found is {_peak(plan)}, with"
+        text = f"The budget cannot be met: the lowest {kind} peak found is {_peak(plan)}."
         yield screen.paint(text, "red", "bold")
-        name = f"; this one is {_named(plan.best)}" if plan.best.name else ""
+        name = f"; this one is {printable(plan.best.name)}" if plan.best.name else ""
         compiled = f", {len(plan.candidates)} of them compiled" if plan.candidates else ""
         tried = f"{pluralize(plan.tried, 'placement')} traced, all obvious ones included"
-        yield f"({tried}{compiled}{name})"
+        yield f"{tried}{compiled}{name}. It needs:"
     else:
         by = "met by the trace" if best.compiled is None else "met"
         text = f"The budget is {by}: {size(best.peak)} of {size(plan.budget_bytes)}, {plan.basis}."
@@ -57,7 +62,11 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     yield from _fallback_lines(plan, screen)
     if sites:
         yield ""
-        yield "The plan replaces the current checkpoints, which are removed."
+        yield (
+            "The current checkpoints already need as little: the plan is in place."
+            if plan.is_in_place
+            else "The plan replaces the current checkpoints, which are removed."
+        )
     if plan.bare_compiled is not None:
         yield ""
         yield f"Compiled for {plan.found.backend}, with gradients, beside the traced peak:"
@@ -101,8 +110,8 @@ def _fallback_lines(plan: Plan, screen: Screen) -> Iterator[str]:
 def unwritable_lines(obstacles: Sequence[Obstacle], screen: Screen) -> Iterator[str]:
     """Yield why no placement can be written."""
     for one in obstacles:
-        yield f"{screen.path(one.path)}:{one.line}: cannot be written: {printable(one.reason)}"
-    yield "No files changed."
+        yield f"{screen.path(one.path)}:{one.line}: cannot rewrite this: {printable(one.reason)}"
+    yield "No files changed. Change the source by hand, then plan again."
 
 
 def written_lines(changes: Sequence[FileChange], how: str, screen: Screen) -> Iterator[str]:
@@ -135,7 +144,7 @@ def rewritten_lines(
 
 def _peak(plan: Plan) -> str:
     need, bare = plan.best.peak, plan.bare_compiled or plan.bare.peak_bytes
-    return f"{size(need)}, {need / max(bare, 1):.0%} of that without checkpoints"
+    return f"{size(need)}, {need / max(bare, 1):.0%} of the peak without checkpoints"
 
 
 def _also(compiled: int | None) -> str:
@@ -205,7 +214,8 @@ def _summary(placement: Placement) -> str:
     parts = []
     for stage in placement.stages:
         if stage.decision != "plain":
-            policy = f" {printable(stage.policy)}" if stage.policy else ""
-            kind = "" if stage.decision == "wrapped" else f" {stage.decision}"
-            parts.append(f"{stage.line}{kind}{policy} {stage.wrapped}/{stage.times}")
+            kind = _KINDS.get(stage.decision, stage.decision)
+            runs = f"{stage.wrapped} of {pluralize(stage.times, 'run')}"
+            how = (kind, stage.policy and printable(stage.policy), runs)
+            parts.append(f"line {stage.line} ({', '.join(filter(None, how))})")
     return "; ".join(parts) or "no checkpoint"

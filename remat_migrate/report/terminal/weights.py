@@ -140,13 +140,14 @@ def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator
     verdict = screen.paint(site.verdict.replace("-", " "), _STYLES[site.verdict], "bold")
     yield f"  {verdict}: {effect(site, found)}"
     yield from (f"  {printable(line)}" for line in remarks(site, found))
-    if site.verdict in ("wasteful", "does-nothing"):
-        confirmed = site.compiled is not None
-        yield (
-            "  You can remove it."
-            if confirmed
-            else "  Before you remove it, confirm this with the compiled program: --compile"
-        )
+    if site.is_removable:
+        if site.rivals:
+            others = ", ".join(f"{screen.path(path)}:{line}" for path, line in site.rivals)
+            yield f"  One of this checkpoint and {others} is redundant: remove only one of them."
+        if site.compiled is None:
+            yield "  Before you remove it, confirm this with the compiled program: --compile"
+        elif not site.rivals:
+            yield "  You can remove it."
 
 
 def remarks(site: SiteMeasurement, found: Measurement) -> Iterator[str]:
@@ -211,6 +212,8 @@ def _saved_lines(found: Measurement, screen: Screen) -> Iterator[str]:
             f" {operations(one.avoided_flops)} of recomputation, and changes the traced peak by"
             f" {size(one.added_peak_bytes)}"
         )
+        if one.is_batched:
+            yield "    all products have batch dimensions, as under jax.vmap"
         if one.absent:
             yield f"    it never sees these names: {printable(', '.join(one.absent))}"
     if found.names:

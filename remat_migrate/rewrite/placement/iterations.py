@@ -27,18 +27,19 @@ def before_last(module: Module, statement: ast.stmt, left: int) -> tuple[str, li
     """
     loop = loop_around(module, statement)
     count = length(loop)
+    last = str(int(count) - left) if count.isdigit() else f"{count} - {left}"
     match loop.iter, loop.target:
         case (ast.Call(func=ast.Name("range")), ast.Name(index)) | (
             ast.Call(func=ast.Name("enumerate")),
             ast.Tuple(elts=[ast.Name(index), _]),
         ) if index != "_":
-            return f"{index} < {count} - {left}", []
+            return f"{index} < {last}", []
     index = free_name("index", words_in(module))
     counting: list[Change] = [
         Replace(module, loop.target, Code(f"{index}, {ast.unparse(loop.target)}")),
         Replace(module, loop.iter, Code.of("enumerate({items})", items=loop.iter)),
     ]
-    return f"{index} < {count} - {left}", counting
+    return f"{index} < {last}", counting
 
 
 def loop_around(module: Module, statement: ast.stmt) -> ast.For:

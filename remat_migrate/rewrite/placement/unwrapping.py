@@ -63,8 +63,13 @@ def _removal(project: Project, site: Site, kept: Collection[str]) -> Change:
     assert isinstance(application, ast.Call)
     if not isinstance(subject, ast.expr) or all(n is not subject for n in ast.walk(application)):
         raise Refused("the wrapped function is passed elsewhere", module, site.reference)
-    if isinstance(module.parent(application), ast.IfExp):
-        raise Refused("a condition chooses it: remove both", module, site.reference)
+    chosen = module.parent(application)
+    if isinstance(chosen, ast.IfExp):
+        # `jax.checkpoint(block) if i < 7 else block` selects iterations, not a setting.
+        if isinstance(chosen.test, ast.Compare) and ast.dump(chosen.orelse) == ast.dump(subject):
+            return Keep(module, chosen, chosen.orelse, is_used)
+        reason = "an `if` selects the checkpoint: remove the `if` and the checkpoint"
+        raise Refused(reason, module, site.reference)
     statement = _restating(module, application, subject)
     if statement is not None:
         return Remove(module, statement, is_used)

@@ -3,6 +3,8 @@
     x = block(p, x)         ->  x = jax.checkpoint(block)(p, x)
     x = block(p, x, train)  ->  x = jax.checkpoint(lambda: block(p, x, train))()
 
+With a condition, `x = (jax.checkpoint(block) if i < 7 else block)(p, x)`.
+
 What must be concrete, or may not be an array, is closed over. If it is an array after all, its
 gradient still flows.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from functools import partial
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
@@ -45,6 +48,7 @@ def wrap_call(
     call: ast.Call,
     options: Sequence[str] = (),
     *,
+    condition: str = "",
     checkpoint: str = JAX,
 ) -> list[Change]:
     """Return the changes that checkpoint one call.
@@ -54,6 +58,7 @@ def wrap_call(
         module: the module of the call.
         call: the call.
         options: options of the checkpoint, as `name=value`.
+        condition: when to apply the checkpoint, by default always.
         checkpoint: the Api of JAX to use, by qualified name.
 
     Raises:
@@ -62,8 +67,17 @@ def wrap_call(
     check_own(module, call, "the call")
     values = project.values(module, call.func)
     api = sole_api(library_apis(project, module, call, values), module, call)
+    as_expression = partial(
+        wrap_expression,
+        project,
+        module,
+        call,
+        options,
+        condition=condition,
+        checkpoint=checkpoint,
+    )
     if api in (LINEN, NNX):
-        return wrap_expression(project, module, call, options, checkpoint=checkpoint)
+        return as_expression()
     if not values or not all(is_visible(project, value) for value in values):
         reason = f"`{ast.unparse(call.func)}` is an unknown function, and may have side effects"
         raise Refused(reason, module, call)
@@ -77,9 +91,11 @@ def wrap_call(
         raise Refused("no argument is known to be an array", module, call)
     # `eqx.filter_checkpoint` selects the arrays itself.
     if may_lack_hash(project, values) or not (all(traced) or api == EQUINOX):
-        return wrap_expression(project, module, call, options, checkpoint=checkpoint)
+        return as_expression()
     reference = reference_to(module, project, checkpoint if api == JAX else api, call)
     code = CheckpointCode(reference.text, tuple(options)).around("{f}")
+    if condition:
+        code = f"({code} if {condition} else {{f}})"
     return [Replace(module, call.func, Code.of(code, f=call.func)), *reference.changes]
 
 

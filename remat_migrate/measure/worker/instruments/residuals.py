@@ -138,9 +138,6 @@ def gradient_and_residual_bytes(entry: Entry) -> tuple[Any, int | None]:
     """
     if entry.how.by == NONE:
         return entry.gradient_jaxpr(), None
-    if not entry.how.jit:
-        # Dead code remains, which the trace below would remove.
-        return entry.gradient_jaxpr(), sum(residual_sizes(entry))
     jaxpr, (outputs, held) = jax.make_jaxpr(entry.with_residuals, return_shape=True)(*entry.shapes)
     gradient = internals().dead_code_removed(jaxpr, len(jax.tree_util.tree_leaves(outputs)))
     return gradient, sum(_sizes(jaxpr, outputs, held))
