@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from ..analysis import Module, Project
+from ..analysis.placement.transforms import argument
 from ..analysis.sites.references import reference_to
 from ..analysis.statics.argument_kinds import kinds_of
-from ..analysis.values.callees import body_positions
-from ..analysis.values.values import Function, Instance, Wrapped
+from ..analysis.values.values import External, Function, Instance, Wrapped
 from ..codemod import changes as codemod
+from ..libraries.transforms import Loop
 from ..measure.worker.records import BODY, WRAPPED
 from ..measure.worker.schedules import sizes_of
 from ..rewrite.placement import (
@@ -85,7 +86,7 @@ def checkpointed(
     [statement] = statements
     value = _value(statement)
     if sizes := sizes_of(stage.decision):
-        return in_segments(project, module, _loop(project, module, value), sizes)
+        return in_segments(project, module, *_loop(project, module, value), sizes)
     if stage.decision == BODY:
         return [*imports, *_on_body(project, module, value, options)]
     condition = ""
@@ -121,11 +122,10 @@ def named(project: Project, module: Module, statement: ast.stmt, name: str) -> l
 def _on_body(
     project: Project, module: Module, value: ast.expr, options: list[str]
 ) -> list[codemod.Change]:
+    for call, body in _loops(project, module, value):
+        if body is not None:
+            return wrap_body(project, module, call, body, options)
     for call in (node for node in _run_by(value) if isinstance(node, ast.Call)):
-        positions = body_positions(project.evaluator, module, call)
-        bodies = [call.args[n] for n in positions if n < len(call.args)]
-        if len(bodies) == 1:
-            return wrap_body(project, module, call, bodies[0], options)
         for found in project.values(module, call.func):
             cls = found.cls if isinstance(found, Instance) else None
             if isinstance(cls, Wrapped) and cls.how == _SCAN and isinstance(cls.node, ast.Call):
@@ -134,26 +134,37 @@ def _on_body(
                     return wrap_body(project, own, cls.node, cls.node.args[0], options)
     # A loop of another library, such as `hk.experimental.layer_stack(6)(body)(x)`.
     passed = [
-        (call, argument)
+        (call, given)
         for call in _run_by(value)
         if isinstance(call, ast.Call)
-        for argument in call.args
-        if any(isinstance(each, Function) for each in project.values(module, argument))
+        for given in call.args
+        if any(isinstance(each, Function) for each in project.values(module, given))
     ]
     if len(passed) != 1:
         raise Refused("the line does not run a loop with one visible body")
     return wrap_body(project, module, *passed[0], options)
 
 
-def _loop(project: Project, module: Module, value: ast.expr) -> ast.Call:
-    """Return the only call of a line that gets a function, which is the loop that it runs."""
-    calls = [
-        node
-        for node in _run_by(value)
-        if isinstance(node, ast.Call) and body_positions(project.evaluator, module, node)
-    ]
-    if len(calls) == 1:
-        return calls[0]
+def _loops(
+    project: Project, module: Module, value: ast.expr
+) -> Iterator[tuple[ast.Call, ast.expr | None]]:
+    """Yield the calls of loops on a line, with the body unless they unpack their arguments."""
+    for call in _run_by(value):
+        if isinstance(call, ast.Call):
+            for found in project.values(module, call.func):
+                name = found.name if isinstance(found, External) else ""
+                loop = project.evaluator.transforms.find(name)
+                if isinstance(loop, Loop) and not loop.factory:
+                    where = loop.parameter, loop.position
+                    unpacks = any(isinstance(each, ast.Starred) for each in call.args)
+                    yield call, None if unpacks else argument(call.args, call.keywords, *where)
+
+
+def _loop(project: Project, module: Module, value: ast.expr) -> tuple[ast.Call, ast.expr | None]:
+    """Return the only loop that a line runs, and its body."""
+    found = list(_loops(project, module, value))
+    if len(found) == 1:
+        return found[0]
     raise Refused(
         "the loop is not a call of `jax.lax.scan` or `fori_loop` on this line: in Flax, nest"
         " `nn.scan(nn.remat(nn.scan(...)))`, or use `nn.remat_scan` for layers; in Haiku, nest"

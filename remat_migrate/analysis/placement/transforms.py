@@ -63,7 +63,7 @@ class Transformed:
 
     def argument(self, name: str, position: int | None) -> ast.expr | None:
         """Return the argument for a parameter."""
-        return _argument(self.args, self.keywords, name, position)
+        return argument(self.args, self.keywords, name, position)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -139,12 +139,13 @@ def _literal(module: Module, node: ast.expr) -> set[int] | None:
     return None
 
 
-def _argument(
+def argument(
     args: Sequence[ast.expr],
     keywords: Sequence[ast.keyword],
     name: str,
     position: int | None,
 ) -> ast.expr | None:
+    """Return the argument of a call for a parameter."""
     for keyword in keywords:
         if keyword.arg == name:
             return keyword.value
@@ -265,7 +266,7 @@ class _Finder:
         if isinstance(transform, Loop) and transform.factory:
             return None
         args, keywords = _arguments(denoted, own)
-        return _argument(args, keywords, transform.parameter, transform.position)
+        return argument(args, keywords, transform.parameter, transform.position)
 
     def use(
         self,

@@ -10,11 +10,8 @@ import jax
 
 
 def scan_in_segments(f, init, xs=None, length=None, reverse=False, unroll=1, *, sizes):
-    """Run `jax.lax.scan` in checkpointed segments of `sizes[0]` steps.
-
-    The gradient keeps the carry at the start of each segment, and recomputes one segment at a time,
-    which itself runs in segments of `sizes[1]` steps, and so on.
-    """
+    """Run `jax.lax.scan` in checkpointed segments of `sizes[0]` steps, these in `sizes[1]`, etc."""
+    # The gradient keeps the carry at the start of each segment, and recomputes one at a time.
     if length is None:
         length = jax.tree.leaves(xs)[0].shape[0]
     if not sizes:

@@ -22,11 +22,16 @@ from .loop_bodies import wrap_body
 
 _HELPER = "scan_in_segments"
 _SOURCE = Path(__file__).parents[2] / "measure" / "worker" / "segments.py"
+_FORI_LOOP = ("lower", "upper", "body_fun", "init_val")
 _OPTIONS = frozenset({"f", "init", "xs", "length", "reverse", "unroll"})
 
 
 def in_segments(
-    project: Project, module: Module, call: ast.Call, sizes: Sequence[int]
+    project: Project,
+    module: Module,
+    call: ast.Call,
+    body: ast.expr | None,
+    sizes: Sequence[int],
 ) -> list[Change]:
     """Return the changes that run a loop in segments.
 
@@ -34,6 +39,7 @@ def in_segments(
         project: the project.
         module: the module of the loop.
         call: the call of `jax.lax.scan` or `jax.lax.fori_loop`.
+        body: the argument that is its body, None if the call unpacks its arguments.
         sizes: sizes of the segments, the longest first; 1 is a checkpoint on the body.
 
     Raises:
@@ -41,17 +47,14 @@ def in_segments(
     """
     values = project.values(module, call.func)
     named = {keyword.arg: keyword.value for keyword in call.keywords}
+    bounds = dict(zip(_FORI_LOOP, call.args, strict=False)) | named
     longer = repr(tuple(size for size in sizes if size > 1))
-    changes: list[Change]
-    if values == {External("jax.lax.scan")} and named.keys() <= _OPTIONS and not _unpacks(call):
-        body = call.args[0] if call.args else named["f"]
-        changes = [
-            Replace(module, call.func, Code(_HELPER)),
-            SetArgument(module, call, "sizes", Code(longer)),
-        ]
-    elif values == {External("jax.lax.fori_loop")} and len(call.args) == 4 and not _unpacks(call):
-        body = call.args[2]
-        changes = [Replace(module, call, _as_scan(module, call, longer))]
+    changes: list[Change] = [SetArgument(module, call, "sizes", Code(longer))]
+    if values == {External("jax.lax.scan")} and body and named.keys() <= _OPTIONS:
+        changes.append(Replace(module, call.func, Code(_HELPER)))
+    elif values == {External("jax.lax.fori_loop")} and body and bounds.keys() == {*_FORI_LOOP}:
+        arguments = [bounds[name] for name in _FORI_LOOP]
+        changes = [Replace(module, call, _as_scan(module, call, arguments, longer))]
     else:
         reason = f"`{ast.unparse(call.func)}` is no plain `jax.lax.scan`: write it as one"
         raise Refused(reason, module, call)
@@ -59,24 +62,21 @@ def in_segments(
     return [*changes, *(on_body if 1 in sizes else ()), *_definition(project, module)]
 
 
-def _unpacks(call: ast.Call) -> bool:
-    return any(isinstance(argument, ast.Starred) for argument in call.args)
-
-
-def _as_scan(module: Module, call: ast.Call, sizes: str) -> Code:
-    lower, upper, body, init = call.args
+def _as_scan(module: Module, call: ast.Call, arguments: Sequence[ast.expr], sizes: str) -> Code:
+    lower, upper, body, init = arguments
     taken = words_in(module)
     loop, nothing = free_name("loop", taken), free_name("none", taken)
     starts_at_0 = isinstance(lower, ast.Constant) and lower.value == 0
     length = "{upper}" if starts_at_0 else "({upper}) - ({lower})"
-    return Code.of(
-        f"{_HELPER}(lambda {loop}, {nothing}: (({loop}[0] + 1, ({{body}})(*{loop})), None),"
-        f" ({{lower}}, {{init}}), length={length}, sizes={sizes})[0][1]",
-        lower=lower,
-        upper=upper,
-        body=body,
-        init=init,
+    text = (
+        f"{_HELPER}(\n"
+        f"    lambda {loop}, {nothing}: (({loop}[0] + 1, ({{body}})(*{loop})), None),\n"
+        "    ({lower}, {init}),\n"
+        f"    length={length},\n"
+        f"    sizes={sizes},\n"
+        ")[0][1]"
     )
+    return Code.of(text, lower=lower, upper=upper, body=body, init=init)
 
 
 def _definition(project: Project, module: Module) -> list[Change]:
@@ -95,7 +95,7 @@ def _definition(project: Project, module: Module) -> list[Change]:
     tree = ast.parse(_SOURCE.read_text(encoding="utf-8"))
     [helper] = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     source = "\n".join(_SOURCE.read_text(encoding="utf-8").splitlines()[helper.lineno - 1 :])
-    text = re.sub(r"(?<!`)jax(?:\.\w+)+", written, source)
+    text = re.sub(r"(?<!`)jax\.\w+", written, source)
     if _HELPER not in module.scope_of(module.tree).bound:
         return [*changes, Insert(module, first, (Code(text),))]
     known = [node for node in module.tree.body if getattr(node, "name", "") == _HELPER]
