@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..measure.worker.records import BODY, PLAIN, WRAPPED, Chain
+from ..measure.worker.schedules import sizes_of
 from .chain import GROUP, Arc, Writable, occurrences
 
 
@@ -15,7 +16,8 @@ def obvious_paths(
 
     These are checkpoints on every stage and on every stage that repeats, each with every policy,
     and on all of them but the last; and on every call of a function that runs several stages and is
-    called repeatedly. A stage that is a loop over layers gets one on its body.
+    called repeatedly. A stage that is a loop over layers gets one on its body, and a long one may
+    run in segments.
 
     Args:
         chain: the chain.
@@ -39,6 +41,10 @@ def obvious_paths(
         is_tied = source is not None and not source.allows_all_but_last(last, WRAPPED)
         if len(chosen) > 1 and not (is_tied and len(places[last]) > 1):
             yield f"{name} but the last", _path(arcs, chosen[:-1], None)
+    schedules = [[arc for arc in here if sizes_of(arc.kind)] for here in arcs]
+    for level in range(max(map(len, schedules), default=0)):
+        long = {number: found[level] for number, found in enumerate(schedules) if found[level:]}
+        yield "every long loop in segments", _path(arcs, (), None, long)
     calls = dict(_repeated_calls(chain))
     for policy in policies if calls else ():
         groups = {

@@ -264,7 +264,7 @@ def plan(
                 writable = [one for one in search.tried if not source.apply(one.stages).obstacles]
                 search.run(limit, writable)
                 best, is_met = search.best_writable(limit, source) or (best, is_met)
-                if best is ideal or (is_met and _is_as_good(best, ideal)):
+                if best is ideal or (_is_as_good(best, ideal) and (is_met or ideal.peak > limit)):
                     ideal = None
             others = search.next_best(limit, best)
         return Plan(

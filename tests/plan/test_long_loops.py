@@ -159,6 +159,39 @@ def args():
     assert "scan_in_segments(f=step, init=xs[0], xs=xs, sizes=(" in after
 
 
+def test_loop_of_another_function_is_planned_on_its_own_line(tmp_path: Path) -> None:
+    model = """\
+import jax
+import jax.numpy as jnp
+
+
+def solve(c, u):
+    def step(carry, _):
+        before, now = carry
+        after = 2 * now - before + c**2 * (jnp.roll(now, 1) - now)
+        return (now, after), after
+
+    _, solution = jax.lax.scan(step, (u, u), None, length=1000)
+    return jnp.concatenate([u[None], solution])
+
+
+def loss(c, u):
+    solution = solve(c, u)
+    return jnp.mean(solution[-1] ** 2)
+
+
+def args():
+    return tuple(2 * [jax.ShapeDtypeStruct((4096,), "float32")])
+"""
+    write_files(tmp_path, {"pyproject.toml": TRACED, "model.py": model})
+    words = ("--args", "model:args", "--budget", "50%", "--compile")
+    ran = cli(tmp_path, "plan", "model:loss", *words)
+    # The outputs of all steps remain; a checkpoint on the whole loop takes more compiled memory.
+    assert "the lowest compiled peak found is 35.0 MB, 71% of that" in ran.out, ran.out
+    assert "every long loop in segments: 11 segments 40 1/1 (planned)" in ran.out
+    assert not re.search(r"\b17 (body|segments)", ran.out)
+
+
 def test_measured_beside_a_checkpointed_body(tmp_path: Path) -> None:
     write_files(tmp_path, {"pyproject.toml": TRACED, "model.py": MODEL})
     found = run(tmp_path, "measure", "checkpointed")

@@ -90,22 +90,22 @@ def every_policy(names: Sequence[str]) -> list[str]:
     return [text for policy in found.values() for text in made.get(policy, [policy])]
 
 
-def available_kinds(jaxpr: Any, steps: int, policies: Sequence[str]) -> tuple[Kind, ...]:
+def available_kinds(jaxpr: Any, steps: int | None, policies: Sequence[str]) -> tuple[Kind, ...]:
     """Return the ways to place a checkpoint on a stage that differ, starting with none.
 
     Args:
         jaxpr: the stage.
-        steps: steps of its loop, 0 if it has none.
+        steps: steps of its loop, 0 if that is in another function, None if it has none.
         policies: policies to try.
     """
     distinct: dict[Any, str | None] = {(): None}
     for policy in policies:
         saved = _saved(jaxpr, Kind(WRAPPED, policy).options["policy"])
         distinct.setdefault(tuple((id(one), str(how)) for one, how in saved), policy)
-    if not steps:
+    if steps is None:
         return (Kind(), *(Kind(WRAPPED, policy) for policy in distinct.values()))
     # A policy for the whole loop would save the products of all layers.
-    bodies = (Kind(BODY, policy) for policy in distinct.values())
+    bodies = (Kind(BODY, policy) for policy in distinct.values() if steps)
     return (Kind(), Kind(WRAPPED), *bodies, *map(Kind, schedules(steps)))
 
 

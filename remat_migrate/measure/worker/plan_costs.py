@@ -212,11 +212,12 @@ class _Links:
         stage = self._stages[number]
         if not stage.is_heavy and number in (0, len(self._stages) - 1):
             return (Kind(),)  # in no group
-        key = "kinds", self._signature(number)
+        steps = self._steps_in(stage)
+        key = "kinds", self._signature(number), steps
         if key not in self._known:
             segment = self._segments[number]
             policies = [*self._policies, *self._by_name(segment)]
-            self._known[key] = available_kinds(segment, self._steps_in(stage), policies)
+            self._known[key] = available_kinds(segment, steps, policies)
         found: tuple[Kind, ...] = self._known[key]
         return found
 
@@ -239,11 +240,16 @@ class _Links:
     def _loops_in(self, stage: Stage) -> list[int]:
         return [loop for loop in self._loops if stage.start <= loop < stage.stop]
 
-    def _steps_in(self, stage: Stage) -> int:
-        """Return the steps of the longest loop in a stage, 0 if there is none."""
-        equations = self._flat.jaxpr.eqns
+    def _steps_in(self, stage: Stage) -> int | None:
+        """Return the steps of the longest loop on the line of a stage, None if it has no loop.
+
+        If another function runs a loop, this is 0: the body is not on this line.
+        """
+        equations, own = self._flat.jaxpr.eqns, (stage.path, stage.function, stage.line)
         loops = self._loops_in(stage)
-        return max((internals().inner(equations[number])[2] for number in loops), default=0)
+        if any(own != next(iter(self._flat.frames[number]), own) for number in loops):
+            return 0
+        return max((internals().inner(equations[number])[2] for number in loops), default=None)
 
     # -- the stage that each value counts for
 

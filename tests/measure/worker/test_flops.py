@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -54,6 +55,21 @@ def test_convolutions() -> None:
     # In two groups over half of the channels.
     entries = 2 * 8 * 8 * 6
     assert counted(convolved(2), shape(2, 8, 8, 4), shape(3, 3, 2, 6)) == 2 * entries * 18
+
+
+def test_fourier_transforms() -> None:
+    assert counted(jnp.fft.fft, shape(3, 64, dtype="complex64")) == 3 * 5 * 64 * 6
+    two = counted(jnp.fft.fft2, shape(3, 8, 16, dtype="complex64"))
+    assert two == 3 * 5 * 128 * 7
+
+
+def test_linear_algebra() -> None:
+    solve = functools.partial(lax.linalg.triangular_solve, left_side=True)
+    assert counted(solve, shape(3, 32, 32), shape(3, 32, 5)) == 3 * 32 * 32 * 5
+    factor = functools.partial(lax.linalg.cholesky, symmetrize_input=False)
+    assert counted(factor, shape(30, 30)) >= 30**3 / 3
+    assert counted(lax.linalg.lu, shape(30, 30)) >= 2 / 3 * 30**3
+    assert counted(jnp.linalg.eigh, shape(30, 30)) >= 9 * 30**3
 
 
 def test_one_operation_per_element() -> None:

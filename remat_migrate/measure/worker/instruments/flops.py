@@ -1,7 +1,8 @@
 """Count the floating-point operations (FLOPs) of a jaxpr.
 
 A matrix product of (m, k) by (k, n) has 2 m k n; a convolution twice its outputs times the elements
-that each sums over; a reduction one per input element; other arithmetic one per output element.
+that each sums over; a Fourier transform of n values 5 n log2 n; a solver or decomposition of n by n
+a multiple of n^3; a reduction one per input element; other arithmetic one per output element.
 Data movement is free. The body of a scan counts once per iteration, and the body of a `while` once,
 because its number of iterations is unknown. Of several branches, the most expensive one counts.
 """
@@ -38,6 +39,18 @@ _DATA_MOVEMENT = frozenset(
         "transpose",
     ]
 )
+# Operations for each element of the argument, and each row or column of the matrix: n^3 / 3, etc.
+_LINEAR_ALGEBRA = {
+    "cholesky": 1 / 3,
+    "lu": 2 / 3,
+    "triangular_solve": 1,
+    "geqrf": 4 / 3,
+    "householder_product": 4 / 3,
+    "qr": 4 / 3,
+    "eigh": 9,
+    "svd": 21,
+    "eig": 25,
+}
 _RANDOM = frozenset(["random_bits", "rng_bit_generator", "rng_uniform", "threefry2x32"])
 
 
@@ -76,6 +89,14 @@ def flops_of_equation(equation: Any, known: dict[int, int]) -> int:
         return 2 * _elements(equation.outvars[0]) * summed
     if name in _DATA_MOVEMENT:
         return 0
+    if name == "fft":
+        count = math.prod(map(int, equation.params["fft_lengths"]))
+        values = max(_elements(equation.invars[0]), _elements(equation.outvars[0]))
+        return round(5 * values * math.log2(max(count, 1)))
+    if name in _LINEAR_ALGEBRA:
+        operand = equation.invars[1 if name == "triangular_solve" else 0]
+        size = min(map(int, equation.invars[0].aval.shape[-2:]))
+        return round(_LINEAR_ALGEBRA[name] * _elements(operand) * size)
     if name.startswith("reduce"):
         return sum(map(_elements, equation.invars))
     return sum(map(_elements, equation.outvars))
