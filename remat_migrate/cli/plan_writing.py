@@ -19,6 +19,7 @@ from ..measure.options import MeasureOptions
 from ..measure.session import measuring
 from ..measure.target import Target
 from ..measure.worker.records import Need
+from ..measure.worker.schedules import sizes_of
 from ..plan.applying import AppliedPlan, Source
 from ..plan.chain import Place
 from ..plan.plan import Obstacle, Placement, Plan, is_as_planned
@@ -116,7 +117,7 @@ class Writing:
                     return CLEAN
                 folder = scratch / str(number)
                 with measuring(self._target, self._options, self._base) as session:
-                    session.ask("program", folder=str(folder / "old"), runs=placement.segments)
+                    session.ask("program", folder=str(folder / "old"))
                 failure = self._write(plan, placement, new.changes, folder)
                 if failure is None:
                     for one in failures[:1]:
@@ -152,7 +153,7 @@ class Writing:
         failure: _Failure | VerificationError | None = None
         try:
             with measuring(self._target, self._options, self._base) as session:
-                session.ask("program", folder=str(folder / "new"), runs=())
+                session.ask("program", folder=str(folder / "new"))
                 if placement.compiled is not None:
                     compiled = int(session.ask("compile_target")["peak"])
             cost = session.measurement.cost
@@ -175,7 +176,8 @@ class Writing:
         for line in rewritten_lines(promised, planned, cost, compiled):
             say(line)
         if program.state == SAME:
-            apart = "checkpoints and segments of loops" if placement.segments else "checkpoints"
+            in_segments = any(sizes_of(stage.decision) for stage in placement.stages)
+            apart = "checkpoints and segments of loops" if in_segments else "checkpoints"
             say(f"Both are the same program, but for {apart}: values and gradients are equal.")
         return None
 

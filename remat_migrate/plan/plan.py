@@ -103,11 +103,6 @@ class Placement:
         return sum(stage.parts for stage in self.stages)
 
     @property
-    def segments(self) -> tuple[Run, ...]:
-        """The runs of equations that are loops in segments."""
-        return tuple(run for run in self.runs if sizes_of(run[2]))
-
-    @property
     def peak(self) -> int:
         """The peak of the compiled program, or else of the trace."""
         return self.measured.peak_bytes if self.compiled is None else self.compiled

@@ -31,6 +31,13 @@ from .plan import StageDecision
 _SUMS = ast.Add | ast.Sub
 _NO_RESIDUALS = ast.Name | ast.Attribute | ast.Constant
 _SCAN = "flax.linen.scan"
+# What to write instead of `scan_in_segments`, where a library runs the loop.
+_ADVICE = {
+    "flax": "nest `nn.scan(nn.remat(nn.scan(...)))`, or use `nn.remat_scan` for layers",
+    "haiku": "nest `hk.scan` around `hk.remat` of `hk.scan`",
+    "equinox": 'use `equinox.internal.scan(..., kind="checkpointed")`',
+    "diffrax": "use `RecursiveCheckpointAdjoint`",
+}
 
 
 def statement_on(module: Module, line: int, function: str) -> ast.stmt:
@@ -165,12 +172,9 @@ def _loop(project: Project, module: Module, value: ast.expr) -> tuple[ast.Call, 
     found = list(_loops(project, module, value))
     if len(found) == 1:
         return found[0]
-    raise Refused(
-        "the loop is not a call of `jax.lax.scan` or `fori_loop` on this line: in Flax, nest"
-        " `nn.scan(nn.remat(nn.scan(...)))`, or use `nn.remat_scan` for layers; in Haiku, nest"
-        " `hk.scan` around `hk.remat` of `hk.scan`; in Equinox, use"
-        ' `eqxi.scan(..., kind="checkpointed")`, and in Diffrax `RecursiveCheckpointAdjoint`'
-    )
+    reason = "the loop is not a call of `jax.lax.scan` or `fori_loop` on this line"
+    advice = (text for name, text in _ADVICE.items() if name in module.source.text)
+    raise Refused("; ".join((reason, *advice)))
 
 
 def _on_value(

@@ -68,6 +68,13 @@ def counted(w, h, xs):
     return jnp.mean(h**2)
 
 
+def batched(w, h, xs):
+    def run(h):
+        return lax.scan(lambda h, x: (jnp.tanh(h @ w + x), None), h, xs)[0]
+
+    return jnp.mean(jax.vmap(run)(h) ** 2)
+
+
 def args():
     shapes = (256, 256), (64, 256), (1024, 256)
     return tuple(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes)
@@ -108,6 +115,7 @@ def _temporary_bytes(model: types.ModuleType, function: str) -> int:
             *("checkpointed", "3%", r"scan_in_segments\(jax.checkpoint\(step, .*\), h, xs, sizes="),
             marks=pytest.mark.slow,
         ),
+        ("batched", "10%", r"scan_in_segments\(lambda h, x: .*, h, xs, sizes=\("),
         ("counted", "10%", r"scan_in_segments\(\n +lambda loop, none: .*,\n( +.*\n)* +sizes="),
     ],
 )

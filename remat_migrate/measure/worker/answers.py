@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import inspect
+import sys
+from collections.abc import Iterator, Sequence
+from types import FunctionType
 from typing import Any
+from unittest import mock
 
 import jax
 
@@ -16,6 +21,7 @@ from .instruments import residuals as passes
 from .instruments.compiled import compiled
 from .instruments.flops import draws_random_numbers
 from .kinds import Kind
+from .segments import scan_in_segments
 
 Reply = dict[str, Any]
 # Start, stop, kind and policy of a checkpoint on a run of equations.
@@ -151,19 +157,32 @@ def jaxprs() -> Reply:
     return {"forward": forward, "backward": backward}
 
 
-def program(folder: str, runs: Runs) -> Reply:
-    """Save the program of the gradient computation, with its checkpoints dissolved.
+@contextlib.contextmanager
+def _plain_scans() -> Iterator[None]:
+    """Run what `plan --apply` wrote in segments as plain scans."""
 
-    Loops in segments are another program, as they are planned.
-    """
+    def plain(*arguments: Any, sizes: Sequence[int], **options: Any) -> Any:
+        return jax.lax.scan(*arguments, **options)
+
+    name, signature = scan_in_segments.__name__, inspect.signature(scan_in_segments)
+    with interception.plan({}, interception.KEEP), contextlib.ExitStack() as patches:
+        for module in list(sys.modules.values()):
+            found = getattr(module, "__dict__", {}).get(name)
+            if isinstance(found, FunctionType) and found is not scan_in_segments:
+                if inspect.signature(found) == signature:
+                    patches.enter_context(mock.patch.object(module, name, plain))
+        yield
+
+
+def program(folder: str) -> Reply:
+    """Save the program of the gradient computation, with its checkpoints and segments dissolved."""
     entry = _Session.entry
-    function = entry.differentiated
-    if runs:
-        function = plan_costs.gradient_with(entry, gradients.flat_loss(entry), _kinds(runs))
 
     def computed(arrays: list[Any]) -> list[Any]:
-        return list(map(jax.numpy.asarray, jax.tree_util.tree_leaves(function(*arrays))))
+        found = entry.differentiated(*arrays)
+        return list(map(jax.numpy.asarray, jax.tree_util.tree_leaves(found)))
 
-    traced = programs(computed, entry.shapes, [], lambda source: "")
+    with _plain_scans():
+        traced = programs(computed, entry.shapes, [], lambda source: "")
     agreement.save(folder, {"": {"result": ["array"], "programs": traced}})
     return {}
