@@ -12,7 +12,9 @@ import pytest
 from worker_package import load_worker
 
 pure_functions = load_worker("frameworks.pure_functions")
+abstraction = load_worker("frameworks.abstraction")
 arrays = load_worker("transfer.arrays")
+flax_modules = load_worker("frameworks.flax_modules")
 pickling = load_worker("transfer.pickling")
 
 
@@ -25,7 +27,8 @@ class Recorder:
 
     def note(self, function, args, kwargs):
         context = pure_functions.capture(args, kwargs)
-        given = pure_functions.unbound((args, kwargs))
+        unbound = flax_modules.Unbinder().unbound
+        given = abstraction.mapped((args, kwargs), flax_modules.is_module, unbound)
         leaves, structure = jax.tree_util.tree_flatten((*given, context))
         places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (jax.Array, np.ndarray))]
 

@@ -358,7 +358,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         error.show()
         code = ERROR
     except (click.Abort, KeyboardInterrupt) as error:
-        from ..verify.interrupts import signal_of
+        from ..verify.scratch import signal_of
 
         # click replaces interrupts by its own exception.
         code = SIGNALLED + signal_of(error.__cause__ or error)

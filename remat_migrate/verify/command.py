@@ -65,7 +65,7 @@ class RecordedCalls:
     detail: str = ""
 
     def add(self, line: Mapping[str, str]) -> None:
-        """Add what a line says, see `worker.recording.calls`."""
+        """Add what a line says, see `worker.recording`."""
         self.called |= "note" not in line
         self.detail = self.detail or line.get("error") or line.get("note", "")
         if "file" in line:

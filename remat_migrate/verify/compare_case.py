@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from .copies.sides import Sides, error_line
-from .environment import needed
+from .copies.sides import Sides, error_line, needed
 from .evidence import BothExecuted, Evidence, Executed, Outcome, Unit, Verdict
 from .executed import all_of
 from .session import ChannelSpoiled, Reply, Worker, WorkerEnded
@@ -142,7 +141,7 @@ def _run_both(
             detail=sides.translate(before.failure),
             traceback=_traceback(sides, before.error),
         )
-    only_after = sides.environment.fails_only_after(unit)
+    only_after = sides.fails_only_after(unit)
     if only_after and new_side is None:
         detail = sides.translate(only_after)
         return Verdict(unit, Outcome.FAILS_AFTER, calls=1, detail=detail)
@@ -265,13 +264,13 @@ def _evaluated(
         raise _Refused(f"it {error}") from error
     except WorkerEnded as error:
         return _Evaluated(f"it {error}")
-    if refusal := reply["environment"]["refused"]:
+    if refusal := reply["refused"]:
         raise _Refused(refusal)
-    lacks = needed(reply["environment"]["touched"])
+    lacks = needed(reply)
     if "missing" in reply:
         return _Evaluated(reply["missing"], lacks=lacks)
     if "error" in reply:
-        return _Evaluated(error_line(reply["error"]), error=reply["error"], lacks=lacks)
+        return _Evaluated(error_line(reply["error"]), reply["error"], lacks)
     executed = sides.executed(worker, reply)
     if not (failure := reply["failure"]):
         return _Evaluated(executed=executed, reply=reply)

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import VerificationError
-from .advice import advice
 from .command import RecordedCalls
-from .copies.sides import Sides, error_line
-from .environment import needed
+from .copies.sides import Sides, error_line, needed
 from .evidence import Inputs, Outcome, Unit
 from .session import Reply, WorkerEnded
 
@@ -147,7 +145,7 @@ def _made(sides: Sides, unit: Unit) -> Cases:
     if "missing" in reply:
         none.detail = reply["missing"]
         return none
-    refusal = reply["environment"]["refused"]
+    refusal = reply["refused"]
     if refusal and refusal in (reply.get("detail") or reply.get("error", {}).get("message", "")):
         none.detail = sides.translate(refusal)
         return none
@@ -155,15 +153,31 @@ def _made(sides: Sides, unit: Unit) -> Cases:
         # Code whose module cannot be imported did not run.
         none.outcome = Outcome.FAILS_BEFORE if reply["running"] else Outcome.NOT_EXERCISED
         action = "running" if reply["running"] else "importing"
-        remedy = advice(reply["error"], sides.before.side.python, sides.before.side.platform)
+        remedy = _remedy(reply["error"], sides.before.side.python, sides.before.side.platform)
         failure = sides.translate(error_line(reply["error"]))
         none.detail = "; ".join(filter(None, [f"{action} it: {failure}", remedy]))
         none.traceback = sides.translate(reply["error"]["traceback"])
         return none
     made = _cases(Inputs.MADE, reply)
-    made.detail = needed(reply["environment"]["touched"]) or sides.translate(made.detail)
+    made.detail = needed(reply) or sides.translate(made.detail)
     made.stopped = reply.get("stopped", "")
     return made
+
+
+def _remedy(error: Mapping[str, Any], python: Path, platform: str) -> str:
+    """Return a remedy, empty if none is known.
+
+    Args:
+        error: an error as `failures.describe` returns it.
+        python: the interpreter that ran the code.
+        platform: the JAX platform.
+    """
+    kind, message = error["type"], error["message"]
+    if kind == "ModuleNotFoundError":
+        return f"install it for {python}, or pass an interpreter that has it with --python PATH"
+    if "backend" in message and any(word in message for word in ("Unknown", "no platforms", "No ")):
+        return f"JAX runs on {platform} here; choose another platform with --platform NAME"
+    return ""
 
 
 def _cases(inputs: Inputs, reply: Mapping[str, Any]) -> Cases:

@@ -22,11 +22,10 @@ from .inputs import (
     find_cases,
     summary_of,
 )
-from .interrupts import signal_of
 from .project_tests import ProjectTests
 from .recording import record
 from .schedule import Decided, Schedule, ignore
-from .scratch import scratch_folder
+from .scratch import scratch_folder, signal_of
 from .session import Reply
 
 # The worker's description of a case that varies the defaults of numbers.
@@ -187,7 +186,7 @@ def _decider(
 
 def _completed(sides: Sides, verdict: Verdict) -> Verdict:
     """Return the verdict with its substitutes."""
-    verdict = replace(verdict, substituted=sides.environment.substituted(verdict.unit))
+    verdict = replace(verdict, substituted=sides.substituted(verdict.unit))
     if verdict.outcome is Outcome.EQUAL and verdict.unit.qualname:
         return replace(verdict, outcome=graded(verdict.evidence))
     return verdict

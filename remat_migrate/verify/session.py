@@ -11,7 +11,6 @@ import copy
 import itertools
 import json
 import os
-import selectors
 import signal
 import socket
 import subprocess
@@ -260,7 +259,7 @@ class _Process:
         self._requests = 0
         self._memory = 0
         self._most_memory = sys.maxsize
-        channel.setblocking(False)
+        channel.settimeout(_LOOK_SECONDS)
 
     def limit_memory(self, size: int) -> None:
         """Stop the process once it uses `size` bytes more than now; 0 for no limit."""
@@ -326,29 +325,22 @@ class _Process:
             TimeoutError: the budget is spent.
             MemoryError: the process and its children use too much memory.
         """
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._channel, selectors.EVENT_READ)
-            looked = time.monotonic()
-            end = self._buffer.find(b"\n")
-            while end < 0:
-                if self._stop.is_set():
-                    raise RunStopped
-                now = time.monotonic()
-                if len(self._buffer) > _MOST_REPLY:
-                    raise ChannelSpoiled("sent a reply that is too long")
-                if now >= looked + _LOOK_SECONDS:
-                    if not self._look(budget):
-                        return b""  # a process that it has forked may hold the pipe
-                    looked = now
-                if selector.select(_LOOK_SECONDS):
-                    data = self._channel.recv(1 << 16)
-                    if not data:
-                        return b""
-                    searched = len(self._buffer)
-                    self._buffer += data
-                    end = self._buffer.find(b"\n", searched)
-        line = bytes(self._buffer[:end])
-        del self._buffer[: end + 1]
+        looked = time.monotonic()
+        while not self._buffer.endswith(b"\n"):
+            if self._stop.is_set():
+                raise RunStopped
+            if len(self._buffer) > _MOST_REPLY:
+                raise ChannelSpoiled("sent a reply that is too long")
+            if time.monotonic() >= looked + _LOOK_SECONDS:
+                if not self._look(budget):
+                    return b""  # a process that it has forked may hold the pipe
+                looked = time.monotonic()
+            with contextlib.suppress(TimeoutError):
+                if not (data := self._channel.recv(1 << 16)):
+                    return b""
+                self._buffer += data
+        line = bytes(self._buffer)
+        self._buffer.clear()
         return line
 
     def _write_line(self, line: bytes, budget: Budget) -> None:
@@ -359,13 +351,12 @@ class _Process:
             TimeoutError: it has not read it when the budget is spent.
         """
         left = memoryview(line + b"\n")
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._channel, selectors.EVENT_WRITE)
-            while left:
-                if selector.select(_LOOK_SECONDS):
-                    left = left[self._channel.send(left) :]
-                elif not self._look(budget):
-                    raise BrokenPipeError
+        while left:
+            try:
+                left = left[self._channel.send(left) :]
+            except TimeoutError:
+                if not self._look(budget):
+                    raise BrokenPipeError from None
 
     def _look(self, budget: Budget) -> bool:
         """Check time and memory, truncate a long log, and return whether the process runs."""

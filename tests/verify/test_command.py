@@ -18,8 +18,8 @@ from worker_package import load_worker
 from remat_migrate.errors import VerificationError
 from remat_migrate.verify.command import CommandRun, RecordedCalls, recorded_calls, run_command
 from remat_migrate.verify.copies.sides import shim_table
-from remat_migrate.verify.instrument import instrument
 from remat_migrate.verify.processes import ProcessTree
+from remat_migrate.verify.recording import instrument
 from remat_migrate.verify.session import Side
 
 pytestmark = pytest.mark.slow

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -16,13 +17,14 @@ from typing import Any, Literal
 
 from ...libraries.apis import APIS, spellings
 from ...text import read_source
-from ..environment import Environment
-from ..evidence import Executed, Spot, Unit
+from ..evidence import Executed, Spot, Unit, UnitKey
 from ..executed import Spots
 from ..options import VerifyOptions
 from ..session import Reply, Side, Worker
 from ..units.outline import outline
 from .workspace import Workspace, make_workspace
+
+Reason = Mapping[str, str]
 
 # Imported once for all units, since they take long and start no backend.
 _LIBRARIES = ("flax", "haiku", "equinox", "optax")
@@ -96,7 +98,7 @@ class Sides:
     Attributes:
         task: what to compare.
         scratch: the folder of the copies and of all other files.
-        environment: what the interpreters lack.
+        substitutes: for the old and the new code of each unit, what stands in for what.
         pool: two threads, to run both sides at once.
         stop: set it to end the requests and commands that run in other threads.
         old: the copy in the old state.
@@ -110,7 +112,7 @@ class Sides:
         """Make the copies. The workers end when `stack` is closed."""
         self.task = task
         self.scratch = scratch
-        self.environment = Environment()
+        self.substitutes: defaultdict[tuple[UnitKey, bool], dict[str, Reason]] = defaultdict(dict)
         self.pool = stack.enter_context(ThreadPoolExecutor(2))
         self.stop = threading.Event()
         self._numbers = itertools.count(1)
@@ -193,8 +195,23 @@ class Sides:
             qualname=unit.qualname,
             **request,
         )
-        self.environment.add(unit, reply, is_new=worker is self.after)
+        reasons = reply.get("environment", {}).get("reasons", ())
+        found = self.substitutes[unit.key, worker is self.after]
+        found.update({reason["name"]: reason for reason in reasons})
         return reply
+
+    def substituted(self, unit: Unit) -> tuple[str, ...]:
+        """Return the substitutes that a unit depends on: `torch (not installed)`."""
+        found = self.substitutes[unit.key, False] | self.substitutes[unit.key, True]
+        return tuple(f"{name} {found[name]['text']}" for name in sorted(found))
+
+    def fails_only_after(self, unit: Unit) -> str:
+        """Describe a statement that fails on import in the new code only; empty if none does."""
+        old, new = self.substitutes[unit.key, False], self.substitutes[unit.key, True]
+        for name, reason in new.items():
+            if reason["kind"] == "failed" and name not in old:
+                return f"importing it: {name} {reason['text']}"
+        return ""
 
     def shared_names(self, unit: Unit) -> list[str]:
         """Return the names that the unit's module defines on both sides."""
@@ -230,6 +247,13 @@ def _row(path: Path, spot: Spot) -> list[object]:
     """Return an edited piece as `worker.coverage` reads it."""
     at = (spot.line, spot.column, spot.end_line, spot.end_column, spot.first, spot.last)
     return [str(path), *at, spot.is_expression, spot.at_import]
+
+
+def needed(reply: Reply) -> str:
+    """Return why a unit cannot run that has computed with stand-ins; empty if it has not."""
+    touched = reply["environment"]["touched"]
+    reasons = ", ".join(f"{reason['name']} {reason['text']}" for reason in touched)
+    return f"it needs {reasons}" if reasons else ""
 
 
 def error_line(error: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from ..evidence import Spot
-from .meaning import (
+from .outline import (
     FunctionDefinition,
     blocks_of,
     content_of,

@@ -16,9 +16,8 @@ from ...text.source_file import may_be_notebook
 from ..copies.import_names import ImportNames
 from ..evidence import Outcome, Unit, UnitKey, Verdict
 from .edits import Edits
-from .meaning import dotted_name, mentions_of
 from .module_diff import ModuleDiff, diff_modules
-from .outline import Outline, Piece, outline
+from .outline import Outline, Piece, dotted_name, mentions_of, outline
 
 # Files with texts other than those on disk.
 Texts = Mapping[Path, bytes]

@@ -7,11 +7,11 @@ import os
 from typing import Any, Dict, List, Tuple
 
 from . import module_state, unit_cases
-from .comparison import changes, described, results
+from .comparison import changes, results
 from .comparison.compare import DIFFERS, FAILS_AFTER
 from .comparison.compare import compare as compare_results
+from .comparison.evaluate import described_arrays, in_turn
 from .comparison.evaluate import evaluate as evaluate_unit
-from .comparison.evaluate import in_turn
 from .environment import configuration, effects
 from .inputs import declared
 from .load import Unit, load_unit
@@ -101,7 +101,7 @@ def evaluate(request: Reply) -> Reply:
         return {"failure": {}}  # they are compared by their results alone
     (case,) = cases
     module_state.is_changed = False
-    shapes = described.arrays_of(unit.function, case)
+    shapes = described_arrays(unit.function, case)
     changes.shared_names = frozenset(request["names"])
     with effects.refused(unless=case.get("asked_for")):
         failure, needs_constants = evaluate_unit(

@@ -4,13 +4,15 @@ The code of a file with edited pieces is compiled with a call before each of the
 code runs at full speed, under any interpreter, thread and tracer. Positions do not change.
 
 An edited piece that applies a checkpoint only creates something. It has done its work when that is
-called: `watched` functions of the checkpoint family note both.
+called: `watched` functions of the checkpoint family note both. A caller may drop what it returns,
+or test no more than its shape. So these values are marked in programs, see `jax_internals.mark`.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import functools
 import json
 import os
@@ -22,6 +24,7 @@ from typing import (
     Container,
     Dict,
     FrozenSet,
+    Iterator,
     List,
     NamedTuple,
     Optional,
@@ -29,7 +32,6 @@ from typing import (
     Tuple,
 )
 
-from . import applications
 from .lookup import attribute
 
 _RAN = "__remat_migrate_ran__"
@@ -214,7 +216,7 @@ def _noting(function: Any, application: _Application) -> Any:
     @functools.wraps(function)
     def noting(*args: Any, **kwargs: Any) -> Any:
         _notes.called.add(application)
-        return applications.note(_described(application), function(*args, **kwargs))
+        return note(_described(application), function(*args, **kwargs))
 
     return noting
 
@@ -252,7 +254,7 @@ def _watch_objects(made: Any, wrapped: Any, application: _Application) -> bool:
                 _notes.called.add(application)
             result = call(self, *args, **kwargs)
             for application in found:
-                result = applications.note(_described(application), result)
+                result = note(_described(application), result)
             return result
 
         kind.__call__ = noting
@@ -266,3 +268,48 @@ def _key(wrapped: Any) -> Any:
 
 def _keys(made: Any) -> FrozenSet[Any]:
     return frozenset(map(_key, attribute(made, "__dict__", {}).values()))
+
+
+# Before the name of the checkpoint in the parameter of a mark.
+MARK = "remat_migrate returned by "
+
+_marked: Optional[Set[str]] = None
+
+
+@contextlib.contextmanager
+def marking(is_marking: bool) -> Iterator[Set[str]]:
+    """Whether to mark what edited checkpoints return in programs that are traced meanwhile.
+
+    Gives the checkpoints whose values were marked.
+    """
+    global _marked
+    before, _marked = _marked, set() if is_marking else None
+    try:
+        yield set() if _marked is None else _marked
+    finally:
+        _marked = before
+
+
+def note(checkpoint: str, result: Any) -> Any:
+    """Mark what an edited checkpoint returned, and return it."""
+    if _marked is None:
+        return result
+    from . import jax_internals  # imports JAX
+
+    jax = sys.modules["jax"]
+    try:
+        leaves = jax.tree_util.tree_leaves(result)
+    except (TypeError, ValueError):
+        return result  # such as a dict with keys that have no order
+    for leaf in filter(_is_number, leaves):
+        _marked.add(checkpoint)
+        jax_internals.mark(jax.numpy.asarray(leaf), MARK + checkpoint)
+    return result
+
+
+def _is_number(leaf: Any) -> bool:
+    """Return whether a leaf is an array, or what JAX makes one of."""
+    jax, numpy = sys.modules["jax"], sys.modules["numpy"]
+    if isinstance(leaf, (numpy.ndarray, numpy.generic)):
+        return any(jax.numpy.issubdtype(leaf.dtype, kind) for kind in (numpy.number, numpy.bool_))
+    return isinstance(leaf, (jax.Array, bool, float, complex))

@@ -18,7 +18,7 @@ _STAND_IN = ".inputs.stand_in."
 _HIDDEN = re.compile(r"[/\\]site-packages[/\\](?:jax|jaxlib)[/\\]|^<frozen ")
 
 _TRACED = re.compile(
-    r"while tracing the function (?P<function>\S+) at (?P<path>.+?):(?P<line>\d+) for"
+    r"while tracing the function \S+ at .+?:\d+ for"
     r" (?P<transform>\w+).*?depends on the values? of the arguments? (?P<arguments>.+?)\.?(?:\n|$)"
 )
 _SEPARATOR = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
@@ -43,15 +43,11 @@ def describe(error: BaseException) -> Dict[str, Any]:
         else "%s.%s" % (kind.__module__.replace("jax._src", "jax"), kind.__name__),
         "message": message[:_LONGEST],
         "arguments": [],
-        "function": "",
-        "place": None,
         "in_stand_in": _is_in_stand_in(error),
         "traceback": _formatted(error)[-_LONGEST_TRACE:],
     }
     for traced in _TRACED.finditer(message):
         if traced.group("transform") in ("checkpoint", "remat"):
-            found["function"] = traced.group("function")
-            found["place"] = [traced.group("path"), int(traced.group("line"))]
             # JAX names an entry of a container as `shape[0]`; only `shape` can be static.
             found["arguments"] += [
                 re.split(r"[\[.]", name)[0]

@@ -11,7 +11,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from . import shim
 from .comparison import results
-from .environment import missing
+from .environment import stand_ins
 from .frameworks import flax_modules
 
 # The options of checkpoint functions.
@@ -75,8 +75,8 @@ def load_unit(name: Optional[str], path: str, qualname: str) -> Unit:
     if not qualname:
         return Unit(lambda: public_values(vars(module)), None, module)
     found, owner = _lookup(module, qualname)
-    if isinstance(found, missing.Missing):
-        raise NotFound(missing.explain(found))
+    if isinstance(found, stand_ins.Missing):
+        raise NotFound(stand_ins.explain(found))
     if shim.makes_checkpoints(found):
         raise NotFound("it creates checkpoints: the functions that it wraps are compared")
     if isinstance(found, staticmethod):
@@ -106,7 +106,7 @@ def _lookup(module: Any, qualname: str) -> Tuple[Any, Optional[type]]:
     found = module
     for part in qualname.split("."):
         owner = found if isinstance(found, type) else None
-        if isinstance(found, missing.Missing):
+        if isinstance(found, stand_ins.Missing):
             break
         try:
             found = inspect.getattr_static(found, part) if owner else getattr(found, part)

@@ -18,7 +18,7 @@ import sys
 from typing import Any, Callable, Dict, NoReturn, Optional
 
 from . import coverage, relocate, shim
-from .environment import configuration, effects, ledger
+from .environment import configuration, effects, stand_ins
 from .environment import install as environment
 from .failures import describe
 from .load import NotFound, load_unit
@@ -101,13 +101,14 @@ def _serve(channel: int) -> NoReturn:
 def _answer(request: Reply) -> Reply:
     running = False
     reply: Reply
-    ledger.begin()
+    effects.begin()
+    stand_ins.begin()
     try:
         if "qualname" in request:
             # Changes made by importing are part of the project's environment.
             load_unit(request["module"], request["path"], request["qualname"])
             configuration.begin()
-            ledger.state.is_loaded = True
+            stand_ins.state.is_loaded = True
             running = True
             coverage.begin()
         reply = getattr(sys.modules[_ANSWERS], request["do"])(request)
@@ -117,7 +118,8 @@ def _answer(request: Reply) -> Reply:
         # SystemExit and KeyboardInterrupt in the code under test are failures, too.
         reply = {"error": describe(error), "running": running}
     if "qualname" in request:
-        reply["environment"] = ledger.summary()
+        reply["environment"] = stand_ins.summary()
+        reply["refused"] = effects.refusal()
     if running:
         reply["executed"] = coverage.report()
     return reply

@@ -19,7 +19,7 @@ import types
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import coverage
-from .environment import options, projects
+from .environment import projects
 from .import_hooks import after_import
 
 OLD_FLAG = "jax_new_checkpoint"
@@ -105,10 +105,22 @@ def _patch(apis: List[_Api], replace: str, module: Any) -> None:
             new = _lenient(real, old, "%s.%s" % (module.__name__, api.attribute))
         setattr(module, api.attribute, coverage.watched(new, api.subject))
     if module.__name__ == "jax" and replace != NONE:
-        # It reads as True, as migrations assume.
-        options.settle(type(module.config), {OLD_FLAG: True})
+        _settle_old_flag(type(module.config))
         # Up to jax 0.4, `import jax` imported it.
         importlib.import_module("jax.ad_checkpoint")
+
+
+def _settle_old_flag(config: Any) -> None:
+    """Let the removed flag be set to anything, and read as True, as migrations assume."""
+    update = config.update
+
+    @functools.wraps(update)
+    def update_others(self: Any, name: str, value: Any) -> None:
+        if name != OLD_FLAG:
+            update(self, name, value)
+
+    config.update = update_others
+    setattr(config, OLD_FLAG, property(lambda self: True, lambda self, value: None))
 
 
 def _lenient(

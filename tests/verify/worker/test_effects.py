@@ -16,7 +16,6 @@ import pytest
 from worker_package import load_worker
 
 effects = load_worker("environment.effects")
-ledger = load_worker("environment.ledger")
 
 
 @pytest.fixture
@@ -24,11 +23,11 @@ def scratch(tmp_path, monkeypatch):
     folder = tmp_path / "scratch"
     folder.mkdir()
     effects.install(str(folder))
-    ledger.begin()
+    effects.begin()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.chdir(folder)
     yield folder
-    ledger.begin()
+    effects.begin()
 
 
 def starts_in_another_interpreter():
@@ -84,7 +83,7 @@ def test_effects_are_refused_and_noted(scratch, tmp_path, name):
     (scratch / "link").symlink_to(outside)
     with effects.refused(), pytest.raises(effects.Refused):
         act(outside)
-    assert ledger.refusal().startswith(f"it {said.format(outside)}, which is allowed only in")
+    assert effects.refusal().startswith(f"it {said.format(outside)}, which is allowed only in")
     assert [path.name for path in outside.iterdir()] == ["kept"]
     assert (outside / "kept").read_text() == "x"
 
@@ -113,7 +112,7 @@ def test_what_stays_inside_is_allowed(scratch, tmp_path, capfd):
         platform.processor()
         one, _ = socket.socketpair()
         one.sendmsg([b"x"])
-    assert ledger.refusal() == ""
+    assert effects.refusal() == ""
     assert "hello" in capfd.readouterr().out
 
 

@@ -163,16 +163,16 @@ start.load_package()
 worker = start.NAME + "."
 importlib.import_module(worker + "environment.install").install(root)
 load = importlib.import_module(worker + "load")
-ledger = importlib.import_module(worker + "environment.ledger")
+stand_ins = importlib.import_module(worker + "environment.stand_ins")
 found = {}
 library = load.load_module("package.library", root + "/package/library.py")
 import jax, jax.numpy as jnp
 def outcome(function, *args):
-    ledger.begin()
+    stand_ins.begin()
     try:
         return str(function(*args))
     except Exception as error:
-        assert type(error).__name__ != "MissingDependency" or ledger.state.touched
+        assert type(error).__name__ != "MissingDependency" or stand_ins.state.touched
         return type(error).__name__ + ": " + str(error)
 x = jnp.ones(2)
 names = "decorated is_tensor renamed adds calls converts branches uses_failing late"
@@ -184,7 +184,7 @@ found["attribute"] = library.has_tree_map
 found["spec"] = str(importlib.util.find_spec("nobody_has_this"))
 found["line"] = library.late.__code__.co_firstlineno
 found["mesh"] = library.Mesh is jax.sharding.Mesh
-rows = ledger.summary()["reasons"]
+rows = stand_ins.summary()["reasons"]
 found["reasons"] = {row["name"]: [row["kind"], row["text"]] for row in rows}
 load.load_unit("script", root + "/script.py", "size")
 script = sys.modules["script"]

@@ -12,6 +12,7 @@ import recorded_calls
 from recorded_calls import TRANSFORMS, case_of, exercise, made, plain, recorded
 from worker_package import load_worker
 
+haiku_units = load_worker("frameworks.haiku_units")
 pure_functions = load_worker("frameworks.pure_functions")
 pickling = load_worker("transfer.pickling")
 
@@ -120,9 +121,9 @@ def test_haiku_made_of_a_method(tmp_path):
     with pytest.raises(ValueError, match="transform") as caught:
         HaikuBlock(2)
     context = pure_functions.context_from_error(caught.value)
-    assert pure_functions.is_deferred(HaikuBlock)
-    assert not pure_functions.is_deferred(dict)
-    pickling.save(pure_functions.Deferred(HaikuBlock, (2,), {}), tmp_path / "saved.pkl")
+    assert haiku_units.is_deferred(HaikuBlock)
+    assert not haiku_units.is_deferred(dict)
+    pickling.save(haiku_units.Deferred(HaikuBlock, (2,), {}), tmp_path / "saved.pkl")
     block = pickling.load(tmp_path / "saved.pkl")
     result = jax.eval_shape(
         lambda x: pure_functions.initialised(HaikuBlock.__call__, (block, x), {}, context), X

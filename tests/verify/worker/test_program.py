@@ -15,7 +15,7 @@ from jax.experimental import io_callback
 from worker_package import load_worker
 
 agreement = load_worker("program.agreement")
-applications = load_worker("applications")
+coverage = load_worker("coverage")
 trace = load_worker("program.trace")
 
 X = jax.ShapeDtypeStruct((8, 16), jnp.float32)
@@ -248,7 +248,7 @@ def dropping(checkpoint: Function) -> Function:
     """A function that drops what its edited checkpoint returns, also in a loop."""
 
     def step(x: Any, _: Any = None) -> Any:
-        applications.note("f at line 1", checkpoint(x))
+        coverage.note("f at line 1", checkpoint(x))
         return x + 1, None
 
     return lambda x: jax.lax.scan(step, step(x)[0], None, length=2)[0]

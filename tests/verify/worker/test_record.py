@@ -20,8 +20,7 @@ from worker_package import load_worker
 from remat_migrate.verify.command import RecordedCalls, recorded_calls
 
 pickling = load_worker("transfer.pickling")
-calls = load_worker("recording.calls")
-record = load_worker("recording.record")
+recording = load_worker("recording")
 
 NAME = "blocks.py::f"
 X = jnp.arange(4.0) / 4
@@ -32,10 +31,10 @@ class Recorder:
 
     def __init__(self, folder):
         self.folder = folder
-        self.log = calls.CallLog(str(folder))
+        self.log = recording.CallLog(str(folder))
 
     def __call__(self, function: Any, name: str = NAME) -> Any:
-        return record.recorded(self.log, name, function)
+        return recording.recorded(self.log, name, function)
 
     def run(self, name: str = NAME) -> RecordedCalls:
         return recorded_calls(self.folder).get(name, RecordedCalls())
@@ -312,6 +311,6 @@ def test_reports_unsaved_values(recorder):
 
 
 def test_an_error_in_recording_is_noted_and_the_call_goes_on(recorder, monkeypatch):
-    monkeypatch.setattr(calls.kinds, "described", lambda *_: 1 / 0)
+    monkeypatch.setattr(recording, "described", lambda *_: 1 / 0)
     assert recorder(lambda n: n + 1)(1) == 2
     assert "ZeroDivisionError" in recorder.run().detail

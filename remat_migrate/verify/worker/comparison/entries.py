@@ -40,14 +40,12 @@ class Result:
         self.defaults: Dict[str, str] = read["defaults"]
         self.is_abstract: bool = read.get("abstract", False)
         self.precision: str = read.get("precision", "")
-        with open(os.path.join(folder, "arrays.bin"), "rb") as stored:
-            self._data = stored.read()
+        with np.load(os.path.join(folder, "arrays.npz")) as stored:
+            self._arrays = dict(stored)
 
     def array(self, leaf: Dict[str, Any]) -> Any:
         """Return the array of a leaf."""
-        count = int(np.prod(leaf["shape"], dtype=np.int64))
-        array = np.frombuffer(self._data, leaf["stored"], count, leaf["offset"])
-        return array.reshape(leaf["shape"])
+        return self._arrays["arr_%d" % leaf["number"]]
 
 
 def structure_difference(old: Dict[str, Any], new: Dict[str, Any]) -> str:

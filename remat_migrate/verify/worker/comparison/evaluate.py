@@ -1,6 +1,6 @@
 """Evaluate a unit on one case: its programs, values and vector-Jacobian products.
 
-Results are written as bytes with their dtypes in a JSON file: comparing them needs only numpy.
+Results are written as arrays of numpy, and their dtypes in JSON: comparing them needs only numpy.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from .. import module_state, relocate, shim
 from ..environment import caches
 from ..failures import describe
 from ..frameworks import pure_functions
-from ..frameworks.abstraction import NotCompiled, compiled, has_abstract
-from ..lookup import attribute
+from ..frameworks.abstraction import NotCompiled, PureCall, compiled, has_abstract
+from ..lookup import attribute, named_arguments
 from ..program import agreement, trace
 from ..transfer.arrays import is_key, key_data
 from . import precision, results
+
+# An argument with more arrays than these is described by their number and size.
+_MOST_ARRAYS = 4
 
 # Addresses differ between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -147,9 +150,7 @@ def _compiled(program: _Program, writer: _Writer) -> Dict[str, Any]:
     return _outcome(run, writer)
 
 
-def _prepared(
-    unit: Any, case: Dict[str, Any], traced: bool = False
-) -> List[pure_functions.PureCall]:
+def _prepared(unit: Any, case: Dict[str, Any], traced: bool = False) -> List[PureCall]:
     """Return what to run or trace: the unit, or a function in its result if the case says so."""
     then = case.get("then")
     if shim.GONE in case["kwargs"] and not _takes(unit, shim.GONE):
@@ -390,8 +391,7 @@ class _Writer:
         os.makedirs(folder, exist_ok=True)
         self.seed = seed
         self._folder = folder
-        self._offset = 0
-        self._file = open(os.path.join(folder, "arrays.bin"), "wb")  # noqa: SIM115
+        self._arrays: List[Any] = []
 
     def write(self, result: Any) -> Dict[str, Any]:
         """Return a result as its structure and its leaves."""
@@ -421,22 +421,37 @@ class _Writer:
             stored = np.asarray(array.astype(jnp.int32))
         else:
             stored = np.asarray(array)
-        return self._stored(np.asarray(stored, order="C"), dtype, weak)
-
-    def _stored(self, stored: Any, dtype: str, weak: bool) -> Dict[str, Any]:
-        data = stored.tobytes()
-        self._file.write(data)
-        start, self._offset = self._offset, self._offset + len(data)
-        return {
-            "dtype": dtype,
-            "weak": weak,
-            "shape": list(stored.shape),
-            "stored": stored.dtype.str,
-            "offset": start,
-        }
+        self._arrays.append(stored)
+        number, shape = len(self._arrays) - 1, list(stored.shape)
+        return {"dtype": dtype, "weak": weak, "shape": shape, "number": number}
 
     def close(self, result: Dict[str, Any]) -> None:
         """Write what is known besides the arrays."""
-        self._file.close()
+        np.savez(os.path.join(self._folder, "arrays.npz"), *self._arrays)
         with open(os.path.join(self._folder, "result.json"), "w") as file:
             json.dump(result, file)
+
+
+def described_arrays(function: Any, case: Dict[str, Any]) -> List[str]:
+    """Return the name, dtype and shape of each array among the arguments of a case."""
+    found: List[str] = []
+    named = named_arguments(function, case["args"], case["kwargs"])
+    if case.get("then"):
+        named["argument of the result"] = case["then"]["args"]
+    for name, value in named.items():
+        pairs = jax.tree_util.tree_flatten_with_path(value)[0]
+        arrays = [
+            (name + jax.tree_util.keystr(path), leaf)
+            for path, leaf in pairs
+            if isinstance(leaf, (jax.Array, np.ndarray))
+        ]
+        if len(arrays) > _MOST_ARRAYS:
+            size = sum(int(leaf.size) for _, leaf in arrays)
+            found.append("%s: %d arrays, %d elements" % (name, len(arrays), size))
+        else:
+            found += ["%s: %s%s" % (at, leaf.dtype, _shape_of(leaf)) for at, leaf in arrays]
+    return found
+
+
+def _shape_of(array: Any) -> str:
+    return "[%s]" % ",".join(map(str, array.shape))

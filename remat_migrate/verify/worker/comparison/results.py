@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 import jax
 import numpy as np
 
-from ..environment import missing
+from ..environment import stand_ins
 from ..frameworks import flax_modules, nnx_modules
 from ..inputs.stand_in import Function
 from ..lookup import attribute, fits, has
@@ -111,14 +111,11 @@ def outcome_of(unit: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
     If it is None, its object. With it is what the call has changed of its arguments and the module,
     see `changes`, and the states of NNX modules among the arguments.
-
-    Raises:
-        MissingDependency: the result has a stand-in.
     """
     with changes.watched(unit, args, kwargs, unfolded) as changed:
         result = unit(*args, **kwargs)
         for leaf in jax.tree_util.tree_leaves(result):
-            missing.refuse(leaf)
+            stand_ins.refuse(leaf)
         states = nnx_modules.states((args, kwargs))
         if result is None:
             result = args[0] if args and _is_object(args[0]) else None

@@ -14,10 +14,9 @@ import os
 import sys
 import tempfile
 from types import FrameType
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..relocate import written_paths
-from . import ledger
 
 _SHELLS = frozenset(["sh", "bash"])
 _PROGRAM = "starts a program (%s)"
@@ -56,10 +55,12 @@ class _State:
     """Attributes:
     depth: how many calls of `refused` are active.
     folder: where files may be changed.
+    effects: what was refused since `begin`.
     """
 
     depth = 0
     folder = ""
+    effects: List[str] = []
 
 
 def install(folder: str) -> None:
@@ -85,6 +86,17 @@ def refused(unless: Any = False) -> Iterator[None]:
         _State.depth -= not unless
 
 
+def begin() -> None:
+    """Forget what was refused."""
+    _State.effects.clear()
+
+
+def refusal() -> str:
+    """Return what was refused first, as a sentence; empty if nothing was."""
+    rest = "which is allowed only in declared cases, commands, and tests"
+    return "it %s, %s" % (_State.effects[0], rest) if _State.effects else ""
+
+
 def _audited(fork_exec: Callable[..., int]) -> Callable[..., int]:
     def audited(*args: Any) -> int:
         sys.audit("_posixsubprocess.fork_exec", *args[:1])
@@ -107,8 +119,8 @@ def _refuse(event: str, args: Tuple[Any, ...]) -> None:
             if not (_may_write(path) or (event == "os.mkdir" and os.path.isdir(path))):
                 effect = "writes to %s" % path
     if effect and not _is_free(sys._getframe(1)):
-        ledger.state.refused.append(effect)
-        raise Refused(ledger.refusal())
+        _State.effects.append(effect)
+        raise Refused(refusal())
 
 
 def _may_write(path: str) -> bool:

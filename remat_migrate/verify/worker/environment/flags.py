@@ -7,7 +7,7 @@ import functools
 from typing import Any
 
 from ..import_hooks import after_import
-from . import ledger
+from . import stand_ins
 
 
 def install() -> None:
@@ -17,7 +17,7 @@ def install() -> None:
 
     @functools.wraps(original)
     def parse_known_args(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if ledger.state.importing:
+        if stand_ins.state.importing:
             for group in (*self._actions, *self._mutually_exclusive_groups):
                 group.required = False
         return original(self, *args, **kwargs)
@@ -32,7 +32,7 @@ def _parse_absl_flags(flags: Any) -> None:
     define = values.__setitem__
 
     def __setitem__(self: Any, name: str, flag: Any) -> None:
-        flag.allow_override |= bool(ledger.state.importing)
+        flag.allow_override |= bool(stand_ins.state.importing)
         define(self, name, flag)
 
     values.__setitem__ = __setitem__

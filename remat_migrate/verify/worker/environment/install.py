@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import caches, definitions, flags, projects, successors
+from . import caches, flags, projects, stand_ins, successors
 
 
 def install(root: str) -> None:
@@ -10,5 +10,5 @@ def install(root: str) -> None:
     projects.add(root)
     caches.install()
     successors.install()
-    definitions.install()
+    stand_ins.install()
     flags.install()

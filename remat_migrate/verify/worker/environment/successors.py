@@ -1,7 +1,9 @@
 """A name that JAX, Flax, Haiku, Optax, or NumPy removed stands for its successor.
 
-A module that lacks a name looks it up in the table of `removed_names`. A module that is gone is in
-`sys.modules` all the same, without code. Nothing tells these names from names that exist.
+A module that lacks a name looks it up in the table of removed names, from the changelogs of the
+libraries. So a row holds for every release. What no longer exists under any name has no row. A
+module that is gone is in `sys.modules` all the same, without code. Nothing tells these names from
+names that exist.
 """
 
 from __future__ import annotations
@@ -9,16 +11,31 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import os
 import sys
 import types
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from .. import shim
 from ..import_hooks import after_import
-from . import ledger, projects, removed_names
-from .ledger import Reason
+from . import projects, stand_ins
 
 _ABSENT = object()
+# What migrations are about: bridging it would hide a wrong one.
+_CHECKPOINTS = frozenset(["checkpoint", "remat", "new_checkpoint", "remat_transform"])
+
+
+def _read() -> Dict[str, Tuple[str, ...]]:
+    with open(os.path.join(os.path.dirname(__file__), "removed_names.txt")) as table:
+        rows = [line.split() for line in table if not line.startswith("#")]
+    return {old: tuple(new) for old, _, *new in rows}
+
+
+_ROWS = _read()
+# The modules that have members in the table, and the packages around them, those first.
+_MODULES = sorted(
+    {old[:end] for old in _ROWS for end, character in enumerate(old) if character == "."}
+)
 
 
 class Gone(types.ModuleType):
@@ -33,13 +50,13 @@ class Gone(types.ModuleType):
 
 def install() -> None:
     """Give the libraries the names that they removed, once they are imported."""
-    for library in sorted({name.partition(".")[0] for name in removed_names.MODULES}):
+    for library in sorted({name.partition(".")[0] for name in _MODULES}):
         after_import(library, _extend_library)
 
 
 def _extend_library(library: Any) -> None:
     top = library.__name__
-    for name in removed_names.MODULES:
+    for name in _MODULES:
         if name == top or name.startswith(top + "."):
             if _exists(name):
                 after_import(name, _extend)
@@ -86,7 +103,7 @@ def _found(module: types.ModuleType, name: str) -> Optional[Any]:
         return None
     file = sys._getframe(2).f_code.co_filename
     if projects.is_project_file(file):
-        ledger.note(Reason(full, "-> %s" % found[0], "bridged"))
+        stand_ins.note(stand_ins.Reason(full, "-> %s" % found[0], "bridged"))
     return found[1]
 
 
@@ -95,7 +112,9 @@ def successor(name: str) -> Optional[Tuple[str, Any]]:
     old = shim.replacement(name)
     if old is not None:
         return name, old
-    for new in removed_names.successors(name):
+    module, _, member = name.rpartition(".")
+    members = (new.replace("*", member) for new in _ROWS.get(module + ".*", ()))
+    for new in (*_ROWS.get(name, ()), *members) if member not in _CHECKPOINTS else ():
         value = _value(new)
         if value is not _ABSENT:
             return new, value

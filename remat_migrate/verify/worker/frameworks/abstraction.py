@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+import copy
+import types
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Tuple
 
 import jax
 import numpy as np
@@ -50,6 +52,38 @@ def split(tree: Any) -> Tuple[List[Any], Callable[[List[Any]], Any]]:
         return jax.tree_util.tree_unflatten(structure, filled)
 
     return [leaves[i] for i in places], join
+
+
+def mapped(value: Any, is_part: Callable[[Any], bool], change: Callable[[Any], Any]) -> Any:
+    """Return a value with each such part of it changed; containers without any are not copied.
+
+    Looks into tuples, lists and dicts, and into the objects of bound methods.
+    """
+    if is_part(value):
+        return change(value)
+    if type(value) is types.MethodType:
+        owner = mapped(value.__self__, is_part, change)
+        if owner is value.__self__:
+            return value
+        # Flax looks for a wrapped method on the class.
+        named = is_part(owner)
+        return getattr(owner, value.__name__) if named else types.MethodType(value.__func__, owner)
+    if isinstance(value, Mapping):
+        pairs = {key: mapped(part, is_part, change) for key, part in value.items()}
+        if all(pairs[key] is part for key, part in value.items()):
+            return value
+        if not isinstance(value, dict):
+            frozen: Any = type(value)  # Flax freezes the dicts in its modules
+            return frozen(pairs)
+        result = copy.copy(value)
+        result.update(pairs)
+        return result
+    if isinstance(value, (tuple, list)):
+        parts = [mapped(part, is_part, change) for part in value]
+        if all(new is old for new, old in zip(parts, value)):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
 
 
 def has_abstract(tree: Any) -> bool:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import types
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
-import jax
+from .abstraction import mapped
 
-Place = Tuple[Any, ...]  # indices and keys; "self" leads into a bound method
-OBJECT_OF_METHOD = "self"
 NOT_FIELDS = ("parent", "name")
 
 
@@ -64,15 +61,6 @@ def nearest_class(module: Any, find: Callable[[Any], Any]) -> type:
     return type(module)
 
 
-def unbound(value: Any) -> Any:
-    """Return a value with every module in it unbound.
-
-    Looks into tuples, lists and dicts, and into the objects of bound methods.
-    """
-    unbinder = Unbinder()
-    return replaced_at(value, (), lambda _, module: unbinder.unbound(module))
-
-
 class Unbinder:
     """Clones modules without parent and variables, each once, so that sharing is preserved."""
 
@@ -89,70 +77,12 @@ class Unbinder:
         return self._made[id(module)][1]
 
     def _clone(self, module: Any) -> Any:
-        updates = {
-            name: _mapped(value, self.unbound)
-            for name, value, inside in submodules(module)
-            if any(self.unbound(child) is not child for child in inside)
-        }
+        updates = {}
+        for field in dataclasses.fields(module):
+            if field.init and field.name not in NOT_FIELDS:
+                value = getattr(module, field.name)
+                unbound = mapped(value, is_module, self.unbound)
+                updates.update({field.name: unbound} if unbound is not value else {})
         if not updates and not is_bound(module) and module.parent is None:
             return module
         return module.clone(parent=None, **updates)
-
-
-def submodules(module: Any) -> Iterator[Tuple[str, Any, List[Any]]]:
-    """Yield the fields that hold modules: name, value, the modules."""
-    for field in dataclasses.fields(module):
-        if field.init and field.name not in NOT_FIELDS:
-            value = getattr(module, field.name)
-            inside = [leaf for leaf in leaves(value) if is_module(leaf)]
-            if inside:
-                yield field.name, value, inside
-
-
-def leaves(value: Any) -> List[Any]:
-    """Return the leaves of a tree; modules are leaves."""
-    try:
-        return jax.tree_util.tree_leaves(value, is_leaf=is_module)
-    except (TypeError, ValueError):  # keys without an order
-        return []
-
-
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    return jax.tree_util.tree_map(
-        lambda leaf: change(leaf) if is_module(leaf) else leaf, value, is_leaf=is_module
-    )
-
-
-def modules_among(args: Any, kwargs: Dict[str, Any]) -> List[Tuple[Place, Any]]:
-    """Return the modules in the arguments of a call, with their places."""
-    found: List[Tuple[Place, Any]] = []
-
-    def note(place: Place, module: Any) -> Any:
-        found.append((place, module))
-        return module
-
-    replaced_at(list(args), ("args",), note)
-    replaced_at(dict(kwargs), ("kwargs",), note)
-    return found
-
-
-def replaced_at(value: Any, place: Place, change: Callable[[Place, Any], Any]) -> Any:
-    """Return a value with each module in it changed; unchanged containers are not copied."""
-    if is_module(value):
-        return change(place, value)
-    if type(value) is types.MethodType:
-        owner = replaced_at(value.__self__, (*place, OBJECT_OF_METHOD), change)
-        if owner is value.__self__:
-            return value
-        if is_module(owner):  # Flax looks for a wrapped method on the class
-            return getattr(owner, value.__name__)
-        return types.MethodType(value.__func__, owner)
-    if type(value) is dict:
-        pairs = {key: replaced_at(part, (*place, key), change) for key, part in value.items()}
-        return pairs if any(pairs[key] is not part for key, part in value.items()) else value
-    if isinstance(value, (tuple, list)):
-        parts = [replaced_at(part, (*place, i), change) for i, part in enumerate(value)]
-        if all(new is old for new, old in zip(parts, value)):
-            return value
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    return value

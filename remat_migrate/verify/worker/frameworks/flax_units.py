@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
 
-from .abstraction import PureCall, abstractly, evaluated, runs
-from .flax_modules import Place, is_bound, is_module, linen, modules_among, replaced_at
+from .abstraction import PureCall, abstractly, evaluated, mapped, runs
+from .flax_modules import is_bound, is_module, linen
 
 # Names of random keys that are always provided; errors name any others.
 USUAL_RNGS = ("params", "dropout")
@@ -23,8 +23,14 @@ def capture(args: Any, kwargs: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     """Return the context of a call if it has bound modules, or if one is being run."""
     if linen() is None:
         return None
-    bound = any(is_bound(module) for _, module in modules_among(args, kwargs))
-    return CONTEXT if bound or _inside_a_module() else None
+    found: List[bool] = []
+
+    def note(module: Any) -> Any:
+        found.append(is_bound(module))
+        return module
+
+    mapped((args, kwargs), is_module, note)
+    return CONTEXT if any(found) or _inside_a_module() else None
 
 
 def _inside_a_module() -> bool:
@@ -131,13 +137,12 @@ class _PureUnit:
             # A method that is not compact may be called by one that is.
             module._state.in_compact_method = True
 
-            def bind(place: Place, other: Any) -> Any:
-                if place == ("args", 0) and self.is_method:
+            def bind(other: Any) -> Any:
+                if self.is_method and other is args[0]:
                     return module
                 return other if other is module or is_bound(other) else other.clone(parent=module)
 
-            positional = replaced_at(list(args), ("args",), bind)
-            named = replaced_at(dict(kwargs), ("kwargs",), bind)
+            positional, named = mapped((args, kwargs), is_module, bind)
             if self.is_method:
                 return self.unit(*positional, **named)
             return module(lambda: self.unit(*positional, **named))

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 
 import jax
 
-from .abstraction import PureCall, evaluated, runs
+from .abstraction import PureCall, evaluated, mapped, runs
 
 CONTEXT = {"library": "haiku"}
 
@@ -146,32 +146,15 @@ class _Moving:
 
     def moved(self, value: Any) -> Any:
         """Return a value with its modules copied and its deferred objects created."""
-        if isinstance(value, Deferred):
-            positional, named = self.moved((value.args, value.kwargs))
-            return value.cls(*positional, **named)
-        if is_module(value):
-            if id(value) not in self.made:
-                self.copy(value)
-            return self.made[id(value)]
-        if type(value) is types.MethodType and is_module(value.__self__):
-            return getattr(self.moved(value.__self__), value.__name__)
-        if isinstance(value, dict):
-            return self.moved_dict(value)
-        if isinstance(value, (tuple, list)):
-            parts = [self.moved(part) for part in value]
-            if all(new is old for new, old in zip(parts, value)):
-                return value
-            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        return value
+        return mapped(value, lambda part: is_module(part) or type(part) is Deferred, self._made)
 
-    def moved_dict(self, value: Dict[Any, Any]) -> Dict[Any, Any]:
-        """Return a dict of the same type with its values moved."""
-        changed = {key: self.moved(part) for key, part in value.items()}
-        if all(changed[key] is part for key, part in value.items()):
-            return value
-        result = copy.copy(value)
-        result.update(changed)
-        return result
+    def _made(self, part: Any) -> Any:
+        if isinstance(part, Deferred):
+            positional, named = self.moved((part.args, part.kwargs))
+            return part.cls(*positional, **named)
+        if id(part) not in self.made:
+            self.copy(part)
+        return self.made[id(part)]
 
     def copy(self, module: Any) -> None:
         """Copy a module and those in its attributes."""

@@ -12,19 +12,6 @@ from typing import Any, Callable, Dict, List, Optional
 from ..environment import caches
 from . import flax_units, haiku_units
 from .abstraction import PureCall
-from .flax_modules import unbound
-from .haiku_units import Deferred, is_deferred
-
-__all__ = [
-    "Deferred",
-    "PureCall",
-    "capture",
-    "context_from_error",
-    "initialised",
-    "is_deferred",
-    "prepare",
-    "unbound",
-]
 
 Context = Dict[str, Any]
 

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..frameworks import flax_modules, nnx_modules, pure_functions
-from ..made_numbers import made_numbers
+from ..frameworks import flax_modules, haiku_units, nnx_modules
 from ..project import constructors, produced, settings
+from ..transfer.arrays import made_numbers
 from . import candidates, stand_in, type_hints
 from .node import (
     ABSENT,
@@ -125,8 +125,8 @@ def instance(node: Node, get_value: GetValue) -> Any:
             made_so_far.append(thing)
         else:
             kwargs[parameter.name] = thing
-    if pure_functions.is_deferred(cls):
-        return pure_functions.Deferred(cls, tuple(made_so_far), kwargs)
+    if haiku_units.is_deferred(cls):
+        return haiku_units.Deferred(cls, tuple(made_so_far), kwargs)
     return cls(*made_so_far, **kwargs)
 
 

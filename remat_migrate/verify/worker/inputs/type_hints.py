@@ -140,7 +140,7 @@ def plan_by_annotation(name: str, annotation: Any, inside: bool = False) -> Opti
     arguments = getattr(annotation, "__args__", None) or ()
     if hasattr(annotation, "__metadata__"):  # Annotated[X, ...]
         return plan_by_annotation(name, origin, inside)
-    if _is_union(annotation):
+    if is_union(annotation):
         return _union(name, arguments, inside)
     if str(origin).endswith("Literal") or str(annotation).startswith("typing_extensions.Literal"):
         choices = [value(argument) for argument in arguments]
@@ -148,7 +148,8 @@ def plan_by_annotation(name: str, annotation: Any, inside: bool = False) -> Opti
     return _plan_by_class(name, annotation, origin, arguments, inside)
 
 
-def _is_union(annotation: Any) -> bool:
+def is_union(annotation: Any) -> bool:
+    """Return whether an annotation is a union of others."""
     origin = getattr(annotation, "__origin__", None)
     return origin is typing.Union or type(annotation).__name__ == "UnionType"
 
@@ -291,7 +292,7 @@ def of_part(node: Node, name: str) -> Any:
         if isinstance(node.choice.value, tuple):
             return node.choice.value[int(name)]
     arguments = getattr(node.annotation, "__args__", None) or ()
-    if _is_union(node.annotation):
+    if is_union(node.annotation):
         held = [a for a in arguments if getattr(a, "__args__", None)]
         arguments = held[0].__args__ if held else [a for a in arguments if a is not type(None)]
     return arguments[-1] if arguments and not isinstance(arguments[-1], typing.TypeVar) else None

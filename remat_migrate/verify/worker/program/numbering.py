@@ -15,7 +15,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
 import jax.numpy as jnp
 import numpy as np
 
-from .. import applications
+from .. import coverage
 from ..jaxprs import called_jaxpr, opened
 from .digests import Digest, Opaque, constant, digest, parameters
 
@@ -114,8 +114,8 @@ class Numbering:
             if inner is not None:
                 jaxpr, consts = opened(inner)
                 return self.numbers(jaxpr, consts, operands)
-        if name == "name" and equation.params["name"].startswith(applications.MARK):
-            checkpoint = equation.params["name"][len(applications.MARK) :]
+        if name == "name" and equation.params["name"].startswith(coverage.MARK):
+            checkpoint = equation.params["name"][len(coverage.MARK) :]
             self.returned.append((checkpoint, operands[0]))
         if name in _IDENTITIES or _keeps_precision(equation):
             return operands

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Sequence
 import jax
 import jax.numpy as jnp
 
-from .. import applications, jax_internals
+from .. import coverage, jax_internals
 from ..environment import caches
 from ..failures import describe
 from .digests import Opaque
@@ -137,7 +137,7 @@ def _program(
 ) -> Program:
     caches.clear()
     try:
-        with jax_internals.dissolved() as applied, applications.marking(is_forward) as marked:
+        with jax_internals.dissolved() as applied, coverage.marking(is_forward) as marked:
             closed = jax.make_jaxpr(function)(*args)
     except Exception as error:
         return {"error": describe(error), "is_concrete": isinstance(error, _CONCRETE)}

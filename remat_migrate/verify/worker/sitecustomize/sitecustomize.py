@@ -32,7 +32,7 @@ def _load_worker() -> None:
 def _unit(identity: str, bound: int) -> "Any":
     import importlib
 
-    return importlib.import_module(PACKAGE + ".recording.record").unit(identity, bound)
+    return importlib.import_module(PACKAGE + ".recording").unit(identity, bound)
 
 
 def _seed(numpy_random: "Any") -> None:

@@ -1,1 +1,0 @@
-"""Record the inputs and outputs of units while a command runs."""
