@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from remat_migrate.api import (
     Example,
@@ -24,11 +25,13 @@ from remat_migrate.api.policies import uses_next_implementation
 from remat_migrate.api.sites import Option, sites_of, uses_of
 from remat_migrate.api.statics import (
     Indices,
+    StaticParameter,
     deliberate,
     known_target,
     lost_indices,
     misplaced,
     read_indices,
+    sees_all_calls,
     static_site,
 )
 
@@ -189,19 +192,28 @@ class StaticArgnumsType(Rule):
 
     def _lost(self, site: Site, indices: Indices, project: Project) -> Finding:
         """Return a finding for `-1` of Flax."""
-        api, module = site.definition, indices.module
+        api, module, option = site.definition, indices.module, site.arguments["static_argnums"]
         static = static_site(project, site)
         assert static is not None
         assert indices.values is not None
         positional = positional_parameters(static.function)
         last = len(positional) - 1
         advice = f"use a non-negative index, counting `self` as 0; the last argument is {last}"
+        fix = Fix.manual(advice)
+        here = option.value is indices.node and option.call is site.application
+        if here and indices.values == (-1,) and api.counting == "method":
+            if sees_all_calls(project, static):
+                wanted = replace(static, static=(StaticParameter(last, last, positional[last]),))
+                calls = positional_fix(advice, project, wanted, static.bound, last)
+                if calls.safety is Safety.SAFE:
+                    change = Replace(module, indices.node, Code(f"({last},)"))
+                    fix = Fix(f"write `({last},)`", Safety.SAFE, (change, *calls.changes))
         return self.finding(
             *module.location(indices.node),
             f"index {lost_indices(api, indices.values)[0]} of `{api.name}` names none of the"
             " arguments: Flax shifts indices, so the last argument is not static",
             severity="warning",
-            fix=Fix.manual(advice),
+            fix=fix,
         )
 
     def _negative(self, site: Site, indices: Indices, project: Project) -> Finding | None:
