@@ -64,7 +64,7 @@ BROKEN = {
     "newer Python": (
         b"import jax\n\ntry jax.checkpoint(f) otherwise None\n",
         (3, 5),
-        "for newer syntax, run remat-migrate under that newer Python",
+        "if the file needs a newer Python, run remat-migrate under it",
     ),
     "Python 2": (b"import jax\nprint jax.checkpoint\n", (2, 1), "Python 3."),
     "an unclosed bracket": (b"import jax\njax.checkpoint(\n", (2, 15), "was never closed"),

@@ -403,8 +403,9 @@ def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
     cheap = [one for one in within if one.measured.flops <= _EQUAL * least]
     best = min(cheap or tried, key=lambda one: (one.peak, one.measured.flops))
     similar = [one for one in within or tried if _is_as_good(one, best)]
-    lowest = min(one.peak for one in similar)
-    similar = [one for one in similar if one.peak <= _EXACT * lowest]
+    if all(one.parts for one in similar):  # else no checkpoint is needed
+        lowest = min(one.peak for one in similar)
+        similar = [one for one in similar if one.peak <= _EXACT * lowest]
     order = operator.attrgetter("parts", "measured.flops", "peak")
     return min(similar, key=order), bool(within)
 
