@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 REPOSITORY = "crowsonkb/v-diffusion-jax"
 COMMIT = "f082e75aa0363bb1382ec608819ce81a6404d6e6"
-PACKAGES = "dm-haiku Pillow"
+PACKAGES = "dm-haiku Pillow tqdm"
 
 sys.path.insert(0, os.environ["REPOSITORY_FOLDER"])
 from diffusion.models.wikiart_128 import WikiArt128Model as Model
