@@ -84,10 +84,10 @@ def with_progress(run: Run, label: str) -> Iterator[Run]:
 def verification(
     settings: Settings, wanted: bool, *, strict: bool = False, **how: Any
 ) -> VerifyOptions | None:
-    """Return how to verify fixes; None if --verify is not given.
+    """Return the options of the verification; None without --verify.
 
     Raises:
-        UsageError: options say how to verify, but --verify is not given.
+        UsageError: an option requires --verify, which is not given.
     """
     if wanted:
         return replace(chosen_verification(settings, **how), strict=strict)

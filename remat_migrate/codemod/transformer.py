@@ -166,7 +166,7 @@ class Transformer(cst.CSTTransformer):
         is_first: bool = True,
         blank_lines: int = 1,
     ) -> tuple[list[Statement], Lines]:
-        """Return the rest of a line or compound statement, and the lines after it or in its place.
+        """Return what replaces a line or compound statement: what is left of it, and the new lines.
 
         Args:
             own: the old statements of the line, or the compound statement.

@@ -40,7 +40,7 @@ def together(verdicts: Iterable[Verdict]) -> BothExecuted:
 
 
 def weakest_evidence(found: Iterable[Evidence | None]) -> Evidence | None:
-    """Return the evidence that several runs have in common; numbers if they differ."""
+    """Return the weakest evidence among several runs: numbers if they differ."""
     kinds = set(found)
     if kinds and kinds <= {Evidence.PROGRAM, Evidence.BOTH}:
         return Evidence.PROGRAM if Evidence.PROGRAM in kinds else Evidence.BOTH
@@ -84,7 +84,7 @@ def is_unproved(verdict: Verdict) -> bool:
 
 
 def alone(verdict: Verdict, *earlier: Verdict) -> Verdict:
-    """Return the verdict by what the unit's own runs executed, these and earlier ones.
+    """Return the verdict of a unit from what its own runs executed, including earlier ones.
 
     It is equal only if all of its edited code ran and nothing differed.
     """

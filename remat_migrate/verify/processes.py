@@ -156,7 +156,7 @@ def wait_for_end(
     stop: threading.Event | None = None,
     is_beyond: Callable[[], bool] = lambda: False,
 ) -> str | None:
-    """Wait for the end of a command, which has to be stopped if it does not end by itself.
+    """Wait for a command to end, and stop it if it takes too long or too much memory.
 
     Args:
         process: the command.

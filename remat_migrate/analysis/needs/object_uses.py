@@ -56,7 +56,7 @@ def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | No
 
 
 def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
-    """Yield the objects that a statement or call changes, each with what it puts into them."""
+    """Yield the objects that a statement or call changes in place, with what it stores there."""
     match node:
         case ast.Assign(targets=targets, value=value):
             for target in targets:

@@ -152,7 +152,7 @@ def is_made(project: Project, module: Module, node: ast.expr, depth: int = 6) ->
 
 
 def holds_arrays(project: Project, cls: Value, depth: int = 4) -> bool:
-    """Return whether instances of an Equinox class certainly hold arrays, and so have no hash."""
+    """Return whether instances of an Equinox class surely hold arrays, which cannot be hashed."""
     if isinstance(cls, External):
         return cls.name.rpartition(".")[2] in WITH_ARRAYS
     if not isinstance(cls, Class) or depth <= 0:

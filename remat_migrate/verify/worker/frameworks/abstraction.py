@@ -128,8 +128,8 @@ class NotCompiled(Exception):
 def compiled(function: Callable[[List[Any]], Any], arrays: List[Any]) -> Any:
     """Return the result of a function of arrays, compiled as one program.
 
-    Compiling each operation takes several times as long. Of the result, the leaves that are no
-    arrays are those that the function returned while it was traced.
+    Compiling each operation on its own takes several times as long. Leaves that are not arrays are
+    those that the function returned while it was traced.
 
     Raises:
         NotCompiled: it cannot be traced, or has too many operations.

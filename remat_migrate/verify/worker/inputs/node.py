@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """The structure of a pytree, the shape and dtype of each array, and what makes it if known.
+    """The structure of a pytree, with the shape and dtype of each array, and what made it if known.
 
     `of_network` says that a network's own `init` makes it.
     """
