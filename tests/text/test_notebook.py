@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from hypothesis import strategies as st
 from remat_migrate.errors import SourceError
 from remat_migrate.text import Edit, SourceFile, apply_edits, read_source
 from remat_migrate.text.edits import Replacement
-from remat_migrate.text.escapes import BrokenEscape
+from remat_migrate.text.escapes import BrokenEscape, lines_of
 
 PATH = Path("/notebook.ipynb")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 CODE = st.sampled_from(
     """x = 1|y = 'é' + "\\\\n"||# päth/☃|%matplotlib inline|!ls 'a/b'|def f(x):|  return x|%%bash
@@ -111,9 +113,17 @@ def test_an_edit_changes_only_its_line(data: bytes, choose: st.DataObject) -> No
     assert now[: number - 1] + now[number:] == before[: number - 1] + before[number:]
     assert len(changed) == len(cell) + len(new) - len(old)
     assert new in changed
-    # An edit of a cell may write all of its source anew; the rest of the file is unchanged.
+    # The rest of the file is unchanged, to the byte, and so are the other lines of an array.
     edits = source.file_edits([edit])
     raw = source.on_disk.text
+    whole = json.loads(data.decode("utf-8-sig"))["cells"][number - 1]["source"]
+    [written] = edits
+    replaced = raw[written.start : written.end]
+    if isinstance(whole, list):
+        items = {json.loads(item): item for item in _STRING.findall(replaced)}
+        assert all(items[line] in written.text for line in lines_of(changed) if line in items)
+        replaced = replaced if replaced.startswith("[") else f"[{replaced}]"
+    assert json.loads(replaced) == whole
     text = "".join(letters for letters in _with(raw, edits))
     assert ("\ufeff" * source.bom + text).encode() == after
 
