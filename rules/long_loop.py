@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterator, Mapping
 
 from remat_migrate.api import Example, Finding, Module, Project, Rule
-from remat_migrate.api.code import External, in_test
+from remat_migrate.api.code import External
 from remat_migrate.api.placement import (
     LoopUse,
     Placement,
+    differentiated_loops,
     in_checkpoint,
     only_checkpoint,
     placement_of,
@@ -89,8 +90,8 @@ class LongLoop(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each such loop."""
         placement = placement_of(project)
-        for loop in placement.transforms.loops(module):
-            steps = _steps(placement, loop) if _may_be_meant(placement, loop) else 0
+        for loop in differentiated_loops(placement, module):
+            steps = _steps(placement, loop) if _keeps_only_carries(placement, loop) else 0
             if steps < MANY or in_checkpoint(placement, module, loop.node):
                 continue
             segment = math.isqrt(steps)
@@ -104,19 +105,12 @@ class LongLoop(Rule):
             )
 
 
-def _may_be_meant(placement: Placement, loop: LoopUse) -> bool:
-    """Return whether a loop is differentiated in reverse, and its body is only a checkpoint."""
-    module, transform = loop.module, loop.transform
-    if not loop.certain or not transform.differentiable or transform.own_checkpoints:
+def _keeps_only_carries(placement: Placement, loop: LoopUse) -> bool:
+    """Return whether the body of a compiled loop is nothing but a checkpoint."""
+    if not loop.transform.differentiable or loop.transform.own_checkpoints:
         return False
-    bodies = placement.operations.run_by(loop.functions)
-    return (
-        bool(bodies)
-        and loop.compiled == "yes"
-        and placement.differentiated_backward.contains(module, loop.node)
-        and not in_test(module, loop.node)
-        and all(only_checkpoint(placement.operations, body) for body in bodies)
-    )
+    bodies = placement.operations.run_by(loop.functions) if loop.compiled == "yes" else ()
+    return bool(bodies) and all(only_checkpoint(placement.operations, body) for body in bodies)
 
 
 def _steps(placement: Placement, loop: LoopUse) -> int:

@@ -102,8 +102,8 @@ def _loop_of(site: Site) -> ast.AST | None:
     if site.application is None or site.subject is None:
         return None
     _, subject = site.subject
-    decorated = isinstance(subject, ast.FunctionDef) and site.application in subject.decorator_list
-    return python_loop(site.module, subject if decorated else site.application)
+    is_decorator = site.form.startswith("decorator")
+    return python_loop(site.module, subject if is_decorator else site.application)
 
 
 def _is_short(loop: ast.AST) -> bool:

@@ -11,8 +11,13 @@ from functools import partial
 
 from remat_migrate.api import Example, Finding, Module, Project, Rule, Safety
 from remat_migrate.api.changes import Change
-from remat_migrate.api.code import in_test
-from remat_migrate.api.placement import LoopUse, has_heavy_body, in_checkpoint, placement_of
+from remat_migrate.api.placement import (
+    LoopUse,
+    differentiated_loops,
+    has_heavy_body,
+    in_checkpoint,
+    placement_of,
+)
 
 from .shared.placement_fixes import placement_fix
 
@@ -83,14 +88,8 @@ class ScanBodyBare(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each differentiated scan without a checkpoint on its body."""
         placement = placement_of(project)
-        for loop in placement.transforms.loops(module):
-            if loop.transform.name not in SCANS or loop.compiled == "no" or not loop.certain:
-                continue
-            if not placement.differentiated_backward.contains(module, loop.node):
-                continue
-            if in_test(module, loop.node) or placement.transforms.in_derivative_rule(
-                module, loop.node
-            ):
+        for loop in differentiated_loops(placement, module):
+            if loop.transform.name not in SCANS or loop.compiled == "no":
                 continue
             if not has_heavy_body(placement, loop):
                 continue

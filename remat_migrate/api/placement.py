@@ -1,6 +1,6 @@
 """What is differentiated, what runs in loops, and where checkpoints stand in it."""
 
-from ..analysis.placement.loop_bodies import has_heavy_body, in_checkpoint
+from ..analysis.placement.loop_bodies import differentiated_loops, has_heavy_body, in_checkpoint
 from ..analysis.placement.nested_checkpoints import calls_within, checkpoint_within, only_checkpoint
 from ..analysis.placement.occurrences import Occurrence
 from ..analysis.placement.operations import is_head

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
+from ..names.expected_failures import in_test
 from ..names.module import Module
 from ..names.scopes import own_nodes
 from ..project import Project
@@ -15,6 +17,19 @@ from .placement import Placement
 from .transforms import LoopUse
 
 _CHECKPOINT_WORDS = ("remat", "checkpoint", "ckpt")
+
+
+def differentiated_loops(placement: Placement, module: Module) -> Iterator[LoopUse]:
+    """Yield the loops of a module that are surely differentiated in reverse mode, but for those in
+    tests and in custom derivative rules.
+    """
+    transforms, differentiated = placement.transforms, placement.differentiated_backward
+    for loop in transforms.loops(module):
+        if loop.certain and differentiated.contains(module, loop.node):
+            if not in_test(module, loop.node) and not transforms.in_derivative_rule(
+                module, loop.node
+            ):
+                yield loop
 
 
 def has_heavy_body(placement: Placement, loop: LoopUse) -> bool:

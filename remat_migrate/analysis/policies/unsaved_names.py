@@ -32,7 +32,8 @@ def why_unsaved(project: Project, module: Module, listed: Listed) -> tuple[str, 
         rule, name = around[0] or ("", "")
         why = f"is given only inside `{name}`, but JAX differentiates the rules of a `{rule}`"
         return why, "name the value in the rule, where it becomes a residual"
-    if all(place in _returned_by(project, module, listed) for place in places):
+    returned = _returned_by(project, module, listed)
+    if all(place in returned for place in places):
         why = "is given only to what the checkpointed function returns, which is not a residual"
         return why, "drop the name, or name a value that the function uses again"
     return None
