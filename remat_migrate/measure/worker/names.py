@@ -21,7 +21,7 @@ from .entry import Entry
 from .instruments.liveness import VIEWS, size
 from .interception import Decision, Site
 from .internals import internals
-from .records import NameUse, PolicyUse
+from .records import Cost, NameUse, PolicyUse
 from .sites import trace
 
 _POLICIES = jax.checkpoint_policies
@@ -90,8 +90,8 @@ def _state(decision: Any) -> str:
     return _SAVED if decision is True or type(decision).__name__ == "SaveableType" else _NOT
 
 
-def _nothing(site: Site, own: Any) -> Any:
-    return jax.checkpoint_policies.nothing_saveable
+# A checkpoint whose policy saves nothing.
+_NOTHING = Decision(policy=lambda site, own: _POLICIES.nothing_saveable)
 
 
 def explained(entry: Entry) -> tuple[list[NameUse], list[PolicyUse]]:
@@ -106,47 +106,66 @@ def explained(entry: Entry) -> tuple[list[NameUse], list[PolicyUse]]:
         return [], []
     watch = _Watch()
     cost = trace(entry, {}, Decision(policy=watch.watched)).cost
+    bare = trace(entry, {}, _NOTHING).cost
     policies = []
     for site, policy in own.items():
-        without = trace(entry, {site: Decision(policy=_nothing)}).cost
-        listed = dict.fromkeys(_names_of(policy))
-        absent = tuple(name for name in listed if site not in watch.asked.get(name, {}))
-        for name in absent:
+        without = trace(entry, {site: _NOTHING}).cost if len(own) > 1 else bare
+        policies.append(_policy_use(site, policy, watch, cost, without))
+        for name in policies[-1].absent:
             values.setdefault(name, [])
-        kept = None
-        if cost.residual_bytes is not None and without.residual_bytes is not None:
-            kept = cost.residual_bytes - without.residual_bytes
-        matched = tuple(watch.matched.get(site, ()))
-        place = Path(site.location.path), site.location.line, _text(policy)
-        products = watch.products.get(site, ())
-        is_batched = not matched and bool(products) and all(products)
-        avoided, peak = without.flops - cost.flops, cost.peak_bytes - without.peak_bytes
-        policies.append(PolicyUse(*place, kept, peak, avoided, matched, absent, is_batched))
-    bare = trace(entry, {}, Decision(policy=_nothing)).cost
-    names = []
-    for name in dict.fromkeys([*values, *watch.asked]):
-        asked, found = watch.asked.get(name, {}), values.get(name, [])
-        states = {state for state, _ in asked.values()}
-        with_policy = own.keys() & asked.keys()
-        only = _changed(name, is_offloaded=_OFFLOADED in states)
-        is_residual = bool(asked) and trace(entry, {}, only).cost != bare
-        if is_residual and with_policy and states == {_NOT}:
-            # The policy may save the operation whose result has the name.
-            if trace(entry, {}, _changed(name, keeps_own=True)).cost == cost:
-                states = {_SAVED}
-        reason = _reason(found, states, with_policy, is_residual=is_residual)
-        state = _NOT if reason else _OFFLOADED if _OFFLOADED in states else _SAVED
-        path, line = (Path(found[0].path), found[0].line) if found else (None, 0)
-        count = sum(one.bytes for one in found) or max((n for _, n in asked.values()), default=0)
-        names.append(NameUse(name, path, line, count, state, reason))
+    names = [
+        _name_use(entry, name, values.get(name, []), watch, own, cost, bare)
+        for name in dict.fromkeys([*values, *watch.asked])
+    ]
     return names, policies
+
+
+def _policy_use(site: Site, policy: Any, watch: _Watch, cost: Cost, without: Cost) -> PolicyUse:
+    """Return what a policy saves, given the costs with it and without it."""
+    listed = dict.fromkeys(_names_of(policy))
+    absent = tuple(name for name in listed if site not in watch.asked.get(name, {}))
+    kept = None
+    if cost.residual_bytes is not None and without.residual_bytes is not None:
+        kept = cost.residual_bytes - without.residual_bytes
+    matched = tuple(watch.matched.get(site, ()))
+    place = Path(site.location.path), site.location.line, _text(policy)
+    products = watch.products.get(site, ())
+    is_batched = not matched and bool(products) and all(products)
+    avoided, peak = without.flops - cost.flops, cost.peak_bytes - without.peak_bytes
+    return PolicyUse(*place, kept, peak, avoided, matched, absent, is_batched)
+
+
+def _name_use(
+    entry: Entry,
+    name: str,
+    found: list[_Value],
+    watch: _Watch,
+    own: Collection[Site],
+    cost: Cost,
+    bare: Cost,
+) -> NameUse:
+    """Return what becomes of a name, given the costs with all policies and without any."""
+    asked = watch.asked.get(name, {})
+    states = {state for state, _ in asked.values()}
+    with_policy = [site for site in asked if site in own]
+    only = _changed(name, is_offloaded=_OFFLOADED in states)
+    is_residual = bool(asked) and trace(entry, {}, only).cost != bare
+    if is_residual and with_policy and states == {_NOT}:
+        # The policy may save the operation whose result has the name.
+        if trace(entry, {}, _changed(name, keeps_own=True)).cost == cost:
+            states = {_SAVED}
+    reason = _reason(found, states, with_policy, is_residual=is_residual)
+    state = _NOT if reason else _OFFLOADED if _OFFLOADED in states else _SAVED
+    path, line = (Path(found[0].path), found[0].line) if found else (None, 0)
+    count = sum(one.bytes for one in found) or max((n for _, n in asked.values()), default=0)
+    return NameUse(name, path, line, count, state, reason)
 
 
 def _changed(name: str, *, keeps_own: bool = False, is_offloaded: bool = False) -> Decision:
     """Return the decision that policies save a name, and nothing else or what they save anyway."""
-    only = jax.checkpoint_policies.save_only_these_names(name)
+    only = _POLICIES.save_only_these_names(name)
     if is_offloaded:
-        only = jax.checkpoint_policies.save_and_offload_only_these_names(
+        only = _POLICIES.save_and_offload_only_these_names(
             names_which_can_be_saved=[],
             names_which_can_be_offloaded=[name],
             offload_src="device",
