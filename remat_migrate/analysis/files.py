@@ -74,6 +74,7 @@ class Files:
         self._overlay = overlay or {}
         self._text: dict[Path, SourceFile | SourceError] = {**(refused or {})}
         self._packages: dict[Path, bool] = {}
+        self._dotted: dict[Path, str] = {}
         self._named: dict[tuple[str, Path], Path | None] = {}
 
     def is_own(self, path: Path) -> bool:
@@ -220,6 +221,11 @@ class Files:
         Folders without it count below the root (namespace packages), up to the root itself or a
         `src` folder.
         """
+        if path not in self._dotted:
+            self._dotted[path] = self._module_name(path)
+        return self._dotted[path]
+
+    def _module_name(self, path: Path) -> str:
         parts = [] if path.name == "__init__.py" else [path.stem]
         folder = path.parent
         while self.is_package(folder) and folder != folder.parent:

@@ -121,6 +121,8 @@ def reads_without_import(module: Module, project: Project) -> list[ast.Attribute
     """Return the reads of `jax.ad_checkpoint` in a module where nothing imports it: neither the
     module nor another one in its package, in one that it imports, or in one that imports it.
     """
+    if "ad_checkpoint" not in module.source.text:
+        return []
     reads = [
         node
         for node in find_mentions(module).attributes.get("ad_checkpoint", ())

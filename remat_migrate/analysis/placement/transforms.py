@@ -162,8 +162,10 @@ class Transforms:
 
     def _transformed_in(self, module: Module) -> dict[ast.expr, LoopUse | Derivative]:
         if module not in self._transformed:
-            names = with_aliases(module, self.evaluator.transforms.last_names)
-            found = _find_transformed(module, names, self.evaluator)
+            names, text = self.evaluator.transforms.last_names, module.source.text
+            found = []
+            if any(name in text for name in names):
+                found = _find_transformed(module, with_aliases(module, names), self.evaluator)
             self._transformed[module] = {use.subject or use.node: use for use in found}
         return self._transformed[module]
 

@@ -8,11 +8,14 @@ it escape. `uses_of` and `passed_for` remember their answers.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
+from ...prefilter.words import places_of
 from ..fixed_point import FixedPoint
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
@@ -64,7 +67,17 @@ _HARMLESS_FUNCTIONS = frozenset(
 )  # fmt: skip
 # Modules that hand a value on to the next, each by another name; beyond, its uses are not known.
 _MOST_STEPS = 30
+# With more names, or where more files mention one, its uses are not known either.
+_MOST_NAMES = 60
+_MOST_FILES = 100
 _LOOKING_UP = ("getattr", "globals", "vars", "__dict__", "eval", "import_module")
+# One of these words with a name that is not a literal, as `_lookups` finds it.
+_LITERAL = rb"\s*(?:'\w*'|\"\w*\")\s*[,)\]]"
+_LOOKS_UP = re.compile(
+    rb"\bgetattr\s*\((?!\s*[\w.]+\s*,%b)|\bglobals\s*\(\s*\)\s*(?:\.|\[(?!%b))"
+    % (_LITERAL, _LITERAL)
+    + rb"|\bvars\s*\(|\b__dict__\s*\[|(?<![\w.])eval\s*\(\s*[^\s)]|\bimport_module\b"
+)
 _HARMLESS_ATTRIBUTES = APPLY | {
     *("__name__", "__doc__", "__wrapped__", "__qualname__", "__call__"),
     *("append", "insert", "bind"),
@@ -79,6 +92,12 @@ _ESCAPING_USES: dict[type, str] = {
     ast.YieldFrom: "it is yielded",
 }
 _EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
+# Displays and comprehensions hold their parts; a string and the result of a test do not.
+_CONTAINERS = (
+    ast.List | ast.Tuple | ast.Set | ast.Dict
+    | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+)  # fmt: skip
+_WITHOUT_PARTS = ast.JoinedStr | ast.Compare
 _CALLED = "__call__"
 # A value with more is looked at in each search.
 _MOST_ORIGINS = 8
@@ -255,6 +274,17 @@ def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, 
         for base in class_chain(evaluator, own):
             if isinstance(base, Class) and base != own:
                 yield own, base
+
+
+def _files_looking_up(project: Project) -> frozenset[Path]:
+    """Return the files that may look up a computed name; see `_lookups`."""
+    found: set[Path] = set()
+    for path in project.files.mentioning(_LOOKING_UP):
+        data = project.files.data(path)
+        places = chain.from_iterable(places_of(word.encode(), data) for word in _LOOKING_UP)
+        if any(_LOOKS_UP.match(data, at) for at in places):
+            found.add(path)
+    return frozenset(found)
 
 
 @once
@@ -446,8 +476,9 @@ class _NameSearch:
     and only where the value may have arrived.
 
     Attributes:
-        words: the names and attributes under which it can be reached.
-        exported: those that other modules may see; the rest are local names of functions.
+        words: the names under which it can be reached, and the attributes: `.name`.
+        exported: those that other modules may see, without the dot; the rest are local names of
+            functions.
     """
 
     def __init__(self, target: _Target, modules: Sequence[Module]) -> None:
@@ -461,7 +492,8 @@ class _NameSearch:
         self.exported: set[str] = set()
         self._waiting: list[tuple[str, Module | None]] = []
         self._known: dict[tuple[str, Module | None], None] = {}
-        self._found: dict[Module, dict[ast.expr, None]] = {}
+        self._found: dict[Module, dict[ast.expr, bool]] = {}
+        self._looking_into: set[Container] = set()
         self.extend(modules)
         for word, within in target.words():
             self._add_word(word, within)
@@ -471,7 +503,7 @@ class _NameSearch:
         """Search further modules."""
         known = list(self._known)
         self._modules += modules
-        new: dict[Module, dict[ast.expr, None]] = {module: {} for module in modules}
+        new: dict[Module, dict[ast.expr, bool]] = {module: {} for module in modules}
         self._found |= new
         for module, place in self._target.places():
             if module in new:
@@ -482,10 +514,15 @@ class _NameSearch:
         self._search_waiting()
 
     def _search_waiting(self) -> None:
-        while self._waiting:
+        while self._waiting and not self.is_wide:
             word, within = self._waiting.pop()
             for module in self._modules if within is None else (within,):
                 self._search_word(module, word)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has too many names to search for, such as all that a decorator decorates."""
+        return len(self.exported) > _MOST_NAMES
 
     def expressions(self, module: Module) -> list[ast.expr]:
         """Return the names, attributes, calls, and subscripts to look at, by place."""
@@ -493,19 +530,22 @@ class _NameSearch:
 
     def _add_word(self, word: str, within: Module | None = None) -> None:
         """Follow a word: in all modules, or in the one where it is a local name."""
-        if word and not {(word, None), (word, within)} & self._known.keys():
+        name = word.lstrip(".")
+        if name and not {(name, None), (word, None), (word, within)} & self._known.keys():
             self._known[word, within] = None
             self.words.add(word)
             if within is None:
-                self.exported.add(word)
+                self.exported.add(name)
             self._waiting.append((word, within))
 
     def _search_word(self, module: Module, word: str) -> None:
         mentions = find_mentions(module)
+        for attribute in mentions.attributes.get(word.lstrip("."), ()):
+            self._add_expression(module, attribute)
+        if word.startswith("."):
+            return
         for node in self._names(module, word):
             self._add_expression(module, node)
-        for attribute in mentions.attributes.get(word, ()):
-            self._add_expression(module, attribute)
         for other in mentions.renamed.get(word, ()):
             self._add_word(other)
         if _CALLED in self.words:
@@ -540,13 +580,15 @@ class _NameSearch:
         found = self._found[module]
         child = node
         while True:
-            if isinstance(child, _EXPRESSIONS):
-                if child in found:
+            if isinstance(child, _WITHOUT_PARTS):
+                return
+            if isinstance(child, _EXPRESSIONS | _CONTAINERS):
+                if found.get(child):
                     return
-                found[child] = None
-                if not any(map(self._may_denote, self._evaluator.values(module, child))):
-                    if not _is_looped_over(module, child):
-                        return
+                values = self._evaluator.values(module, child)
+                found[child] = any(map(self._may_denote, values)) or _is_looped_over(module, child)
+                if not found[child]:
+                    return
             parent = module.parent(child)
             if parent is None:
                 return
@@ -569,7 +611,7 @@ class _NameSearch:
             case Function(node=node) | Class(node=node) | Bound(func=Function(node=node)):
                 return node in self._defining_nodes or self._is_target(value)
             case Container():
-                return True
+                return self._may_hold(value)
             case Partial(func=inner) | Wrapped(func=inner):
                 return self._may_denote(inner)
             case Applied(target=inner) if inner is not None and not self._is_target(value):
@@ -577,6 +619,17 @@ class _NameSearch:
             case Bound(receiver=receiver) if self._is_target(receiver):
                 return True  # `model.apply`
         return self._is_target(value)
+
+    def _may_hold(self, container: Container) -> bool:
+        """Return whether an element may denote the value, or what is one is not known."""
+        if container in self._looking_into:
+            return False
+        held = _contents_by_origin(self._evaluator, container)
+        self._looking_into.add(container)
+        origins = (None, *self._target.origins, *(held.keys() & self._defining_nodes))
+        may_hold = any(self._may_denote(v) for origin in origins for v in held.get(origin, ()))
+        self._looking_into.remove(container)
+        return may_hold or next(elements(container), None) is None
 
     def _is_target(self, value: Value) -> bool:
         return self._target.matches(value) or self._target.holds(value)
@@ -705,7 +758,7 @@ def _target_words(module: Module, target: ast.expr) -> Iterator[_LocalWord]:
             if isinstance(scope.node, ast.ClassDef) and name.startswith("__"):
                 yield from _defined_words(module, scope.node)
         case ast.Attribute(attr=name):
-            yield name, False
+            yield f".{name}", False
         case ast.Subscript(value=inner) | ast.Starred(value=inner):
             yield from _target_words(module, inner)
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
@@ -755,7 +808,7 @@ class _Search:
             if len(self.target.passed) == before or self._loaded:
                 self._note_own_calls()
                 self._note_unseen()
-                if not self._loaded:
+                if not self._loaded and not self.uses.escapes:
                     self._note_lookups(search.exported)
                     self._note_unreadable(search.exported)
                 self.uses.calls.sort(key=lambda c: c.module.position(c.node))
@@ -770,16 +823,18 @@ class _Search:
         """
         self.modules = self._first_modules()
         search = _NameSearch(self.target, self.modules)
+        reason = f"it is handed on through more than {_MOST_STEPS} modules"
         for _ in range(_MOST_STEPS):
-            known = set(self.modules)
-            more = [m for m in self._modules_mentioning(search.exported) if m not in known]
+            if search.is_wide:
+                reason = f"it has more than {_MOST_NAMES} names"
+                break
+            more = self._modules_mentioning(search.exported)
             if not more:
                 return search
             self.modules += more
             search.extend(more)
-            if self._loaded:
+            if self._loaded and not search.is_wide:
                 return search
-        reason = f"it is handed on through more than {_MOST_STEPS} modules"
         self._escape(self.target.module, self.target.place, reason)
         return search
 
@@ -793,16 +848,19 @@ class _Search:
                         found[base.module] = None
         return list(found)
 
-    def _modules_mentioning(self, words: set[str]) -> Iterator[Module]:
-        """Yield the modules that mention one of some words and may see what it denotes."""
+    def _modules_mentioning(self, words: set[str]) -> list[Module]:
+        """Return further modules that mention one of some words and may see what it denotes."""
         wanted = sorted(word for word in words if not word.startswith("__"))
         if self._loaded:
-            every = self.project.modules.values()
-            yield from (module for module in every if find_mentions(module).mention(wanted))
-            return
-        for path in self._files_mentioning(wanted):
-            if (module := self.project.module(path)) is not None:
-                yield module
+            loaded = [m for m in self.project.modules.values() if m not in self.modules]
+            return [module for module in loaded if find_mentions(module).mention(wanted)]
+        known = {module.source.path for module in self.modules}
+        paths = [path for path in self._files_mentioning(wanted) if path not in known]
+        if len(paths) > _MOST_FILES:
+            reason = f"more than {_MOST_FILES} files may call it, by names as common as its own"
+            self._escape(self.target.module, self.target.place, reason)
+            return []
+        return [m for m in map(self.project.module, paths) if m is not None]
 
     def _files_mentioning(self, wanted: Sequence[str]) -> Iterator[Path]:
         """Yield the files that mention one of some words and may see what it denotes.
@@ -1152,7 +1210,9 @@ class _Search:
         """Note where it may be looked up under a computed name: `getattr(models, f"{kind}_block")`,
         or in `globals()`.
         """
-        seeing = map(self.project.module, self._files_mentioning(_LOOKING_UP))
+        looking_up = self.project.once(_files_looking_up)
+        paths = (path for path in self._files_mentioning(_LOOKING_UP) if path in looking_up)
+        seeing = map(self.project.module, paths)
         for module in dict.fromkeys((*self.modules, *filter(None, seeing))):
             for node, owner, name in _lookups(module):
                 owners: Iterable[Value] = (ModuleValue(module),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from .bind import first_parameter
@@ -26,7 +26,7 @@ def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
         first = first_parameter(method)
         if first is None:
             continue
-        for inner in ast.walk(method):
+        for inner in _statements(method):
             targets: list[ast.expr]
             match inner:
                 case ast.Assign(targets=targets, value=value):
@@ -40,6 +40,14 @@ def self_assignments(node: ast.ClassDef) -> Mapping[str, tuple[ast.expr, ...]]:
                     case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == first.arg:
                         found[attr] = (*found.get(attr, ()), value)
     return found
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements inside a function, without looking into expressions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield child
+            yield from _statements(child)
 
 
 @lru_cache(maxsize=4096)
