@@ -194,10 +194,11 @@ class _Selection:
     def _near(self, may_matter: frozenset[Path]) -> Collection[Path]:
         """Return those files that may matter to the ones whose findings are reported.
 
-        Imports connect them, directly or through others. For many files, returns all.
+        Imports connect them, directly or through others. Returns all for many files, and where few
+        may matter.
         """
         start = self.project.reported.intersection(self.files.all)
-        if len(start) > _FEW or may_matter <= start:
+        if len(start) > _FEW or len(may_matter) <= _FEW or may_matter <= start:
             return may_matter
         imported, known = self._prefilter.imported_files, dict[Path, bool]()
         found, waiting = set[Path](), set(start)
