@@ -59,24 +59,26 @@ from .subclasses import classes_with_bases, overrides_of
 _HARMLESS_FUNCTIONS = frozenset(
     {
         *SAME_CALL, *CALL_WITH, "functools.partial", "functools.wraps", "functools.update_wrapper",
-        "builtins.zip", "builtins.enumerate", "builtins.list", "builtins.tuple",
-        "builtins.reversed", "builtins.len", "builtins.isinstance", "builtins.print",
+        "builtins.len", "builtins.isinstance", "builtins.print",
         "builtins.repr", "builtins.str", "builtins.id", "builtins.callable", "builtins.type",
-        "builtins.hasattr", "builtins.iter",
+        "builtins.hasattr",
     }
 )  # fmt: skip
+# What they return has the parts of their arguments.
+_SAME_PARTS = frozenset(
+    f"builtins.{name}" for name in ("zip", "enumerate", "list", "tuple", "reversed", "iter")
+)
 # Modules that hand a value on to the next, each by another name; beyond, its uses are not known.
 _MOST_STEPS = 30
 # With more names, or where more files mention one, its uses are not known either.
 _MOST_NAMES = 60
 _MOST_FILES = 100
-_LOOKING_UP = ("getattr", "globals", "vars", "__dict__", "eval", "import_module")
-# One of these words with a name that is not a literal, as `_lookups` finds it.
-_LITERAL = rb"\s*(?:'\w*'|\"\w*\")\s*[,)\]]"
+_LOOKING_UP = ("getattr", "globals", "locals", "vars", "__dict__", "eval", "exec", "import_module")
+# As `_lookups` finds them; most are `getattr` with a literal.
 _LOOKS_UP = re.compile(
-    rb"\bgetattr\s*\((?!\s*[\w.]+\s*,%b)|\bglobals\s*\(\s*\)\s*(?:\.|\[(?!%b))"
-    % (_LITERAL, _LITERAL)
-    + rb"|\bvars\s*\(|\b__dict__\s*\[|(?<![\w.])eval\s*\(\s*[^\s)]|\bimport_module\b"
+    rb"\bgetattr\s*\((?!\s*[\w.]+\s*,\s*(?:'\w*'|\"\w*\")\s*[,)])|\bvars\s*\(|\bimport_module\b"
+    rb"|\b(?:globals|locals)\s*\(\s*\)\s*(?:\.|\[(?!\s*['\"]__))|\b__dict__\s*\["
+    rb"|(?<![\w.])(?:eval|exec)\s*\(\s*[^\s)]"
 )
 _HARMLESS_ATTRIBUTES = APPLY | {
     *("__name__", "__doc__", "__wrapped__", "__qualname__", "__call__"),
@@ -91,6 +93,12 @@ _ESCAPING_USES: dict[type, str] = {
     ast.Yield: "it is yielded",
     ast.YieldFrom: "it is yielded",
 }
+# Statements and operators that give the value to nothing, or whose target is followed.
+_HARMLESS_USES = (
+    ast.Expr | ast.If | ast.While | ast.Assert | ast.Delete | ast.Compare | ast.UnaryOp
+    | ast.FormattedValue | ast.For | ast.AsyncFor | ast.comprehension | ast.withitem
+    | ast.arguments | ast.arg | ast.Subscript | ast.Slice | ast.match_case
+)  # fmt: skip
 _EXPRESSIONS = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 # Displays and comprehensions hold their parts; a string and the result of a test do not.
 _CONTAINERS = (
@@ -302,18 +310,19 @@ def _lookups(module: Module) -> list[tuple[ast.expr, ast.expr | None, ast.expr]]
             ):
                 pass
             case (
-                ast.Subscript(value=ast.Call(func=ast.Name(id="globals")), slice=name)
+                ast.Subscript(value=ast.Call(func=ast.Name("globals" | "locals")), slice=name)
                 | ast.Call(
-                    func=ast.Attribute(value=ast.Call(func=ast.Name(id="globals"))), args=[name, *_]
+                    func=ast.Attribute(value=ast.Call(func=ast.Name("globals" | "locals"))),
+                    args=[name, *_],
                 )
-                | ast.Call(func=ast.Name(id="eval"), args=[name, *_])
+                | ast.Call(func=ast.Name("eval" | "exec") as name, args=[_, *_])
             ):
                 owner = None
             case ast.Attribute(value=owner, attr=attr) if _is_any_module(owner):
                 name = ast.Constant(attr)
             case _:
                 continue
-        if not isinstance(name, ast.Constant) or (owner is not None and _is_any_module(owner)):
+        if not isinstance(name, ast.Constant) or owner is None or _is_any_module(owner):
             found.append((node, owner, name))
     return found
 
@@ -998,49 +1007,66 @@ class _Search:
             self.uses.differentiated.setdefault(place, (wrapped.module, wrapped.node))
 
     def _classify(self, module: Module, node: ast.expr) -> None:
-        """Note whether a value escapes where it is used, or which parameter receives it."""
+        """Note whether a value, or what holds it, escapes where it is used, or which parameter
+        receives it.
+        """
         parent = module.parent(node)
-        if (reason := _ESCAPING_USES.get(type(parent))) is not None:
-            self._escape(module, node, reason)
         match parent:
-            case ast.keyword(arg=name):
-                if isinstance(holder := module.parent(parent), ast.Call):
-                    self._argument(module, node, holder, name)
             case ast.Call():
                 if parent.func is not node:
                     self._argument(module, node, parent, None)
-            case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-                self._contained(module, parent)
+            case ast.keyword(arg=name) if isinstance(call := module.parent(parent), ast.Call):
+                self._argument(module, node, call, name)
             case ast.Attribute():
                 self._attribute_read(module, node, parent)
-            case _:
+            case ast.Subscript(value=inner) if inner is node:
+                if self._holds(module, node) and not self.evaluator.values(module, parent):
+                    self._escape(module, node, _UNFOLLOWED)
+            case ast.IfExp(test=test) if test is node:
+                pass
+            case ast.IfExp() | ast.BoolOp() | ast.NamedExpr() | ast.Await():
+                self._classify(module, parent)
+            case _ if isinstance(parent, _CONTAINERS):
+                self._classify(module, parent)
+            case _ if not isinstance(parent, _HARMLESS_USES):
                 self._follow_statement(module, node, parent)
 
     def _follow_statement(self, module: Module, node: ast.expr, parent: ast.AST | None) -> None:
         """Note whether a value escapes by what a statement or a lambda does with it."""
         match parent:
-            case ast.Assign():
-                for target in parent.targets:
+            case ast.Assign(targets=targets):
+                for target in targets:
                     self._assigned(module, node, target)
+            case ast.AnnAssign(target=target) if not module.scope_at(parent).is_class:
+                self._assigned(module, node, target)
+            case ast.AnnAssign():
+                self._escape(module, node, "a field holds it by default")
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 self._in_definition(module, node, parent)
-            case ast.AnnAssign() if module.scope_at(parent).is_class:
-                self._escape(module, node, "a field holds it by default")
             case ast.Return():
                 self._returned(module, node)
-            case ast.Lambda() if not isinstance(node, ast.Call) or self._matches(module, node):
-                uses = uses_of(self.project, Function(module, parent), loaded=self._loaded)
-                if not uses.calls or uses.escapes:
-                    self._escape(module, node, "a lambda returns it")
+            case ast.Lambda():
+                if not isinstance(node, ast.Call) or self._matches(module, node):
+                    uses = uses_of(self.project, Function(module, parent), loaded=self._loaded)
+                    if not uses.calls or uses.escapes:
+                        self._escape(module, node, "a lambda returns it")
+            case _:
+                self._escape(module, node, _ESCAPING_USES.get(type(parent), _UNFOLLOWED))
 
     def _assigned(self, module: Module, node: ast.expr, target: ast.expr) -> None:
-        if isinstance(target, ast.Subscript):
-            self._escape(module, node, "it is stored in a container")
-        elif isinstance(target, ast.Attribute):
-            owners = self.evaluator.values(module, target.value)
-            self._attributes.add(target.attr)
-            if not any(isinstance(v, Instance) for v in owners):
-                self._escape(module, node, "it is stored on another object")
+        match target:
+            case ast.Name():
+                pass
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                if not all(isinstance(part, ast.Name) for part in parts):
+                    self._escape(module, node, _UNFOLLOWED)
+            case ast.Attribute():
+                owners = self.evaluator.values(module, target.value)
+                self._attributes.add(target.attr)
+                if not any(isinstance(v, Instance) for v in owners):
+                    self._escape(module, node, "it is stored on another object")
+            case _:
+                self._escape(module, node, "it is stored in a container")
 
     def _attribute_read(self, module: Module, node: ast.expr, read: ast.Attribute) -> None:
         if self._is_instance(module, node):
@@ -1055,15 +1081,33 @@ class _Search:
         if isinstance(parent, ast.ClassDef) and node in parent.bases:
             self._escape(module, node, f"`{parent.name}` inherits from it")
 
-    def _contained(self, module: Module, container: ast.expr) -> None:
-        """Note an escape where a new container that holds it is used at once."""
-        match module.argument_holder(container):
-            case ast.BinOp() | ast.Match() | ast.Lambda():
-                self._escape(module, container, _UNFOLLOWED)
-            case ast.Call(func=func) if func is not container:
-                for callee in self.evaluator.values(module, func):
-                    if isinstance(callee, External) and callee.name not in _HARMLESS_FUNCTIONS:
-                        self._escape(module, container, f"`{callee.name}` takes it")
+    def _container_passed(self, module: Module, container: ast.expr, call: ast.Call) -> None:
+        """Note an escape where a container that holds it is an argument of a call."""
+        callees = self.evaluator.values(module, call.func)
+        for callee in callees:
+            if not isinstance(callee, External):
+                self._escape(module, container, "a container that holds it is passed on")
+            elif not self._is_harmless(module, callee, call):
+                self._escape(module, container, f"`{callee.name}` takes it")
+        if not callees and not self._is_added(module, container, call):
+            self._escape(module, container, _UNSEEN_CODE)
+
+    def _is_harmless(self, module: Module, callee: External, call: ast.Call) -> bool:
+        """Return whether a function of a library does not keep a container, or what it returns is
+        followed.
+        """
+        if callee.name in _SAME_PARTS and _is_looped_over(module, call):
+            return True
+        return callee.name in _HARMLESS_FUNCTIONS or self._holds(module, call)
+
+    def _is_added(self, module: Module, value: ast.expr, call: ast.Call) -> bool:
+        """Return whether a call adds a value to a container whose elements are known."""
+        return isinstance(call.func, ast.Attribute) and any(
+            part is value
+            for owner in self.evaluator.values(module, call.func.value)
+            if isinstance(owner, Container)
+            for _, part in elements(owner)
+        )
 
     def _note_decorators(self) -> None:
         """Note the functions of the project that receive it as decorators above it."""
@@ -1106,6 +1150,9 @@ class _Search:
     def _matches(self, module: Module, node: ast.expr) -> bool:
         return any(self.target.matches(v) for v in self.evaluator.values(module, node))
 
+    def _holds(self, module: Module, node: ast.expr) -> bool:
+        return any(self.target.holds(v) for v in self.evaluator.values(module, node))
+
     def _argument(
         self, module: Module, node: ast.expr, call: ast.Call, keyword: str | None
     ) -> None:
@@ -1114,12 +1161,19 @@ class _Search:
         if isinstance(node, ast.Name) and self._is_instance(module, node):
             if all(b.kind == "parameter" for b in module.reaching(node)):
                 return  # `self`, passed on by a method
+        if not self._matches(module, node):
+            self._container_passed(module, node, call)
+            return
         callees = self.evaluator.values(module, call.func)
         if not callees:
-            if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "insert"):
-                return
-            self._escape_with_arguments(module, node, _UNSEEN_CODE)
+            if not self._is_added(module, node, call):
+                self._escape_with_arguments(module, node, _UNSEEN_CODE)
             return
+        if External("functools.partial") in callees:
+            if node is call.args[0]:
+                return
+            callees = self.evaluator.values(module, call.args[0])
+            call = ast.copy_location(ast.Call(call.args[0], call.args[1:], call.keywords), call)
         for callee in callees:
             receiver, reason = self._receiver(callee)
             if receiver is not None:
@@ -1184,6 +1238,12 @@ class _Search:
         uses = uses_of(self.project, Function(module, function), loaded=self._loaded)
         if not uses.calls and not uses.decorated:
             self._escape(module, node, f"`{function.name}` returns it")
+        for call in uses.calls:
+            if not self._matches(call.module, call.node) and not self._holds(
+                call.module, call.node
+            ):
+                reason = f"what `{function.name}` returns cannot be followed"
+                self._escape(call.module, call.node, reason)
         for escape in uses.unseen:
             reason = f"`{function.name}` returns it, and {escape.reason}"
             self._escape(escape.module, escape.node, reason)
