@@ -70,7 +70,7 @@ def values(folder, run_programs):
 
 def test_some_are_fixed(folder):
     texts = [path.read_text() for path in folder.glob("*.py")]
-    assert sum(SITE not in text for text in texts) >= 6
+    assert sum(SITE not in text for text in texts) >= 5
 
 
 @pytest.mark.parametrize("number", range(len(FORMS)))
