@@ -67,6 +67,12 @@ class NestedTwice(Rule):
         "    return jax.checkpoint(saving)\n",
         # Two levels: the outer one runs several inner ones.
         _RUN % "jax.checkpoint(lambda x: block(block(x)))",
+        # A flag may leave out the inner one.
+        "import jax\n\n\n"
+        "def run(block, inner):\n"
+        "    if inner:\n"
+        "        block = jax.checkpoint(block)\n"
+        "    return jax.checkpoint(lambda x: block(x))\n",
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:

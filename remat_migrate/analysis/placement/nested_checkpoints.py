@@ -23,11 +23,11 @@ def checkpoint_within(project: Project, site: Site) -> Place | None:
     """Return the checkpoint of the same policy that is all that a site wraps; None if it wraps
     more.
 
-    This must hold on every path: a function that may also be None does not count.
+    This must hold on every path: the inner one does not count if a flag may turn it off.
     """
     found: list[Applied] = []
     for target in wrapped_by(project, site):
-        applied = only_checkpoint(project.once(Operations), target)
+        applied = only_checkpoint(project.once(Operations), target, always=True)
         if applied is None or applied.node is site.application:
             return None
         found.append(applied)
@@ -75,8 +75,12 @@ def wrapped_by(project: Project, site: Site) -> Values:
     return frozenset(v.target for v in own if v is not None and v.target is not None)
 
 
-def only_checkpoint(operations: Operations, value: Value, depth: int = 0) -> Applied | None:
-    """Return the checkpoint that calling a value runs, if it runs nothing else."""
+def only_checkpoint(
+    operations: Operations, value: Value, depth: int = 0, *, always: bool = False
+) -> Applied | None:
+    """Return the checkpoint that calling a value runs, if it runs nothing else; with `always`, only
+    if no flag may leave it out.
+    """
     applied = outer_checkpoint(value)
     if applied is not None or depth > _DEPTH:
         return applied
@@ -93,9 +97,11 @@ def only_checkpoint(operations: Operations, value: Value, depth: int = 0) -> App
         return None
     found = operations.applied_by(function.module, call)
     values = operations.callees(function.module, call)
+    if always and found is not None and not all(map(outer_checkpoint, values)):
+        return None
     if found is not None or len(values) != 1:
         return found
-    return only_checkpoint(operations, next(iter(values)), depth + 1)
+    return only_checkpoint(operations, next(iter(values)), depth + 1, always=always)
 
 
 def _is_redundant(project: Project, site: Site, applied: Applied) -> bool:
