@@ -199,13 +199,9 @@ class Fails:
 
     Attributes:
         error: a regular expression to search for in `TypeName: message`.
-        since: the first JAX release in which the code fails; "" for all releases.
-        until: the first later release in which it no longer fails; "" for none.
     """
 
     error: str
-    since: str = ""
-    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)

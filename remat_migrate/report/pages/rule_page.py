@@ -71,11 +71,8 @@ def _wrong(example: Example) -> Iterator[str]:
 
 
 def _failure(fails: Fails) -> str:
-    since = f" from jax {fails.since}" if fails.since else ""
-    until = f" before jax {fails.until}" if fails.until else ""
     kind = fails.error.partition(":")[0]
-    name = f" with `{kind}`" if kind.isidentifier() else ""
-    return f"fails{name}{since}{until}"
+    return f"fails with `{kind}`" if kind.isidentifier() else "fails"
 
 
 def _files(*files: tuple[str, str]) -> Iterator[str]:
