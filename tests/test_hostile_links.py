@@ -84,7 +84,7 @@ def before_first_call(
 _MOMENTS: list[tuple[object, str]] = [
     (writing, "open_journal"),
     (Journal, "put"),
-    (writing, "_write"),
+    (writing, "_replace"),
     (Folder, "create"),
     (Folder, "rename"),
     (Folder, "discard"),
@@ -138,7 +138,7 @@ def test_source_folder_is_exchanged_after_reading(
     source, before = project / "src", read_files(outside(project))
     before_first_call(monkeypatch, writing, "_task", lambda: exchange(source, outside(project)))
     ran = cli(project, "--fix")
-    assert f"src/old.py cannot be read: {source} {IN_THE_WAY}; the file is unchanged" in ran.err
+    assert f"src/old.py cannot be read: {source} {IN_THE_WAY}; no file was changed" in ran.err
     assert read_files(outside(project)) == before
 
 

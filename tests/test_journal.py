@@ -12,7 +12,7 @@ import pytest
 from remat_migrate.engine.fix_rounds import FileChange
 from remat_migrate.engine.journal import KEPT_ENTRIES, JournalEntry, entry_names, open_journal
 from remat_migrate.engine.undo import undo
-from remat_migrate.engine.writing import WriteError, write_changes
+from remat_migrate.engine.writing import write_changes
 from remat_migrate.errors import ApplyError
 from remat_migrate.text import read_source
 from remat_migrate.text.folders import Folder
@@ -23,12 +23,10 @@ not_root = pytest.mark.skipif(
 )
 
 
-def change(path: Path, old: str, new: str, *together: Path) -> FileChange:
+def change(path: Path, old: str, new: str) -> FileChange:
     """Return a change that replaces `old` by `new` in an existing file."""
     before = read_source(path)
-    return FileChange(
-        before, before.replaced(before.text.replace(old, new)), frozenset((path, *together))
-    )
+    return FileChange(before, before.replaced(before.text.replace(old, new)))
 
 
 def files(root: Path, count: int) -> list[Path]:
@@ -80,7 +78,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     behind = tmp_path / "folder"
     behind.symlink_to("real")
     for path in (link, behind / "f0.py"):
-        with pytest.raises(WriteError, match="symbolic link"):
+        with pytest.raises(ApplyError, match="symbolic link"):
             write([path], tmp_path)
     assert target.read_text() == "x = 0  # old\n"
     assert link.is_symlink()
@@ -89,45 +87,29 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 # -- refusals
 
 
-def test_only_the_read_only_file_is_not_written(tmp_path: Path) -> None:
+def test_a_read_only_file_stops_all(tmp_path: Path) -> None:
     paths = files(tmp_path, 3)
     paths[1].chmod(0o444)
-    with pytest.raises(WriteError, match="read-only") as caught:
+    with pytest.raises(ApplyError, match=r"f1\.py is read-only.*; no file was changed"):
         write(paths, tmp_path)
-    assert list(caught.value.failures) == [paths[1]]
-    assert str(paths[1]) in str(caught.value)
-    assert str(paths[0]) not in str(caught.value)
-    assert [saved.path for saved in caught.value.written.files] == [paths[0], paths[2]]
-    assert [path.read_text()[-4:-1] for path in paths] == ["new", "old", "new"]
-    assert undo(tmp_path).restored == [paths[0], paths[2]]
-
-
-def test_files_that_share_a_fix_are_written_together_or_not_at_all(tmp_path: Path) -> None:
-    a, b, c, d = files(tmp_path, 4)
-    b.chmod(0o444)
-    changes = [change(a, "old", "new", b), change(b, "old", "new", a), change(c, "old", "new", d)]
-    with pytest.raises(WriteError) as caught:
-        write_changes([*changes, change(d, "old", "new", c)], tmp_path)
-    assert caught.value.failures[a] == f"shares a fix with {b}, which was not written"
-    assert set(caught.value.failures) == {a, b}
-    assert [path.read_text()[-4:-1] for path in (a, b, c, d)] == ["old", "old", "new", "new"]
+    assert [path.read_text()[-4:-1] for path in paths] == ["old", "old", "old"]
+    assert entries(tmp_path) == []
 
 
 def test_a_file_changed_since_it_was_read_is_not_overwritten(tmp_path: Path) -> None:
     paths = files(tmp_path, 2)
     changes = [change(path, "old", "new") for path in paths]
     paths[0].write_text("mine\n")
-    with pytest.raises(WriteError, match="changed on disk since it was read") as caught:
+    with pytest.raises(ApplyError, match="changed on disk since it was read"):
         write_changes(changes, tmp_path)
-    assert list(caught.value.failures) == [paths[0]]
-    assert [path.read_text() for path in paths] == ["mine\n", "x = 1  # new\n"]
+    assert [path.read_text() for path in paths] == ["mine\n", "x = 1  # old\n"]
 
 
 def test_a_file_that_changes_while_others_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = files(tmp_path, 2)
-    changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
+    changes = [change(a, "old", "new"), change(b, "old", "new")]
     real = Folder.rename
 
     def move_and_meddle(folder: Folder, new: str, name: str) -> None:
@@ -136,9 +118,8 @@ def test_a_file_that_changes_while_others_are_written(
             b.write_text("mine\n")
 
     monkeypatch.setattr(Folder, "rename", move_and_meddle)
-    with pytest.raises(WriteError, match="changed on disk") as caught:
+    with pytest.raises(ApplyError, match=r"changed on disk.*; no file was changed"):
         write_changes(changes, tmp_path)
-    assert set(caught.value.failures) == {a, b}
     assert (a.read_text(), b.read_text()) == ("x = 0  # old\n", "mine\n")
     assert entries(tmp_path) == []
     assert strays(tmp_path) == []
@@ -146,11 +127,7 @@ def test_a_file_that_changes_while_others_are_written(
 
 def test_a_failed_write_is_reverted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, c = files(tmp_path, 3)
-    changes = [
-        change(a, "old", "new", b),
-        change(b, "old", "new", a),
-        change(c, "old", "new"),
-    ]
+    changes = [change(path, "old", "new") for path in (a, b, c)]
     real = Folder.rename
 
     def fail_for_b(folder: Folder, new: str, name: str) -> None:
@@ -159,20 +136,18 @@ def test_a_failed_write_is_reverted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         real(folder, new, name)
 
     monkeypatch.setattr(Folder, "rename", fail_for_b)
-    with pytest.raises(WriteError, match="No space left on device") as caught:
+    with pytest.raises(ApplyError, match="No space left on device"):
         write_changes(changes, tmp_path)
-    assert [path.read_text()[-4:-1] for path in (a, b, c)] == ["old", "old", "new"]
-    assert [saved.path for saved in caught.value.written.files] == [c]
+    assert [path.read_text()[-4:-1] for path in (a, b, c)] == ["old", "old", "old"]
     assert strays(tmp_path) == []
-    monkeypatch.undo()
-    assert undo(tmp_path).restored == [c]
+    assert entries(tmp_path) == []
 
 
 def test_a_failed_write_that_cannot_be_reverted_is_left_to_undo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = files(tmp_path, 2)
-    changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
+    changes = [change(a, "old", "new"), change(b, "old", "new")]
     real, moves = Folder.rename, 0
 
     def fail_from_second_file_on(folder: Folder, new: str, name: str) -> None:
@@ -183,7 +158,7 @@ def test_a_failed_write_that_cannot_be_reverted_is_left_to_undo(
         real(folder, new, name)
 
     monkeypatch.setattr(Folder, "rename", fail_from_second_file_on)
-    with pytest.raises(WriteError, match="run remat-migrate undo"):
+    with pytest.raises(ApplyError, match="run remat-migrate undo"):
         write_changes(changes, tmp_path)
     monkeypatch.undo()
     assert a.read_text() == "x = 0  # new\n"
@@ -194,7 +169,7 @@ def test_a_failed_write_that_cannot_be_reverted_is_left_to_undo(
 def test_a_character_that_cannot_be_encoded(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes("# coding: latin-1\nx = 'é old'\n".encode("latin-1"))
-    with pytest.raises(WriteError, match="cannot hold 'π' in its encoding, iso8859-1"):
+    with pytest.raises(ApplyError, match="cannot hold 'π' in its encoding, iso8859-1"):
         write([path], tmp_path, "old", "π")
     assert "old" in path.read_text("latin-1")
 
@@ -203,7 +178,7 @@ def test_bytes_that_do_not_survive_a_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     data = b"# coding: cp932\nx = '\x87\x90 old'\n"  # one of two spellings of this sign
     path.write_bytes(data)
-    with pytest.raises(WriteError, match="has bytes that cp932 would not write back"):
+    with pytest.raises(ApplyError, match="has bytes that cp932 would not write back"):
         write([path], tmp_path)
     assert path.read_bytes() == data
 
@@ -307,7 +282,7 @@ def test_a_file_outside_the_root(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (path,) = files(tmp_path, 1)
-    with pytest.raises(WriteError, match="is outside"):
+    with pytest.raises(ApplyError, match="is outside"):
         write([path], root)
     assert path.read_text() == "x = 0  # old\n"
 
@@ -328,7 +303,7 @@ def test_a_damaged_journal_is_reported(tmp_path: Path, content: str) -> None:
 
 def test_half_a_fix_of_a_killed_run_is_undone(tmp_path: Path) -> None:
     paths = files(tmp_path, 3)
-    write_changes([change(path, "old", "new", *paths) for path in paths], tmp_path)
+    write_changes([change(path, "old", "new") for path in paths], tmp_path)
     for path in paths[1:]:
         path.write_text(path.read_text().replace("new", "old"))
     result = undo(tmp_path)
@@ -359,16 +334,6 @@ def test_nothing_is_written_after_another_run(tmp_path: Path) -> None:
     assert paths[1].read_text() == "x = 1  # old\n"
     write_changes(late, tmp_path, entry_names(tmp_path))
     assert paths[1].read_text() == "x = 1  # late\n"
-
-
-def test_a_file_that_is_already_fixed(tmp_path: Path) -> None:
-    a, b = files(tmp_path, 2)
-    changes = [change(a, "old", "new", b), change(b, "old", "new", a)]
-    a.write_text("x = 0  # new\n")
-    with pytest.raises(WriteError, match="already fixed by another run") as caught:
-        write_changes(changes, tmp_path)
-    assert not caught.value.faults
-    assert [path.read_text()[-4:-1] for path in (a, b)] == ["new", "old"]
 
 
 def test_extended_attributes_are_kept(tmp_path: Path) -> None:

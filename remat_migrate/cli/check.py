@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..discovery.discover import Exclusion
 from ..engine.analyse import Analysis
-from ..engine.check import check_run, fix_in_memory
+from ..engine.check import fix_in_memory
 from ..engine.run import Run
 from ..report.output import say, screen_of, write_diff, write_lines
 from ..rule import Finding
@@ -70,34 +70,21 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
 
     Raises:
         VerificationError: the code cannot be run; no file was changed.
-        ApplyError: the journal cannot be written, or another run wrote meanwhile; no file was
-            changed.
+        ApplyError: a file cannot be written; no file was changed.
     """
     from ..engine.journal import entry_names
-    from ..engine.writing import WriteError, write_changes
-    from ..report.terminal.fixing import fixed_by_code, unwritten_files
+    from ..engine.writing import write_changes
 
     root = run.settings.root
     before = entry_names(root)
     outcome, proved = _fixed(run, how)
-    unwritten: Mapping[Path, str] = {}
-    lines: list[str] = []
-    is_fault = False
     if run.overlay:
         _print_stdin(run, outcome)
     elif outcome.changes:
-        try:
-            write_changes(outcome.changes, root, before)
-        except WriteError as error:
-            unwritten = error.failures
-            lines = list(unwritten_files(error, screen_of(sys.stderr)))
-            is_fault = bool(error.faults)
-    failed = _warn_of_skipped_fixes(run, outcome) or is_fault
-    for line in lines:
-        say(line)
-    # Files that were not written still have their findings.
-    analysis = check_run(run) if unwritten else outcome.analysis
-    return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved)
+        write_changes(outcome.changes, root, before)
+    failed = _warn_of_skipped_fixes(run, outcome)
+    fixed = Counter(finding.code for finding in outcome.fixed)
+    return Result(outcome.analysis, fixed, failed, proved)
 
 
 def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:

@@ -11,39 +11,32 @@ from ..engine.run import Run
 from ..engine.suppress import suppress
 from ..report.output import say, screen_of
 from ..text.regular_files import read_regular
-from .exit_codes import CLEAN, ERROR
+from .exit_codes import CLEAN
 
 
 def suppress_findings(run: Run) -> int:
     """Add a suppression for each finding, and return the exit code.
 
     Raises:
-        ApplyError: the journal cannot be written, or another run wrote meanwhile.
+        ApplyError: a file cannot be written; no file was changed.
     """
     from ..engine.journal import entry_names
-    from ..engine.writing import WriteError, write_changes
+    from ..engine.writing import write_changes
     from ..report.terminal.display import pluralize
-    from ..report.terminal.fixing import unwritten_files
 
     root = run.settings.root
     before = entry_names(root)
     screen = screen_of(sys.stderr)
     done = suppress(check_run(run))
-    lines: list[str] = []
     if done.changes:
-        try:
-            write_changes(done.changes, root, before)
-        except WriteError as error:
-            lines = list(unwritten_files(error, screen))
+        write_changes(done.changes, root, before)
     for finding in done.left:
         place = screen.place(finding.source, finding.span.start)
         say(f"warning: {place}: {finding.code} cannot be suppressed by a comment; {_INSTEAD}")
-    for line in lines:
-        say(line)
     say(f"Added {pluralize(done.added, 'noqa comment')}.")
     if done.added and _is_unknown_to_ruff(root):
         say('note: `ruff --fix` removes these comments (RUF102) unless lint.external = ["RMT"]')
-    return ERROR if lines else CLEAN
+    return CLEAN
 
 
 _INSTEAD = "use per-file-ignores in the settings"

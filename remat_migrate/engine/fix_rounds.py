@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from ..errors import ApplyError, SourceError
 from ..rule import Finding, Safety, fixes_by_path, joint_edits
-from ..text import Edit, OffsetMap, SourceFile, apply_edits
+from ..text import Edit, SourceFile, apply_edits
 from .integrity import check_integrity
 
 
@@ -37,22 +37,15 @@ class Analysis(Protocol):
 
 
 A = TypeVar("A", bound=Analysis)
+_Key = tuple[str, Path, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file before and after all rounds.
-
-    Attributes:
-        before: the file before.
-        after: the file after.
-        together: the files that share a fix with this one, including itself. They must be written
-            together, because a fix is applied as a whole or not at all.
-    """
+    """A file before and after all rounds."""
 
     before: SourceFile
     after: SourceFile
-    together: frozenset[Path]
 
     @property
     def path(self) -> Path:
@@ -66,12 +59,10 @@ class Applied:
 
     Attributes:
         finding: the finding as of its round.
-        round: the number of the round, from 1.
         texts: the edited files, before the round and with only this fix.
     """
 
     finding: Finding
-    round: int
     texts: Mapping[Path, tuple[SourceFile, SourceFile]]
 
 
@@ -158,25 +149,11 @@ def fix_to_fixed_point(
 
 
 @dataclass(slots=True)
-class _DroppedAt:
-    """A dropped fix, and the current offset of its finding."""
-
-    finding: Finding
-    reason: str
-    offset: int
-
-    @property
-    def key(self) -> tuple[str, Path, int]:
-        return self.finding.code, self.finding.path, self.offset
-
-
-@dataclass(slots=True)
 class _Round:
     """The fixes of one round and the texts that they produce."""
 
+    findings: list[Finding]
     texts: dict[Path, SourceFile] = field(default_factory=dict)
-    edits: dict[Path, list[Edit]] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
 
 
 class _Rounds(Generic[A]):
@@ -201,24 +178,21 @@ class _Rounds(Generic[A]):
         self._texts: dict[Path, SourceFile] = {}
         self._seen: dict[Path, set[str]] = defaultdict(set)
         self._applied: list[Applied] = []
-        self._dropped: list[_DroppedAt] = []
-        self._analysis = analyse({})
-        # The findings of the first analysis that are not fixed yet, with their current offsets.
-        self._pending = [(finding, finding.span.start) for finding in self._wanted()]
-        self._fixed: list[Finding] = []
+        self._dropped: dict[_Key, Dropped] = {}
+        self._analysis = self._first = analyse({})
+        self._first_wanted = self._wanted()
 
     def run(self) -> frozenset[Path]:
         """Apply all fixes, or stop and return the files that oscillate."""
-        number = stalled = 0
+        stalled = 0
         fewest: int | None = None
         while findings := self._fixable():
-            number += 1
             stalled = stalled + 1 if fewest is not None and len(findings) >= fewest else 0
             fewest = len(findings) if fewest is None else min(fewest, len(findings))
             made = self._make(self._choose(findings))
             if oscillating := self._oscillating_files(made, stalled >= self._max_rounds):
                 return oscillating
-            self._accept(made, number)
+            self._accept(made)
         return frozenset()
 
     def _oscillating_files(self, made: _Round, is_last: bool) -> frozenset[Path]:
@@ -232,26 +206,36 @@ class _Rounds(Generic[A]):
 
     def outcome(self) -> FixOutcome[A]:
         now = {_key(finding): finding for finding in self._analysis.findings}
-        together = _components([_paths(applied.finding) for applied in self._applied])
         return FixOutcome(
             self._analysis,
             tuple(
-                FileChange(self._before[path], new, together[path])
+                FileChange(self._before[path], new)
                 for path, new in sorted(self._texts.items())
                 if new.text != self._before[path].text
             ),
             tuple(self._applied),
-            tuple(self._fixed),
-            tuple(Dropped(now.get(one.key, one.finding), one.reason) for one in self._dropped),
+            self._fixed(),
+            tuple(
+                replace(one, finding=now.get(k, one.finding)) for k, one in self._dropped.items()
+            ),
             self._refused(),
             tuple(sorted(self._oscillating)),
         )
+
+    def _fixed(self) -> tuple[Finding, ...]:
+        """Return findings of the first analysis: of each code in a file, as many as are gone."""
+        gone = _numbers(self._first.findings) - _numbers(self._analysis.findings)
+        fixed = []
+        for finding in self._first_wanted:
+            if gone[finding.code, finding.path] > 0:
+                gone[finding.code, finding.path] -= 1
+                fixed.append(finding)
+        return tuple(fixed)
 
     # -- choosing fixes
 
     def _wanted(self) -> list[Finding]:
         """Return the findings to fix if their files may be edited, in order."""
-        dropped = {one.key for one in self._dropped}
         return sorted(
             (
                 finding
@@ -259,7 +243,7 @@ class _Rounds(Generic[A]):
                 if finding.fix is not None
                 and finding.fix.is_automatic
                 and finding.fix.safety in self._allowed
-                and _key(finding) not in dropped
+                and _key(finding) not in self._dropped
                 and not self._withheld(finding)
                 and self._oscillating.isdisjoint(_paths(finding))
             ),
@@ -304,7 +288,7 @@ class _Rounds(Generic[A]):
         return None
 
     def _drop(self, finding: Finding, reason: str) -> None:
-        self._dropped.append(_DroppedAt(finding, reason, finding.span.start))
+        self._dropped[_key(finding)] = Dropped(finding, reason)
 
     # -- applying fixes
 
@@ -346,7 +330,7 @@ class _Rounds(Generic[A]):
             findings: the findings to fix, without conflicts.
             suspects: the files to check; None for all changed files.
         """
-        made = _Round(findings=findings)
+        made = _Round(findings)
         faults = {}
         for path, fixes in fixes_by_path(f.fix for f in findings if f.fix).items():
             source = self._source(path)
@@ -356,7 +340,7 @@ class _Rounds(Generic[A]):
             except ApplyError as error:
                 faults[path] = str(error)
                 continue
-            made.texts[path], made.edits[path] = source.replaced(text), edits
+            made.texts[path] = source.replaced(text)
             if suspects is None or path in suspects:
                 reason = check_integrity(source, text, edits)
                 if reason is not None:
@@ -365,44 +349,18 @@ class _Rounds(Generic[A]):
 
     # -- between rounds
 
-    def _accept(self, made: _Round, number: int) -> None:
+    def _accept(self, made: _Round) -> None:
         for finding in made.findings:
             alone = self._apply_alone(finding).items()
             texts = {path: (self._source(path), new) for path, new in alone}
-            self._applied.append(Applied(finding, number, texts))
+            self._applied.append(Applied(finding, texts))
         for path, new in made.texts.items():
             old = self._source(path)
             self._before.setdefault(path, old)
             self._seen[path] |= {old.text, new.text}
         self._texts |= made.texts
-        for dropped in self._dropped:
-            if edits := made.edits.get(dropped.finding.path):
-                dropped.offset = OffsetMap(edits).moved(dropped.offset)
         if made.findings:
             self._analysis = self._analyse(dict(self._texts))
-            self._update_pending(made)
-
-    def _update_pending(self, made: _Round) -> None:
-        """Move the pending findings to their new offsets, and record those that are fixed."""
-        starts: dict[tuple[str, Path], list[int]] = defaultdict(list)
-        for code, path, offset in map(_key, self._analysis.findings):
-            starts[code, path].append(offset)
-        maps = {path: OffsetMap(edits) for path, edits in made.edits.items()}
-        pending = []
-        for finding, at in self._pending:
-            candidates = starts[finding.code, finding.path]
-            offsets = maps.get(finding.path, OffsetMap(()))
-            first = last = offsets.moved(at)
-            if not offsets.kept(at):
-                # It may be anywhere in the text that replaced its start.
-                first, last = offsets.before(at), offsets.after(at)
-            found = next((offset for offset in candidates if first <= offset <= last), None)
-            if found is None:
-                self._fixed.append(finding)
-            else:
-                candidates.remove(found)
-                pending.append((finding, found))
-        self._pending = pending
 
 
 def _edits(finding: Finding) -> list[Edit]:
@@ -413,8 +371,15 @@ def _paths(finding: Finding) -> frozenset[Path]:
     return finding.fix.paths if finding.fix else frozenset()
 
 
-def _key(finding: Finding) -> tuple[str, Path, int]:
-    return finding.code, finding.path, finding.span.start
+def _key(finding: Finding) -> _Key:
+    """Identify a finding across rounds, in which its position may change."""
+    line, _ = finding.source.position(finding.span.start)
+    text = finding.source.line_text(line).strip()
+    return finding.code, finding.path, finding.message, text
+
+
+def _numbers(findings: Iterable[Finding]) -> Counter[tuple[str, Path]]:
+    return Counter((finding.code, finding.path) for finding in findings)
 
 
 def _order(finding: Finding) -> tuple[str, int, int, str, str, list[Edit]]:
@@ -426,12 +391,3 @@ def _conflicts(edit: Edit, taken: list[Edit]) -> bool:
     index = bisect.bisect_left(taken, edit)
     neighbors = taken[max(0, index - 1) : index + 1]
     return edit not in neighbors and any(edit.span.overlaps(other.span) for other in neighbors)
-
-
-def _components(groups: Sequence[frozenset[Path]]) -> dict[Path, frozenset[Path]]:
-    """Return the union of all directly or indirectly connected groups for each path."""
-    found: dict[Path, frozenset[Path]] = {}
-    for group in groups:
-        union = group.union(*(found.get(path, frozenset()) for path in group))
-        found |= dict.fromkeys(union, union)
-    return found

@@ -44,7 +44,7 @@ def suppress(analysis: Analysis) -> Suppressed:
         added += codes
         left += failed
         if codes:
-            changes.append(FileChange(before, after, frozenset({path})))
+            changes.append(FileChange(before, after))
     return Suppressed(tuple(changes), added, tuple(left))
 
 

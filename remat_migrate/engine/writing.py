@@ -1,13 +1,12 @@
-"""Writing changed files to disk: each atomically, and those that share a fix all or none."""
+"""Writing changed files to disk: each atomically, and all of a run or none."""
 
 from __future__ import annotations
 
 import datetime
 import stat
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..discovery.roots import foreign_part
@@ -19,49 +18,12 @@ from .journal import JournalEntry, SavedFile, open_journal, reason_of, sha256
 from .undo import content, discard_temporary, restore, temporary_of
 
 _CHANGED = "changed on disk since it was read; run again"
-_ALREADY_FIXED = "was already fixed by another run"
-
-
-class WriteError(ApplyError):
-    """Some files were not written. All others were.
-
-    Attributes:
-        failures: the files that were not written, and why.
-        written: what was written.
-        faults: the failures that the system is to blame for, such as a full disk.
-        stuck: files that have their new content although the rest of their fix was not written.
-    """
-
-    def __init__(self, failures: _Failures, written: JournalEntry) -> None:
-        lines = (f"{path} {reason}" for path, reason in sorted(failures.reasons.items()))
-        super().__init__("\n  ".join(["not written:", *lines]))
-        self.failures: Mapping[Path, str] = failures.reasons
-        self.written = written
-        self.faults = frozenset(failures.faults)
-        self.stuck = frozenset(failures.stuck)
-
-
-@dataclass(slots=True)
-class _Failures:
-    """Collects what `WriteError` reports."""
-
-    reasons: dict[Path, str] = field(default_factory=dict)
-    faults: set[Path] = field(default_factory=set)
-    stuck: set[Path] = field(default_factory=set)
-
-    def spread(self, changes: Iterable[FileChange]) -> None:
-        """Fail the files that share a fix with one that failed."""
-        for change in changes:
-            failed = sorted(path for path in change.together if path in self.reasons)
-            if failed and change.path not in self.reasons:
-                self.reasons[change.path] = f"shares a fix with {failed[0]}, which was not written"
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
     """A file to replace."""
 
-    change: FileChange
     saved: SavedFile
     new: bytes
 
@@ -73,9 +35,10 @@ class _Task:
 def write_changes(
     changes: Sequence[FileChange], root: Path, before: Sequence[str] | None = None
 ) -> JournalEntry:
-    """Replace the changed files, each atomically; files that share a fix all or none.
+    """Replace the changed files, each atomically, and return what was written.
 
-    Of a hard-linked file only the given name is replaced.
+    If a file cannot be replaced, those that already were are restored. Of a hard-linked file only
+    the given name is replaced.
 
     Args:
         changes: the changes, by real path.
@@ -84,130 +47,118 @@ def write_changes(
             another run has written since, because a fix may depend on files that it does not edit.
 
     Raises:
-        WriteError: a file changed on disk, is not writable, or cannot hold its new text; the others
-            are written.
-        ApplyError: the journal cannot be written, or another run is writing or has written; no file
-            is changed.
+        ApplyError: a file changed on disk, is not writable, or cannot hold its new text; the
+            journal cannot be written; another run is writing or has written. No file is changed,
+            or the message says which one is.
     """
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    failures = _Failures()
-    tasks: list[_Task] = []
-    for change in changes:
-        task = _task(change, root)
-        if isinstance(task, str):
-            failures.reasons[change.path] = task
-        else:
-            tasks.append(task)
-    failures.spread(changes)
-    tasks = [task for task in tasks if task.path not in failures.reasons]
-    written = JournalEntry(created, tuple(task.saved for task in tasks))
-    if tasks:
-        with open_journal(root, locked=True) as journal:
-            if journal is not None and before is not None and journal.names() != list(before):
-                raise ApplyError(
-                    f"{root}: another run of remat-migrate wrote to this project since the code"
-                    " was read; no file was changed; run again"
-                )
-            name = journal.add(written) if journal is not None else ""
-            _write(tasks, root, failures)
-            unchanged = failures.reasons.keys() - failures.stuck
-            kept = tuple(saved for saved in written.files if saved.path not in unchanged)
-            if journal is not None and kept != written.files:
+    tasks = [_task(change, root) for change in changes]
+    entry = JournalEntry(created, tuple(task.saved for task in tasks))
+    with open_journal(root, locked=True) as journal:
+        if journal is not None and before is not None and journal.names() != list(before):
+            raise ApplyError(
+                f"{root}: another run of remat-migrate wrote to this project since the code"
+                " was read; no file was changed; run again"
+            )
+        name = journal.add(entry) if journal is not None else ""
+        replaced: list[_Task] = []
+        try:
+            _replace(tasks, root, replaced)
+        except ApplyError as error:
+            stuck = _restored(replaced, root)
+            if journal is not None:
                 with suppress(ApplyError):  # `undo` leaves files alone that are as they were.
-                    journal.put(name, replace(written, files=kept))
-            written = replace(written, files=kept)
-    if failures.reasons:
-        raise WriteError(failures, written)
-    return written
+                    journal.put(name, replace(entry, files=tuple(stuck)))
+            raise _unchanged(str(error), stuck) from error
+        for path in sorted({task.path.parent for task in tasks}):
+            _sync(path, root)
+    return entry
 
 
-def _task(change: FileChange, root: Path) -> _Task | str:
-    """Return how to replace a file, or why it cannot be replaced."""
-    path = change.path
+def _task(change: FileChange, root: Path) -> _Task:
+    """Return how to replace a file.
+
+    Raises:
+        ApplyError: it cannot be replaced.
+    """
+    path, encoding = change.path, change.before.encoding
     if not path.is_relative_to(root):
-        return f"is outside {root}, so undo could not restore it"
+        raise _unchanged(f"{path} is outside {root}, so undo could not restore it")
     if part := foreign_part(path, root):
-        return f"is in {part}, which is not part of the project; run remat-migrate in there"
+        raise _unchanged(
+            f"{path} is in {part}, which is not part of the project; run remat-migrate in there"
+        )
     try:
         with open_folder(path.parent, root) as folder:
             found, mode = folder.read(path.name), stat.S_IMODE(path.lstat().st_mode)
     except OSError as error:
-        return f"cannot be read: {reason_of(error)}"
+        raise _unchanged(f"{path} cannot be read: {reason_of(error)}") from error
     if obstacle := write_obstacle(path):
-        return obstacle
+        raise _unchanged(f"{path} {obstacle}")
     try:
-        new = change.after.encode(change.after.text)
-        old = change.before.encode(change.before.text)
+        new, old = change.after.data, change.before.data
     except UnicodeEncodeError as error:
-        return f"cannot hold {error.object[error.start]!r} in its encoding, {change.after.encoding}"
-    if found == new:
-        return _ALREADY_FIXED
+        bad = error.object[error.start]
+        raise _unchanged(f"{path} cannot hold {bad!r} in its encoding, {encoding}") from error
     if found != old:
-        if found.decode(change.before.encoding, errors="replace") == change.before.text:
-            return f"has bytes that {change.before.encoding} would not write back unchanged"
-        return _CHANGED
-    return _Task(change, SavedFile(path, old, sha256(new), mode), new)
+        if found.decode(encoding, errors="replace") != change.before.text:
+            raise _unchanged(f"{path} {_CHANGED}")
+        raise _unchanged(f"{path} has bytes that {encoding} would not write back unchanged")
+    return _Task(SavedFile(path, old, sha256(new), mode), new)
 
 
-def _write(tasks: Sequence[_Task], root: Path, failures: _Failures) -> None:
-    """Replace files whose old content is in the journal."""
-    groups: dict[frozenset[Path], list[_Task]] = defaultdict(list)
-    for task in tasks:
-        groups[task.change.together].append(task)
-    for group in groups.values():
-        replaced: list[_Task] = []
-        if not _is_written(group, root, failures, replaced):
-            failures.spread(task.change for task in group)
-            for task in replaced:
-                _restore(task, root, failures)
-    for path in sorted({task.path.parent for task in tasks}):
-        try:
-            with open_folder(path, root) as folder:
-                folder.sync()
-        except OSError as error:
-            lost = f"{path}: the changes may be lost in a crash: {reason_of(error)}"
-            raise ApplyError(lost) from error
+def _unchanged(reason: str, stuck: Sequence[SavedFile] = ()) -> ApplyError:
+    """Return an error that says which files keep their new content."""
+    if not stuck:
+        return ApplyError(f"{reason}; no file was changed")
+    paths = ", ".join(str(saved.path) for saved in stuck)
+    return ApplyError(
+        f"{reason}; {paths} has its new content and could not be restored: run remat-migrate undo"
+    )
 
 
-def _is_written(
-    group: Sequence[_Task], root: Path, failures: _Failures, replaced: list[_Task]
-) -> bool:
-    """Write files that share fixes, up to the first failure, and return whether there was none.
+def _replace(tasks: Sequence[_Task], root: Path, replaced: list[_Task]) -> None:
+    """Replace files whose old content is in the journal, up to the first failure.
 
     Adds the files that may have been replaced to `replaced`.
+
+    Raises:
+        ApplyError: a file cannot be replaced.
     """
-    task = group[0]
     try:
-        for task in group:
+        for task in tasks:
             discard_temporary(task.path, root)
             with open_folder(task.path.parent, root) as folder:
                 folder.create(temporary_of(task.path), task.new, like=task.path.name)
-        for task in group:
+        for task in tasks:
             with open_folder(task.path.parent, root) as folder:
-                found = folder.read(task.path.name)
-                if found != task.saved.old:
-                    failures.reasons[task.path] = _ALREADY_FIXED if found == task.new else _CHANGED
-                    return False
+                if folder.read(task.path.name) != task.saved.old:
+                    raise ApplyError(f"{task.path} {_CHANGED}")
                 replaced.append(task)
                 folder.rename(temporary_of(task.path), task.path.name)
     except OSError as error:
-        failures.reasons[task.path] = f"cannot be written: {reason_of(error)}"
-        failures.faults.add(task.path)
-        return False
+        raise ApplyError(f"{task.path} cannot be written: {reason_of(error)}") from error
     finally:
-        for task in group:
+        for task in tasks:
             discard_temporary(task.path, root)
-    return True
 
 
-def _restore(task: _Task, root: Path, failures: _Failures) -> None:
+def _restored(replaced: Sequence[_Task], root: Path) -> list[SavedFile]:
+    """Restore files, and return those that keep their new content."""
+    stuck = []
+    for task in replaced:
+        try:
+            if content(task.path, root) == task.new:
+                restore(task.saved, task.new, root)
+        except OSError:
+            stuck.append(task.saved)
+    return stuck
+
+
+def _sync(path: Path, root: Path) -> None:
     try:
-        if content(task.path, root) == task.new:
-            restore(task.saved, task.new, root)
+        with open_folder(path, root) as folder:
+            folder.sync()
     except OSError as error:
-        failures.faults.add(task.path)
-        failures.stuck.add(task.path)
-        failures.reasons[task.path] += (
-            f"; it has its new content nevertheless and could not be restored"
-            f" ({reason_of(error)}): run remat-migrate undo"
-        )
+        lost = f"{path}: the changes may be lost in a crash: {reason_of(error)}"
+        raise ApplyError(lost) from error

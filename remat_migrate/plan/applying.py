@@ -135,10 +135,8 @@ class Source:
         if obstacles:
             return AppliedPlan(obstacles=tuple(dict.fromkeys(obstacles)))
         before = self._before
-        together = frozenset(path for path in after if after[path].text != before[path].text)
-        return AppliedPlan(
-            tuple(FileChange(before[path], after[path], together) for path in sorted(together))
-        )
+        changed = (path for path in sorted(after) if after[path].text != before[path].text)
+        return AppliedPlan(tuple(FileChange(before[path], after[path]) for path in changed))
 
     def _changes(self, stage: StageDecision) -> list[codemod.Change]:
         module = _module(self._written, stage.path)

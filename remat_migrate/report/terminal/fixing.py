@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,20 +18,10 @@ from .display import Screen, pluralize
 
 if TYPE_CHECKING:
     from ...engine.undo import UndoResult
-    from ...engine.writing import WriteError
 
 _REPORT = "this is a bug in the rule, please report it"
 # With more files than this the suggested command names their folder.
 _MAX_NAMED = 8
-
-
-def fixed_by_code(
-    outcome: FixOutcome[Analysis], unwritten: Mapping[Path, str]
-) -> Mapping[str, int]:
-    """Count the fixed findings of each code, without those in files that were not written."""
-    return Counter(
-        finding.code for finding in outcome.fixed if _paths(finding).isdisjoint(unwritten)
-    )
 
 
 def not_made(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[tuple[bool, str]]:
@@ -91,14 +81,6 @@ def _command(refused: Sequence[Refused], screen: Screen) -> str:
     safeties = {item.finding.fix.safety for item in refused if item.finding.fix}
     options = ["--fix", "--unsafe-fixes"] if Safety.UNSAFE in safeties else ["--fix"]
     return shlex.join(["remat-migrate", *options, *map(screen.path, named)])
-
-
-def unwritten_files(error: WriteError, screen: Screen) -> Iterator[str]:
-    """Yield the files whose fixes could not be written."""
-    for path, reason in sorted(error.failures.items()):
-        severity = "error" if path in error.faults else "warning"
-        end = "" if path in error.stuck else "; the file is unchanged"
-        yield f"{severity}: {screen.path(path)} {reason}{end}"
 
 
 def undone(result: UndoResult, screen: Screen) -> Iterator[str]:
