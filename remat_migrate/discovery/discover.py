@@ -10,8 +10,7 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..settings import NearestSettings, Options, Settings, load_settings
-from ..text.source_file import may_be_notebook
-from .file_kinds import has_python_suffix, is_checked_name, is_python, is_text_name
+from .file_kinds import is_checked_name, is_python
 from .globs import excluded_by
 from .listing import FolderCache, list_names
 from .roots import FOREIGN, absolute, find_root, is_foreign, is_project, is_too_wide, repository
@@ -92,10 +91,9 @@ def discover(
         nearest.read({os.path.dirname(file) for file in found})
         if any(settings.exclude for settings in nearest.every):
             found = [file for file in found if not exclusion.of(Path(file), path)]
-        below = set(filter(_is_python, found))
+        below = set(filter(is_python, found))
         python |= below
-        rest = (file for file in found if file not in below)
-        texts.update(file for file in rest if is_text_name(os.path.basename(file)))
+        texts |= {*found} - below
         if not below:
             barren.append(path)
     return Targets(_in_path_order(python), _in_path_order(texts), tuple(barren))
@@ -146,7 +144,7 @@ def context_files(
     cache, python = cache or FolderCache(), list(map(str, targets.python))
     if is_project(root):
         found = list_names(str(repository(root)), _may_be_python, cache)
-        return _in_path_order({*python, *filter(_is_python, found)})
+        return _in_path_order({*python, *filter(is_python, found)})
     folders = [*dict.fromkeys(map(os.path.dirname, python))]
     near: set[str] = set(python)
     for folder in folders:
@@ -154,17 +152,13 @@ def context_files(
             if is_folder and len(folders) < _MOST_FOLDERS and not is_too_wide(root):
                 if path not in folders and name not in FOREIGN and not name.startswith("."):
                     folders.append(path)
-            elif not is_folder and _may_be_python(name) and _is_python(path):
+            elif not is_folder and _may_be_python(name) and is_python(path):
                 near.add(path)
     return _in_path_order(near)
 
 
 def _may_be_python(name: str) -> bool:
-    return name.endswith(".py") or may_be_notebook(Path(name))
-
-
-def _is_python(file: str) -> bool:
-    return has_python_suffix(file) or is_python(Path(file))
+    return name.endswith((".py", ".ipynb"))
 
 
 def _in_path_order(files: Iterable[str]) -> tuple[Path, ...]:

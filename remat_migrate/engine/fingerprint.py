@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from ..discovery.file_kinds import is_python_source
 from ..errors import SourceError
 from ..rule import Finding
 from ..text import SourceFile, Span, first_line
-from .integrity import is_python
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # The parts of a compound statement that are not its header; decorators count by themselves.
@@ -139,7 +139,7 @@ def _by_line(source: SourceFile) -> dict[int, tuple[str, ast.stmt]]:
     """
     found: dict[int, tuple[str, ast.stmt]] = {}
     try:
-        waiting = [("", node) for node in source.parse().body] if is_python(source) else []
+        waiting = [("", node) for node in source.parse().body] if is_python_source(source) else []
     except SourceError:
         return found
     while waiting:

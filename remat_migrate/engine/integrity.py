@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 import builtins
 import json
-import re
 import tokenize
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ..analysis.names.module import Module
+from ..discovery.file_kinds import is_python_source
 from ..errors import BoundReached, SourceError
 from ..text import Edit, OffsetMap, SourceFile, first_line, read_source
 from ..text.escapes import BrokenEscape
@@ -26,9 +26,6 @@ from .large_stack import with_large_stack
 
 class EncodingFault(str):
     """What is wrong with an edited file is its encoding, and not the rule."""
-
-
-_SHEBANG = re.compile(r"#![^\n]*\bpython")
 
 
 def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) -> str | None:
@@ -43,7 +40,7 @@ def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) 
         after_text: its text with the edits applied.
         edits: the edits, without overlaps.
     """
-    python = is_python(before)
+    python = is_python_source(before)
     after = before.replaced(after_text)
     reason = _encoding_fault(after, python)
     if reason is None and python:
@@ -51,13 +48,6 @@ def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) 
     elif reason is None:
         reason = _data_fault(before, after)
     return reason
-
-
-def is_python(source: SourceFile) -> bool:
-    """Return whether a file is Python: by name or first line, or because it is a notebook."""
-    if source.path.suffix in (".py", ".pyi", ".pyw") or source.container is not None:
-        return True
-    return not source.path.suffix and _SHEBANG.match(source.text) is not None
 
 
 def _encoding_fault(after: SourceFile, python: bool) -> str | None:
@@ -121,16 +111,10 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
         message = cause.msg if isinstance(cause, SyntaxError) else error
         return f"the new text does not parse: {message} (line {error.line})"
     offsets = OffsetMap(edits)
-    # Statements with the same text are equal. Those that no edit touches are still there.
-    untouched = set(_untouched(before, old.body, offsets))
-    body = sorted(old.body, key=lambda statement: statement not in untouched)
-    texts, new_texts = _texts(before, body), _texts(after, new.body)
-    changed = _unmatched(body, texts, new_texts)
-    made = _unmatched(new.body, new_texts, texts)
 
     def fault() -> str | None:
         return (
-            _statement_fault(before, changed, after, made, offsets)
+            _statement_fault(before, old, after, new, offsets)
             or _compile_fault(old, new)
             or _name_fault(Module(before, old, ""), Module(after, new, ""))
             or _comment_fault(before, after, offsets)
@@ -150,58 +134,21 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
 
 
 def _statement_fault(
-    before: SourceFile,
-    changed: Sequence[ast.stmt],
-    after: SourceFile,
-    made: Sequence[ast.stmt],
-    offsets: OffsetMap,
+    before: SourceFile, old: ast.Module, after: SourceFile, new: ast.Module, offsets: OffsetMap
 ) -> str | None:
-    """Return which statement that no edit touches changes; None if none does."""
-    missing = list(_untouched(before, changed, offsets))
-    # Some may be inside edited statements.
-    inner = [n for s in made for n in ast.walk(s) if isinstance(n, ast.stmt)] if missing else []
-    missing = _unmatched(missing, _texts(before, missing), _texts(after, inner))
-    missing = _unmatched(missing, map(_shape, missing), map(_shape, inner))
-    if not missing:
-        return None
-    code = _short(before.segment(missing[0]))
-    return f"the code on line {missing[0].lineno} would change: {code}"
+    """Return which statement that no edit touches changes; None if none does.
 
-
-def _unmatched(
-    statements: Sequence[ast.stmt], keys: Iterable[object], others: Iterable[object]
-) -> list[ast.stmt]:
-    """Return the statements whose keys are not among `others`, counting duplicates."""
-    found = Counter(others) if statements else Counter()
-    unmatched = []
-    for statement, key in zip(statements, keys, strict=True):
-        if found[key]:
-            found[key] -= 1
-        else:
-            unmatched.append(statement)
-    return unmatched
-
-
-def _texts(source: SourceFile, statements: Sequence[ast.stmt]) -> list[str]:
-    """Return the source text of statements, including decorators."""
-    return [source.text[slice(*source.full_span(statement))] for statement in statements]
-
-
-def _shape(tree: ast.stmt) -> tuple[object, ...]:
-    """Return the structure of a statement, like `ast.dump` but without recursion."""
-    return tuple(
-        (type(node), *((name, _label(value)) for name, value in ast.iter_fields(node)))
-        for node in ast.walk(tree)
-    )
-
-
-def _label(value: object) -> object:
-    """Return a field without its child nodes, which `ast.walk` visits separately."""
-    if isinstance(value, ast.AST):
-        return ast.AST
-    if isinstance(value, list):
-        return tuple(map(_label, value))
-    return repr(value)
+    Its text is the same, so it is the same statement if one of its kind has its place.
+    """
+    statements = (node for node in ast.walk(new) if isinstance(node, ast.stmt))
+    places = {(type(node), *after.span(node)) for node in statements}
+    for statement in _untouched(before, old.body, offsets):
+        start, end = before.span(statement)
+        place = type(statement), offsets.moved(start), offsets.moved(end - 1) + 1
+        if place not in places:
+            code = _short(before.segment(statement))
+            return f"the code on line {statement.lineno} would change: {code}"
+    return None
 
 
 def _untouched(

@@ -138,8 +138,7 @@ def prepare_stdin(data: bytes, filename: Path, options: Options) -> Run:
     nearest.read([str(path.parent)])
     settings = nearest.main
     rules = _rules(nearest)
-    script = data.startswith(b"#!") and b"python" in data.partition(b"\n")[0]
-    python = is_python(path, data) or script
+    python = is_python(path, data)
     if Exclusion(nearest).of(path):
         targets = Targets((), ())
     elif python:

@@ -18,7 +18,7 @@ from lsprotocol import types
 from pygls.uris import to_fs_path
 from pygls.workspace import PositionCodec
 
-from ..discovery.file_kinds import can_matter, is_python
+from ..discovery.file_kinds import is_checked_name, is_python
 from ..discovery.roots import find_root, is_foreign
 from ..errors import SourceError
 from ..text import SourceFile, Span, read_source
@@ -94,9 +94,9 @@ def document(
                 return Document(uri, version, read_source(path, data), True, is_settled)
         return None
     # The editor knows the language of a script without a suffix before it is on disk.
-    if not (can_matter(path) or (language == "python" and not path.suffix)):
+    python = is_python(path) or (language == "python" and not path.suffix)
+    if not python and not is_checked_name(path.name):
         return None
-    python = is_python(path) or language == "python"
     return Document(uri, version, SourceFile(path, text), python, is_settled)
 
 
