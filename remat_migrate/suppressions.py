@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import tokenize
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .codemod.changes import SetComment
 from .rule import Finding, Rule
@@ -53,15 +54,23 @@ class Directive:
         )
 
 
+def covering(directives: Iterable[Directive]) -> Callable[[int, str], bool]:
+    """Return a function that tells whether findings of a code on a line are suppressed."""
+    by_line: dict[int, list[Directive]] = defaultdict(list)
+    is_whole_file = False
+    for directive in directives:
+        is_whole_file = is_whole_file or directive.whole_file
+        for line in directive.lines:
+            by_line[line].append(directive)
+    return lambda line, code: (
+        is_whole_file or any(one.covers(line, code) for one in by_line.get(line, ()))
+    )
+
+
 def suppressed_at(source: SourceFile, code: str, *, python: bool) -> Callable[[int], bool]:
     """Return a function that tells whether findings of a rule at an offset are suppressed."""
-    directives = read_directives(source, python=python)
-
-    def is_suppressed(offset: int) -> bool:
-        line, _ = source.position(offset)
-        return any(directive.covers(line, code) for directive in directives)
-
-    return is_suppressed
+    covers = covering(read_directives(source, python=python))
+    return lambda offset: covers(source.position(offset)[0], code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +106,8 @@ def read_directives(source: SourceFile, *, python: bool) -> tuple[Directive, ...
     folded = source.text.casefold()
     if "noqa" not in folded and "ignore-file" not in folded:
         return ()
-    comments = _python_comments(source) if python else _text_comments(source)
-    return tuple(
-        directive
-        for comment, lines in comments
-        for directive in _directives_of(source.text, comment, lines)
-    )
-
-
-def suppression(source: SourceFile, line: int, code: str) -> SetComment | None:
-    """Return a Change that suppresses the findings of `code` on `line` of a Python file, if any."""
-    changes, _ = suppress_all(source, [(line, code)])
-    return next(iter(changes), None)
+    lines = _logical_lines(source) if python else _text_lines(source)
+    return tuple(one for line in lines for one in line.directives(source.text))
 
 
 def suppress_all(
@@ -127,22 +126,22 @@ def suppress_all(
         The Changes; the places where there can be no comment.
     """
     try:
-        directives = [one for one in read_directives(source, python=True) if one.codes]
-        logical = {row: rows for rows in _logical_lines(source) for row in rows}
-        ends = {one.start[0] for one in _tokens(source) if one.type in _ENDS}
+        lines = list(_logical_lines(source))
     except (SyntaxError, tokenize.TokenError):
         return [], list(places)
-    extended = {row: one for one in directives for row in one.lines}
+    by_row = {row: line for line in lines for row in line.rows}
+    directives = (d for line in lines for d in line.directives(source.text) if d.codes)
+    extended = {row: directive for directive in directives for row in directive.lines}
     # Per logical line: the directive to extend, or the line to add a comment to, and the codes.
     wanted: dict[range, tuple[Directive | int, list[str]]] = {}
     left: list[tuple[int, str]] = []
     for line, code in places:
-        rows = logical.get(line, range(0))
-        at = extended.get(line) or next((row for row in rows if row >= line and row in ends), None)
+        here = by_row.get(line, _LogicalLine(range(0)))
+        at = extended.get(line) or next((row for row in here.free if row >= line), None)
         if at is None:
             left.append((line, code))
             continue
-        codes = wanted.setdefault(rows, (at, []))[1]
+        codes = wanted.setdefault(here.rows, (at, []))[1]
         if code not in codes:
             codes.append(code)
     return [_comment_of(source, at, codes) for at, codes in wanted.values()], left
@@ -159,10 +158,6 @@ def _comment_of(source: SourceFile, at: Directive | int, codes: Sequence[str]) -
     # Replace trailing whitespace.
     place = Span(start + len(text.rstrip()), start + len(text))
     return SetComment.of(source, place, f"  # noqa: {', '.join(codes)}")
-
-
-# Where such a token is, a line ends outside of strings and without a backslash.
-_ENDS = frozenset({tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT})
 
 
 def may_be_unused(source: SourceFile, known: frozenset[str]) -> bool:
@@ -227,34 +222,61 @@ def _letters(code: str) -> str:
     return code.upper().rstrip("0123456789")
 
 
-def _directives_of(text: str, comment: Span, lines: range) -> Iterator[Directive]:
-    for found in _NOQA.finditer(text, *comment):
-        codes = re.split(r"[\s,]+", found["codes"]) if found["codes"] else []
-        yield Directive(Span(*found.span()), comment, lines, tuple(codes))
-    for found in _IGNORE_FILE.finditer(text, *comment):
-        yield Directive(Span(*found.span()), comment, lines, whole_file=True)
+# Tokens that do not begin a logical line.
+_BETWEEN_LINES = frozenset(
+    {
+        tokenize.NL,
+        tokenize.COMMENT,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+        tokenize.ENCODING,
+    }
+)
 
 
-def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
-    """Yield each comment with the physical lines of its logical line, if it shares one."""
-    starts = source.line_starts
-    pending: list[Span] = []
-    first: int | None = None
-    for token in _tokens(source):
+@dataclass(slots=True)
+class _LogicalLine:
+    """A logical line, or a line without code.
+
+    Attributes:
+        rows: its physical lines, from 1; empty for a line without code.
+        comments: the comments on them.
+        free: the physical lines that end outside of strings and without a backslash.
+    """
+
+    rows: range
+    comments: list[Span] = field(default_factory=list)
+    free: list[int] = field(default_factory=list)
+
+    def directives(self, text: str) -> Iterator[Directive]:
+        for comment in self.comments:
+            for found in _NOQA.finditer(text, *comment):
+                codes = re.split(r"[\s,]+", found["codes"]) if found["codes"] else []
+                yield Directive(Span(*found.span()), comment, self.rows, tuple(codes))
+            for found in _IGNORE_FILE.finditer(text, *comment):
+                yield Directive(Span(*found.span()), comment, self.rows, whole_file=True)
+
+
+def _logical_lines(source: SourceFile) -> Iterator[_LogicalLine]:
+    # Split as the parser does; tokenize does not recognize a lone "\r".
+    physical = (source.line_text(number) + "\n" for number in range(1, len(source.line_starts) + 1))
+    line, first = _LogicalLine(range(0)), 0
+    for token in tokenize.generate_tokens(lambda: next(physical, "")):
         row, column = token.start
         if token.type == tokenize.COMMENT:
-            start = starts[row - 1] + column
-            comment = Span(start, start + len(_own_comment(source, token.string)))
-            if first is None:
-                yield comment, range(0)
-            else:
-                pending.append(comment)
-        elif token.type == tokenize.NEWLINE:
-            # A line with only whitespace and a backslash also ends a logical line.
-            for comment in pending:
-                yield comment, range(first or row, row + 1)
-            pending, first = [], None
-        elif first is None and token.type not in _BETWEEN_LINES:
+            start = source.line_starts[row - 1] + column
+            comment = _own_comment(source, token.string)
+            line.comments.append(Span(start, start + len(comment)))
+        if token.type in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE):
+            line.free.append(row)
+        if token.type == tokenize.NEWLINE or (token.type == tokenize.NL and not first):
+            if token.type == tokenize.NEWLINE:
+                # A line with only whitespace and a backslash also ends a logical line.
+                line.rows = range(first or row, row + 1)
+            yield line
+            line, first = _LogicalLine(range(0)), 0
+        elif not first and token.type not in _BETWEEN_LINES:
             first = row
 
 
@@ -266,34 +288,9 @@ def _own_comment(source: SourceFile, comment: str) -> str:
     return own.rstrip() if mark else comment
 
 
-_BETWEEN_LINES = frozenset(
-    {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING}
-)
-
-
-def _logical_lines(source: SourceFile) -> Iterator[range]:
-    """Yield the physical lines of each logical line that has code."""
-    first: int | None = None
-    for token in _tokens(source):
-        if token.type == tokenize.NEWLINE:
-            yield range(first or token.start[0], token.start[0] + 1)
-            first = None
-        elif first is None and token.type not in (*_BETWEEN_LINES, tokenize.COMMENT):
-            first = token.start[0]
-
-
-def _tokens(source: SourceFile) -> Iterator[tokenize.TokenInfo]:
-    # Split as the parser does; tokenize does not recognize a lone "\r".
-    lines = (source.line_text(number) + "\n" for number in range(1, len(source.line_starts) + 1))
-    return tokenize.generate_tokens(lambda: next(lines, ""))
-
-
-def _text_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
+def _text_lines(source: SourceFile) -> Iterator[_LogicalLine]:
     for number, start in enumerate(source.line_starts, 1):
         line = source.line_text(number)
         if found := _TEXT_COMMENT.search(line):
-            alone = not line[: found.start()].strip()
-            yield (
-                Span(start + found.start(), start + found.end()),
-                range(0) if alone else range(number, number + 1),
-            )
+            rows = range(number, number + 1) if line[: found.start()].strip() else range(0)
+            yield _LogicalLine(rows, [Span(start + found.start(), start + found.end())])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from remat_migrate.engine.fingerprint import Identity, fingerprints, identities
+from remat_migrate.engine.fingerprint import fingerprints, identities
 from remat_migrate.rule import Finding
 from remat_migrate.text import SourceFile, Span
 
@@ -20,11 +20,6 @@ def at(text: str, *words: str, code: str = "RMT101", name: str = "a.py") -> list
     source = SourceFile(ROOT / name, text)
     spans = [Span(start := text.index(word), start + len(word)) for word in words]
     return [Finding(code, "made-up", "found", source, span) for span in spans]
-
-
-def identity(text: str, word: str, **options: str) -> Identity:
-    [found] = identities(at(text, word, **options), ROOT).values()
-    return found
 
 
 def fingerprint(text: str, word: str, **options: str) -> str:
@@ -71,7 +66,7 @@ def test_equal_ones_are_numbered_as_they_stand() -> None:
     starts = [at for at in range(len(text)) if text.startswith("concrete", at)]
     found = [Finding("RMT101", "n", "m", source, Span(at, at + 8)) for at in starts]
     named = identities(found[::-1], ROOT)
-    assert list(named) == found[::-1]
+    assert list(named) == found
     assert len(set(named.values())) == 1
     digests = fingerprints(found[::-1], ROOT)
     assert len(set(digests.values())) == 3
@@ -84,7 +79,8 @@ def test_other_files_count_by_the_line(name: str) -> None:
     assert one == fingerprint("\n  JAX:   concrete,  \nmore\n", "concrete", name=name)
     assert one != fingerprint("JAX: concrete 2\n", "concrete", name=name)
     # One that could be read as Python is none.
-    assert identity("a: concrete\n", "concrete", name=name).statement == "a: concrete"
+    [found] = identities(at("a: concrete\n", "concrete", name=name), ROOT).values()
+    assert found[-1] == "a: concrete"
 
 
 def test_deep_code_has_one_too() -> None:

@@ -71,17 +71,6 @@ def test_fixes_follow_the_settings_of_each_file(repository: Path) -> None:
     assert (repository / "skipped/m.py").read_text() == CODE
 
 
-def test_each_file_has_its_nearest_baseline(repository: Path) -> None:
-    assert cli(repository, "a", "--write-baseline", "a/known.json").code == 0
-    with (repository / "a/pyproject.toml").open("a") as settings:
-        settings.write('baseline = "known.json"\n')
-    ran = cli(repository, ".")
-    assert "2 known" in ran.out
-    assert reported(repository, ".") == ["b/m.py RMT103", "b/m.py RMT101", "c/m.py RMT103"]
-    (repository / "a/m.py").write_text("import jax\n")
-    assert "2 findings of a/known.json are gone" in cli(repository, ".").err
-
-
 def test_options_take_precedence_over_all_files(repository: Path) -> None:
     only = reported(repository, ".", "--config", 'select = ["RMT101"]')
     assert only == ["a/m.py RMT101", "b/m.py RMT101", "c/m.py RMT101"]

@@ -79,6 +79,6 @@ def run_cache(
     about = survey(paths, options)
     from .slot import find_slot
 
-    read = dict.fromkeys(filter(None, map(known.used, about.nearest.every)))
+    read = filter(None, [known.used(about.settings)])
     written = [output.file for output in outputs if output.file]
     return RunCache(about, find_slot(command, parameters, about, read, written))

@@ -131,7 +131,7 @@ def record_baseline(run: Run, result: Result, file: Path) -> tuple[Run, Result]:
     written = write_baseline(file, analysis.findings, coverage(run, analysis))
     for line in written_lines(written, screen_of(sys.stderr)):
         say(line)
-    run = replace(run, baselines={None: written.baseline})
+    run = replace(run, baseline=written.baseline)
     return run, replace(result, analysis=hide_known(run, analysis))
 
 
@@ -155,8 +155,8 @@ def write_reports(
     Raises:
         UsageError: a file cannot be written.
     """
-    for one in report.baseline.every if report.baseline else ():
-        for line in stale_lines(one, screen_of(sys.stderr)) if one.stale else ():
+    if report.baseline and report.baseline.stale:
+        for line in stale_lines(report.baseline, screen_of(sys.stderr)):
             say(line)
     for output in outputs:
         text = write_report(report, output.format, output.file or stream, count_only=count_only)

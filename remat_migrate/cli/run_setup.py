@@ -57,10 +57,8 @@ def set_up_run(
             others = len(run.targets.texts)
             more = f"; checked {pluralize(others, 'other file')}" if others else ""
             say(f"warning: no Python files under {screen.path(folder)}{more}")
-    if baseline.file:
-        return replace(run, baselines={None: read_baseline(baseline.file)})
-    files = dict.fromkeys(filter(None, map(baseline.used, run.nearest.every)))
-    return replace(run, baselines={file: read_baseline(file) for file in files})
+    file = baseline.used(run.settings)
+    return replace(run, baseline=read_baseline(file)) if file else run
 
 
 def describe_run(run: Run) -> None:

@@ -20,6 +20,7 @@ from ..settings import NearestSettings
 from ..suppressions import (
     Directive,
     SuppressionRule,
+    covering,
     may_be_unused,
     read_directives,
     unused_directives,
@@ -271,18 +272,12 @@ def _split(
     findings: Sequence[Finding], directives: Sequence[Directive]
 ) -> tuple[list[Finding], list[Finding]]:
     """Return the findings that no directive covers, and those that one does."""
+    covers = covering(directives)
     kept: list[Finding] = []
     suppressed: list[Finding] = []
-    whole_file = [directive for directive in directives if directive.whole_file]
-    by_line: dict[int, list[Directive]] = defaultdict(list)
-    for directive in directives:
-        for line in directive.lines:
-            by_line[line].append(directive)
     for finding in findings:
         line, _ = finding.source.position(finding.span.start)
-        near = (*whole_file, *by_line.get(line, ()))
-        covered = any(directive.covers(line, finding.code) for directive in near)
-        (suppressed if covered else kept).append(finding)
+        (suppressed if covers(line, finding.code) else kept).append(finding)
     return kept, suppressed
 
 

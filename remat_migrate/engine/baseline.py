@@ -8,8 +8,8 @@ of the baseline.
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 VERSION = 2
 # Never known: a file that was not read may contain anything.
 NEVER_KNOWN = "RMT000"
-# The path, the code, the enclosing definition, and the statement of an entry.
-Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -49,8 +47,8 @@ class Entry:
     count: int
 
     @property
-    def key(self) -> Key:
-        """What the findings are matched by."""
+    def identity(self) -> Identity:
+        """What its findings are matched by."""
         return self.path, self.code, self.within, self.statement
 
 
@@ -90,31 +88,17 @@ class Comparison:
 
     Attributes:
         file: the baseline.
-        known: the findings that it lists, sorted.
         stale: the entries with fewer findings than listed, although the run covers them; `count` is
             the number of missing findings.
-        others: the same for further baselines.
     """
 
     file: Path
-    known: tuple[Finding, ...]
     stale: tuple[Entry, ...]
-    others: tuple[Comparison, ...] = ()
-
-    @property
-    def every(self) -> tuple[Comparison, ...]:
-        """Return the comparisons of all baselines."""
-        return (self, *self.others)
-
-    @property
-    def known_count(self) -> int:
-        """Return the number of findings that the baselines list and that were found."""
-        return sum(len(one.known) for one in self.every)
 
     @property
     def stale_count(self) -> int:
-        """Return the number of findings that the baselines list and that no longer exist."""
-        return sum(entry.count for one in self.every for entry in one.stale)
+        """Return the number of findings that the baseline lists and that no longer exist."""
+        return sum(entry.count for entry in self.stale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,42 +146,35 @@ class BaselineChoice:
 
 
 class KnownFindings:
-    """Splits findings into new ones and those in the baselines of their files, in rounds of fixes.
+    """Splits findings into new ones and those in a baseline, in rounds of fixes.
 
     Of findings that agree, the first ones are known, as many as the baseline counts. A fix changes
     statements, so `spares` prevents a finding that was known before the first round from being
     fixed as new in a later one.
     """
 
-    def __init__(self, baseline_of: Callable[[Path], Baseline | None]) -> None:
-        self._baseline_of = baseline_of
+    def __init__(self, baseline: Baseline) -> None:
+        self._baseline = baseline
         self._known_places: set[tuple[str, ...]] | None = None
-        self._first_new: set[Key] = set()
+        self._first_new: set[Identity] = set()
         self._spared: set[Finding] = set()
 
     def split(self, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
         """Return the new findings and the known ones."""
-        known: dict[Finding, Key] = {}
-        new: dict[Finding, Key] = {}
-        by_baseline: dict[Path, list[Finding]] = defaultdict(list)
-        baselines: dict[Path, Baseline] = {}
-        for finding in findings:
-            if (baseline := self._baseline_of(finding.path)) is not None:
-                baselines[baseline.file] = baseline
-                by_baseline[baseline.file].append(finding)
-        for file, own in by_baseline.items():
-            left = {entry.key: entry.count for entry in baselines[file].entries}
-            for finding, key in _keys(own, file.parent):
-                is_known = finding.code != NEVER_KNOWN and left.get(key, 0) > 0
-                left[key] = left.get(key, 0) - 1
-                (known if is_known else new)[finding] = key
+        known: dict[Finding, Identity] = {}
+        new: dict[Finding, Identity] = {}
+        left = {entry.identity: entry.count for entry in self._baseline.entries}
+        for finding, one in _identities(findings, self._baseline.file).items():
+            is_known = finding.code != NEVER_KNOWN and left.get(one, 0) > 0
+            left[one] = left.get(one, 0) - 1
+            (known if is_known else new)[finding] = one
         if self._known_places is None:
-            self._known_places = {key[:3] for key in known.values()}
+            self._known_places = {one[:3] for one in known.values()}
             self._first_new = set(new.values())
         self._spared = {
             finding
-            for finding, key in new.items()
-            if key[:3] in self._known_places and key not in self._first_new
+            for finding, one in new.items()
+            if one[:3] in self._known_places and one not in self._first_new
         }
         return [f for f in findings if f not in known], [f for f in findings if f in known]
 
@@ -208,14 +185,14 @@ class KnownFindings:
 
 def compared(baseline: Baseline, known: Sequence[Finding], covered: Coverage) -> Comparison:
     """Compare a baseline with a run that found the `known` findings again."""
-    found = Counter(key for _, key in _keys(known, baseline.file.parent))
+    found = Counter(_identities(known, baseline.file).values())
     stale = [
         replace(entry, count=missing)
         for entry in baseline.entries
-        if (missing := entry.count - found[entry.key]) > 0
+        if (missing := entry.count - found[entry.identity]) > 0
         and covered.includes(baseline.where(entry), entry.code)
     ]
-    return Comparison(baseline.file, tuple(known), tuple(sorted(stale)))
+    return Comparison(baseline.file, tuple(sorted(stale)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,16 +219,16 @@ def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -
     file = _to_write(file)
     old = _existing(file)
     kept = [e for e in old.entries if not covered.includes(old.where(e), e.code)]
-    now = Counter(key for one, key in _keys(findings, file.parent) if one.code != NEVER_KNOWN)
-    counts = {entry.key: entry.count for entry in kept} | now
-    baseline = Baseline(file, tuple(sorted(Entry(*key, count) for key, count in counts.items())))
+    now = _identities([one for one in findings if one.code != NEVER_KNOWN], file)
+    counts = {entry.identity: entry.count for entry in kept} | Counter(now.values())
+    baseline = Baseline(file, tuple(sorted(Entry(*one, count) for one, count in counts.items())))
     data = render(baseline).encode()
     try:
         if not file.exists() or file.read_bytes() != data:
             write_named(file, data)
     except OSError as error:
         raise UsageError(f"--write-baseline: {file}: {error.strerror or error}") from error
-    dropped = sum(max(0, e.count - counts.get(e.key, 0)) for e in old.entries)
+    dropped = sum(max(0, e.count - counts.get(e.identity, 0)) for e in old.entries)
     return Written(baseline, dropped, sum(entry.count for entry in kept))
 
 
@@ -270,16 +247,10 @@ def render(baseline: Baseline) -> str:
     return json.dumps({"version": VERSION, "findings": entries}, indent=2) + "\n"
 
 
-def _keys(findings: Sequence[Finding], folder: Path) -> list[tuple[Finding, Key]]:
-    """Return findings with what they are matched by, in the order in which they are counted."""
-    from .fingerprint import identities, in_order  # not needed by most commit hooks
+def _identities(findings: Sequence[Finding], file: Path) -> Mapping[Finding, Identity]:
+    from .fingerprint import identities  # not needed by most commit hooks
 
-    found = identities(findings, folder)
-    return [(finding, _key(found[finding])) for finding in in_order(found)]
-
-
-def _key(one: Identity) -> Key:
-    return one.path, one.code, one.within, one.statement
+    return identities(findings, file.parent)
 
 
 def _real(path: Path) -> Path:
@@ -321,7 +292,7 @@ def read_baseline(file: Path) -> Baseline:
         raise _invalid(file, f'"version" is not {VERSION}')
     # Merging branches may leave an entry twice; the last one has the larger count.
     entries = sorted(_entry(file, *one) for one in enumerate(document["findings"], 1))
-    return Baseline(_real(file), tuple({entry.key: entry for entry in entries}.values()))
+    return Baseline(_real(file), tuple({entry.identity: entry for entry in entries}.values()))
 
 
 def _existing(file: Path) -> Baseline:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..rule import Finding, Fix, Safety
 from ..text import SourceFile
 from .analyse import Analysis, Hidden, analyse
-from .baseline import Baseline, Comparison, Coverage, KnownFindings, compared
+from .baseline import Comparison, Coverage, KnownFindings, compared
 from .run import Run
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def fix_in_memory(
     from .fix_rounds import fix_to_fixed_point
 
     last = previous
-    known = KnownFindings(run.baseline_of) if run.baselines else None
+    known = KnownFindings(run.baseline) if run.baseline else None
 
     def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:
         nonlocal last
@@ -69,7 +69,7 @@ def fix_in_memory(
 
 def hide_known(run: Run, analysis: Analysis) -> Analysis:
     """Hide the findings that the run's baseline holds."""
-    return _filtered(analysis, KnownFindings(run.baseline_of)) if run.baselines else analysis
+    return _filtered(analysis, KnownFindings(run.baseline)) if run.baseline else analysis
 
 
 def _filtered(analysis: Analysis, known_before: KnownFindings) -> Analysis:
@@ -79,18 +79,11 @@ def _filtered(analysis: Analysis, known_before: KnownFindings) -> Analysis:
 
 
 def compare_with_baseline(run: Run, analysis: Analysis) -> Comparison | None:
-    """Compare an analysis with the run's baselines, if it has any."""
-    if not run.baselines:
+    """Compare an analysis with the run's baseline, if it has one."""
+    if run.baseline is None:
         return None
     known = [hidden.finding for hidden in analysis.hidden if hidden.by == "baseline"]
-    covered = coverage(run, analysis)
-
-    def comparison(baseline: Baseline) -> Comparison:
-        own = [finding for finding in known if run.baseline_of(finding.path) is baseline]
-        return compared(baseline, own, covered)
-
-    first, *others = map(comparison, run.baselines.values())
-    return replace(first, others=tuple(others))
+    return compared(run.baseline, known, coverage(run, analysis))
 
 
 def coverage(run: Run, analysis: Analysis) -> Coverage:

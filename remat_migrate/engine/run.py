@@ -48,8 +48,7 @@ class Run:
         shown: the targets whose findings are reported; None for all of them.
         overlay: texts that replace what is on disk: stdin, open documents.
         folders: the folders on the command line, or the current one.
-        baselines: known findings, which are neither reported nor fixed, by the file in the settings
-            of the files that they are for; under None, those for all files.
+        baseline: known findings, which are neither reported nor fixed.
         ignores_comments: whether findings that comments suppress are reported, too.
         progress: receives the progress of analyses.
     """
@@ -62,7 +61,7 @@ class Run:
     shown: frozenset[Path] | None = None
     overlay: Mapping[Path, SourceFile] = field(default_factory=dict)
     folders: tuple[Path, ...] = ()
-    baselines: Mapping[Path | None, Baseline] = field(default_factory=dict)
+    baseline: Baseline | None = None
     ignores_comments: bool = False
     progress: Progress = silent
 
@@ -76,10 +75,6 @@ class Run:
         """The rules that the settings enable for some file."""
         enabled = {rule for one in self.nearest.every for rule in enabled_rules(self.rules, one)}
         return tuple(rule for rule in self.rules if rule in enabled)
-
-    def baseline_of(self, path: Path) -> Baseline | None:
-        """Return the known findings for a file."""
-        return self.baselines.get(None) or self.baselines.get(self.nearest.of(path).baseline)
 
     def fails(self, finding: Finding) -> bool:
         """Return whether a finding fails the run."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..rule import Finding
 from ..suppressions import suppress_all
-from ..text import SourceFile, apply_edits
+from ..text import apply_edits
 from .analyse import Analysis
 from .fix_rounds import FileChange
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Suppressed:
     """The result of suppressing findings.
 
@@ -24,38 +23,30 @@ class Suppressed:
         left: the findings for which there is no place for a comment.
     """
 
-    changes: tuple[FileChange, ...]
-    added: int
-    left: tuple[Finding, ...]
+    changes: list[FileChange] = field(default_factory=list)
+    added: int = 0
+    left: list[Finding] = field(default_factory=list)
 
 
 def suppress(analysis: Analysis) -> Suppressed:
     """Return the comments that suppress all findings of an analysis."""
-    by_path: dict[Path, list[Finding]] = defaultdict(list)
+    by_path: dict[Path, dict[tuple[int, str], list[Finding]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for finding in analysis.findings:
-        by_path[finding.path].append(finding)
-    changes, left, added = [], [], 0
-    for path, findings in by_path.items():
-        if path in analysis.project.texts or analysis.project.module(path) is None:
-            left += findings  # not Python, or not readable
-            continue
-        before = analysis.source(path)
-        after, codes, failed = _suppressed(before, findings)
-        added += codes
-        left += failed
-        if codes:
-            changes.append(FileChange(before, after))
-    return Suppressed(tuple(changes), added, tuple(left))
-
-
-def _suppressed(
-    source: SourceFile, findings: Sequence[Finding]
-) -> tuple[SourceFile, int, list[Finding]]:
-    """Return a file with comments, their number, and what is not suppressed."""
-    places: dict[tuple[int, str], list[Finding]] = defaultdict(list)
-    for finding in findings:
-        places[finding.source.position(finding.span.start)[0], finding.code].append(finding)
-    changes, impossible = suppress_all(source, places)
-    edits = [change.edit() for change in changes]
-    left = [finding for place in impossible for finding in places[place]]
-    return source.replaced(apply_edits(source.text, edits)), len(changes), left
+        line, _ = finding.source.position(finding.span.start)
+        by_path[finding.path][line, finding.code].append(finding)
+    done = Suppressed()
+    for path, places in by_path.items():
+        impossible = list(places)
+        # Nothing can be suppressed in files that are not Python, or not readable.
+        if path not in analysis.project.texts and analysis.project.module(path) is not None:
+            source = analysis.source(path)
+            comments, impossible = suppress_all(source, places)
+            edits = [comment.edit() for comment in comments]
+            if edits:
+                after = source.replaced(apply_edits(source.text, edits))
+                done.changes.append(FileChange(source, after))
+            done.added += len(edits)
+        done.left += [finding for place in impossible for finding in places[place]]
+    return done

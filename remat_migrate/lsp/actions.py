@@ -16,7 +16,7 @@ from ..engine.integrity import check_integrity
 from ..engine.rules import UNREADABLE
 from ..errors import ApplyError, SourceError
 from ..rule import Finding, Rule, Safety
-from ..suppressions import SuppressionRule, suppression
+from ..suppressions import SuppressionRule, suppress_all
 from ..text import Edit, SourceFile, Span, apply_edits
 from ..text.escapes import lines_of
 from .diagnostics import diagnostic
@@ -131,11 +131,9 @@ def _suppression(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit 
     if document is None or not document.python:
         return None
     line, _ = finding.source.position(finding.span.start)
-    comment = suppression(finding.source, line, finding.code)
-    if comment is None:
-        return None
-    edit = comment.edit()
-    return _workspace_edit(scope, {edit.path: [edit]}, {edit.path: finding.source})
+    changes, _ = suppress_all(finding.source, [(line, finding.code)])
+    edits = [change.edit() for change in changes]
+    return _workspace_edit(scope, {finding.path: edits}, {finding.path: finding.source})
 
 
 def _is_asked_for(kind: str, only: Sequence[str] | None) -> bool:

@@ -139,7 +139,7 @@ def test_baseline_states() -> None:
     file = SourceFile(FOLDER / "a.py", "f(1)\nf(2)\ng(3)\n")
     new, known, silenced = (found(file, piece) for piece in ("g(3)", "f(1)", "f(2)"))
     entry = Entry("a.py", "RMT101", "", "h(4)", 2)
-    compared = Comparison(FOLDER / "baseline.json", (known,), (entry,))
+    compared = Comparison(FOLDER / "baseline.json", (entry,))
     hidden = (Hidden(known, "baseline"), Hidden(silenced, "comment"))
     run = run_of(Report((new,), 1, FOLDER, hidden, baseline=compared))
     states = {

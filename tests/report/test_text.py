@@ -138,8 +138,8 @@ def stale(count: int) -> Entry:
     return Entry("a.py", "RMT101", "f", "x = 1", count)
 
 
-def compared(*known: Finding, gone: int = 0) -> Comparison:
-    return Comparison(FOLDER / "known.json", known, (stale(gone),) if gone else ())
+def compared(gone: int = 0) -> Comparison:
+    return Comparison(FOLDER / "known.json", (stale(gone),) if gone else ())
 
 
 SAFE = finding(MODEL, "block", fix=fix(MODEL))
@@ -165,7 +165,7 @@ def test_summary_of_fixes() -> None:
         "Fixed 3: 1 RMT101, 2 RMT103.",
         "Remaining: 1 finding in 1 file: 1 fixable with --unsafe-fixes.  (2 suppressed)",
     ]
-    assert summarized(hidden=KNOWN, fixed={"RMT101": 1}, baseline=compared(MANUAL)) == [
+    assert summarized(hidden=KNOWN, fixed={"RMT101": 1}, baseline=compared()) == [
         "Fixed 1: 1 RMT101.",
         "No findings left.  (1 known)",
     ]
@@ -177,7 +177,7 @@ def test_statistics() -> None:
     alone = Finding("RMT302", "nested-twice", "m", MODEL, Span(0, 1))
     found = (other, *[MANUAL] * 9, SAFE, UNSAFE, third)
     hidden = (*HIDDEN, *KNOWN, Hidden(alone, "baseline"))
-    report = Report(found, 3, hidden=hidden, baseline=compared(MANUAL, alone, gone=2))
+    report = Report(found, 3, hidden=hidden, baseline=compared(gone=2))
     assert list(statistics(report, Screen())) == [
         "11  RMT101  [-]  concrete-option      in 2 files    (2 suppressed, 1 known, 2 stale)",
         " 1  RMT103  [*]  ad-checkpoint-alias  in 1 file",

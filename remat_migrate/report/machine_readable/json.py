@@ -278,12 +278,9 @@ def _baseline(report: Report) -> _Object:
     if found is None:
         return {}
     return {
-        "known": found.known_count,
+        "known": len(report.known),
         "stale": found.stale_count,
-        "baseline": {
-            "path": found.file,
-            "stale": [asdict(entry) for one in found.every for entry in one.stale],
-        },
+        "baseline": {"path": found.file, "stale": list(map(asdict, found.stale))},
     }
 
 

@@ -26,7 +26,7 @@ def written_lines(written: Written, screen: Screen) -> Iterator[str]:
 
 def stale_lines(found: Comparison, screen: Screen) -> Iterator[str]:
     """Yield the stale entries of a baseline, and how to remove them."""
-    file, number = screen.path(found.file), sum(entry.count for entry in found.stale)
+    file, number = screen.path(found.file), found.stale_count
     verb, pronoun = ("is", "it") if number == 1 else ("are", "them")
     yield (
         f"note: {pluralize(number, 'finding')} of {file} {verb} gone;"

@@ -65,9 +65,8 @@ def statistics(report: Report, screen: Screen) -> Iterator[str]:
     if not counts:
         return
     stale = Counter[str]()
-    for one in report.baseline.every if report.baseline else ():
-        for entry in one.stale:
-            stale[entry.code] += entry.count
+    for entry in report.baseline.stale if report.baseline else ():
+        stale[entry.code] += entry.count
     number = max(len(str(count.findings)) for count in counts)
     code = max(display_width(count.code) for count in counts)
     name = max(display_width(count.name) for count in counts)

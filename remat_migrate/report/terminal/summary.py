@@ -63,7 +63,7 @@ def not_shown(report: Report) -> str:
     if report.suppressed:
         parts.append(f"{len(report.suppressed)} suppressed")
     if report.baseline is not None:
-        parts.append(f"{report.baseline.known_count} known")
+        parts.append(f"{len(report.known)} known")
         if report.baseline.stale_count:
             parts.append(f"{report.baseline.stale_count} stale")
     return f"  ({', '.join(parts)})" if parts else ""
