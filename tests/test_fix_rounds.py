@@ -86,11 +86,11 @@ def looker(
     return analyse
 
 
-def fix(texts: Mapping[Path, str], *rules: Rule, **how: object) -> FixOutcome[Look]:
+def fix(texts: Mapping[Path, str], *rules: Rule, **how: object) -> FixOutcome:
     return fix_to_fixed_point(looker(texts, *rules), SAFE, **how)  # type: ignore[arg-type]
 
 
-def changed(outcome: FixOutcome[Look]) -> dict[Path, str]:
+def changed(outcome: FixOutcome) -> dict[Path, str]:
     return {change.path: change.after.text for change in outcome.changes}
 
 

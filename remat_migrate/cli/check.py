@@ -124,7 +124,7 @@ def _fixed(
     how: FixOptions,
     *,
     previous: Analysis | None = None,
-) -> tuple[FixOutcome[Analysis], Proved | None]:
+) -> tuple[FixOutcome, Proved | None]:
     """Apply fixes in memory, without those that verification rejects.
 
     `previous` is an analysis without fixes.
@@ -132,7 +132,7 @@ def _fixed(
 
     def fix(
         withheld: Callable[[Finding], bool] = lambda finding: False,
-    ) -> FixOutcome[Analysis]:
+    ) -> FixOutcome:
         return fix_in_memory(
             run,
             unsafe=how.unsafe,
@@ -158,7 +158,7 @@ def _fixed(
     return proved.outcome, proved
 
 
-def _warn_of_skipped_fixes(run: Run, outcome: FixOutcome[Analysis]) -> bool:
+def _warn_of_skipped_fixes(run: Run, outcome: FixOutcome) -> bool:
     """Print the fixes that were not made, and return whether one of them was wrong."""
     from ..report.terminal.fixing import not_made, refusals
 
@@ -172,7 +172,7 @@ def _warn_of_skipped_fixes(run: Run, outcome: FixOutcome[Analysis]) -> bool:
     return any(is_defect for is_defect, _ in failures)
 
 
-def _print_stdin(run: Run, outcome: FixOutcome[Analysis]) -> None:
+def _print_stdin(run: Run, outcome: FixOutcome) -> None:
     """Print the fixed stdin in its own encoding."""
     fixed = {change.path: change.after for change in outcome.changes}
     sys.stdout.flush()

@@ -28,7 +28,7 @@ def fix_in_memory(
     unsafe: bool,
     withheld: Callable[[Finding], bool] = lambda finding: False,
     previous: Analysis | None = None,
-) -> FixOutcome[Analysis]:
+) -> FixOutcome:
     """Apply fixes to the targets in memory.
 
     Args:
@@ -38,6 +38,7 @@ def fix_in_memory(
         previous: an earlier analysis, to reuse what it read.
     """
     from ..text.regular_files import write_obstacle
+    from .fingerprint import key_of
     from .fix_rounds import fix_to_fixed_point
 
     last = previous
@@ -55,14 +56,14 @@ def fix_in_memory(
         lambda path: path in run.overlay or (path in files and not write_obstacle(path)),
         lambda finding: withheld(finding) or (known is not None and known.spares(finding)),
     )
-    reasons = {id(dropped.finding): dropped.reason for dropped in outcome.dropped}
+    reasons = {(one.finding.path, key_of(one.finding)): one.reason for one in outcome.dropped}
     if not reasons:
         return outcome
     findings = tuple(
-        replace(f, fix=Fix.manual(f"the fix was not made: {reasons[id(f)]}"))
-        if id(f) in reasons
-        else f
-        for f in outcome.analysis.findings
+        replace(finding, fix=Fix.manual(f"the fix was not made: {reason}"))
+        if (reason := reasons.get((finding.path, key_of(finding))))
+        else finding
+        for finding in outcome.analysis.findings
     )
     return replace(outcome, analysis=replace(outcome.analysis, findings=findings))
 

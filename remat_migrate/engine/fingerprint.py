@@ -14,7 +14,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from ..discovery.file_kinds import is_python_source
@@ -22,7 +22,9 @@ from ..errors import SourceError
 from ..rule import Finding
 from ..text import SourceFile, first_line
 
-# The path, the code, the enclosing definition, and the statement; several findings may agree in it.
+# The code, the enclosing definition, and the statement; several findings may agree in them.
+Key = tuple[str, str, str]
+# The path, relative to a folder, with `/`, and the key.
 Identity = tuple[str, str, str, str]
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -45,21 +47,18 @@ def fingerprints(findings: Sequence[Finding], root: Path) -> Mapping[Finding, st
 
 
 def identities(findings: Sequence[Finding], root: Path) -> Mapping[Finding, Identity]:
-    """Return the identity of each finding, in the order in which equal ones are counted.
-
-    Paths are relative to `root`, with `/`.
-    """
+    """Return the identity of each finding, in the order in which equal ones are counted."""
     ordered = sorted(findings, key=lambda one: (str(one.path), *one.span, one.message))
-    tree_of, block_of = cache(_tree), cache(_block)
-    found: dict[Finding, Identity] = {}
-    for finding in ordered:
-        line, _ = finding.source.position(finding.span.start)
-        names, statement = _place(tree_of(finding.source), line, block_of)
-        text = _header(statement) if statement else ""
-        text = " ".join((text or finding.source.line_text(line)).split())
-        short = text[:_MOST_CHARACTERS].rstrip(", ")
-        found[finding] = _relative(finding.path, root), finding.code, ".".join(names), short
-    return found
+    return {finding: (_relative(finding.path, root), *key_of(finding)) for finding in ordered}
+
+
+def key_of(finding: Finding) -> Key:
+    """Return what identifies a finding in its file."""
+    line, _ = finding.source.position(finding.span.start)
+    names, statement = _place(finding.source, line)
+    text = _header(statement) if statement else ""
+    text = " ".join((text or finding.source.line_text(line)).split())
+    return finding.code, ".".join(names), text[:_MOST_CHARACTERS].rstrip(", ")
 
 
 def _relative(path: Path, root: Path) -> str:
@@ -69,17 +68,18 @@ def _relative(path: Path, root: Path) -> str:
         return path.as_posix()
 
 
-def _tree(source: SourceFile) -> ast.AST | None:
+@lru_cache(maxsize=4)
+def _parsed(source: SourceFile) -> tuple[ast.AST | None, Callable[[ast.AST], list[ast.stmt]]]:
+    """Return the tree of a file, and a function that returns the blocks of its nodes."""
     try:
-        return source.parse() if is_python_source(source) else None
+        return source.parse() if is_python_source(source) else None, cache(_block)
     except SourceError:
-        return None
+        return None, _block
 
 
-def _place(
-    node: ast.AST | None, line: int, block_of: Callable[[ast.AST], list[ast.stmt]]
-) -> tuple[list[str], ast.stmt | None]:
+def _place(source: SourceFile, line: int) -> tuple[list[str], ast.stmt | None]:
     """Return the names of the definitions around a line, and the innermost statement on it."""
+    node, block_of = _parsed(source)
     names: list[str] = []
     found: ast.stmt | None = None
     while node is not None:

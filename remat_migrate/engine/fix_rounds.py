@@ -9,35 +9,17 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
 
 from ..errors import ApplyError, SourceError
 from ..rule import Finding, Safety, fixes_by_path, joint_edits
 from ..text import Edit, SourceFile, apply_edits
+from .analyse import Analysis
+from .fingerprint import Key, key_of
 from .integrity import check_integrity
-
-
-class Analysis(Protocol):
-    """The findings in the current texts."""
-
-    @property
-    def findings(self) -> Sequence[Finding]:
-        """The findings, with fixes whose offsets refer to the analysed texts."""
-
-    def source(self, path: Path) -> SourceFile:
-        """Return the analysed text of a file.
-
-        Raises:
-            SourceError: the file cannot be read.
-        """
-
-
-A = TypeVar("A", bound=Analysis)
-_Key = tuple[str, Path, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +59,6 @@ class Dropped:
     """A finding whose fix was not made, and why.
 
     It is a bug in the rule, unless the reason is an `EncodingFault` or a `Contradiction`.
-
-    The finding is that of the final analysis if it is still there.
     """
 
     finding: Finding
@@ -94,7 +74,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class FixOutcome(Generic[A]):
+class FixOutcome:
     """The result of applying fixes.
 
     Attributes:
@@ -109,7 +89,7 @@ class FixOutcome(Generic[A]):
             rules have a bug.
     """
 
-    analysis: A
+    analysis: Analysis
     changes: tuple[FileChange, ...]
     applied: tuple[Applied, ...]
     fixed: tuple[Finding, ...]
@@ -119,17 +99,17 @@ class FixOutcome(Generic[A]):
 
 
 def fix_to_fixed_point(
-    analyse: Callable[[Mapping[Path, SourceFile]], A],
+    analyse: Callable[[Mapping[Path, SourceFile]], Analysis],
     allowed: frozenset[Safety],
     editable: Callable[[Path], bool] = lambda path: True,
     withheld: Callable[[Finding], bool] = lambda finding: False,
     max_rounds: int = 10,
-) -> FixOutcome[A]:
+) -> FixOutcome:
     """Apply fixes and analyse again until there is nothing left to fix.
 
     Each round applies as many fixes without conflicts as possible, in the order of their findings.
     Then every changed file is checked, and fixes that break one are dropped. If the text of a file
-    recurs or never settles, everything starts over without that file.
+    never settles, everything starts over without that file.
 
     Args:
         analyse: analyses the code, with the given texts in place of those on disk.
@@ -156,12 +136,12 @@ class _Round:
     texts: dict[Path, SourceFile] = field(default_factory=dict)
 
 
-class _Rounds(Generic[A]):
+class _Rounds:
     """All rounds over the files that do not oscillate."""
 
     def __init__(
         self,
-        analyse: Callable[[Mapping[Path, SourceFile]], A],
+        analyse: Callable[[Mapping[Path, SourceFile]], Analysis],
         allowed: frozenset[Safety],
         may_edit: Callable[[Path], bool],
         withheld: Callable[[Finding], bool],
@@ -176,36 +156,24 @@ class _Rounds(Generic[A]):
         self._max_rounds = max_rounds
         self._before: dict[Path, SourceFile] = {}
         self._texts: dict[Path, SourceFile] = {}
-        self._seen: dict[Path, set[str]] = defaultdict(set)
         self._applied: list[Applied] = []
-        self._dropped: dict[_Key, Dropped] = {}
+        self._dropped: dict[tuple[Path, Key], Dropped] = {}
         self._analysis = self._first = analyse({})
         self._first_wanted = self._wanted()
 
     def run(self) -> frozenset[Path]:
         """Apply all fixes, or stop and return the files that oscillate."""
-        stalled = 0
-        fewest: int | None = None
+        stalled, fewest = 0, len(self._first_wanted) + 1
         while findings := self._fixable():
-            stalled = stalled + 1 if fewest is not None and len(findings) >= fewest else 0
-            fewest = len(findings) if fewest is None else min(fewest, len(findings))
+            stalled = stalled + 1 if len(findings) >= fewest else 0
+            fewest = min(fewest, len(findings))
             made = self._make(self._choose(findings))
-            if oscillating := self._oscillating_files(made, stalled >= self._max_rounds):
-                return oscillating
+            if stalled > self._max_rounds:
+                return frozenset(made.texts)
             self._accept(made)
         return frozenset()
 
-    def _oscillating_files(self, made: _Round, is_last: bool) -> frozenset[Path]:
-        """Return files whose text recurs; in the last round, those that changed most often."""
-        changed = [p for p, new in made.texts.items() if new.text != self._source(p).text]
-        recurring = frozenset(p for p in changed if made.texts[p].text in self._seen[p])
-        if recurring or not is_last:
-            return recurring
-        most = max((len(self._seen[path]) for path in changed), default=0)
-        return frozenset(path for path in changed if len(self._seen[path]) == most)
-
-    def outcome(self) -> FixOutcome[A]:
-        now = {_key(finding): finding for finding in self._analysis.findings}
+    def outcome(self) -> FixOutcome:
         return FixOutcome(
             self._analysis,
             tuple(
@@ -215,9 +183,7 @@ class _Rounds(Generic[A]):
             ),
             tuple(self._applied),
             self._fixed(),
-            tuple(
-                replace(one, finding=now.get(k, one.finding)) for k, one in self._dropped.items()
-            ),
+            tuple(self._dropped.values()),
             self._refused(),
             tuple(sorted(self._oscillating)),
         )
@@ -243,7 +209,7 @@ class _Rounds(Generic[A]):
                 if finding.fix is not None
                 and finding.fix.is_automatic
                 and finding.fix.safety in self._allowed
-                and _key(finding) not in self._dropped
+                and (finding.path, key_of(finding)) not in self._dropped
                 and not self._withheld(finding)
                 and self._oscillating.isdisjoint(_paths(finding))
             ),
@@ -288,7 +254,7 @@ class _Rounds(Generic[A]):
         return None
 
     def _drop(self, finding: Finding, reason: str) -> None:
-        self._dropped[_key(finding)] = Dropped(finding, reason)
+        self._dropped[finding.path, key_of(finding)] = Dropped(finding, reason)
 
     # -- applying fixes
 
@@ -354,10 +320,8 @@ class _Rounds(Generic[A]):
             alone = self._apply_alone(finding).items()
             texts = {path: (self._source(path), new) for path, new in alone}
             self._applied.append(Applied(finding, texts))
-        for path, new in made.texts.items():
-            old = self._source(path)
-            self._before.setdefault(path, old)
-            self._seen[path] |= {old.text, new.text}
+        for path in made.texts:
+            self._before.setdefault(path, self._source(path))
         self._texts |= made.texts
         if made.findings:
             self._analysis = self._analyse(dict(self._texts))
@@ -369,13 +333,6 @@ def _edits(finding: Finding) -> list[Edit]:
 
 def _paths(finding: Finding) -> frozenset[Path]:
     return finding.fix.paths if finding.fix else frozenset()
-
-
-def _key(finding: Finding) -> _Key:
-    """Identify a finding across rounds, in which its position may change."""
-    line, _ = finding.source.position(finding.span.start)
-    text = finding.source.line_text(line).strip()
-    return finding.code, finding.path, finding.message, text
 
 
 def _numbers(findings: Iterable[Finding]) -> Counter[tuple[str, Path]]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..discovery.listing import list_files
-from ..engine.analyse import Analysis
+from ..engine.fingerprint import Key, key_of
 from ..engine.fix_rounds import Applied, FixOutcome
 from ..engine.progress import Progress, silent
 from ..errors import SourceError
@@ -24,9 +24,9 @@ from .units.module_diff import unit_at
 from .units.project_diff import all_units, callers, diff_project
 
 # Makes fixes in memory, without the withheld ones.
-MakeFixes = Callable[[Callable[[Finding], bool]], FixOutcome[Analysis]]
-# Identifies a finding across rounds: code, path, unit, and the text of its line.
-FindingKey = tuple[str, Path, str, str]
+MakeFixes = Callable[[Callable[[Finding], bool]], FixOutcome]
+# Identifies a finding across rounds.
+FindingKey = tuple[Path, Key]
 # A fix to revert, and why.
 _Wrong = tuple[Applied, str]
 # Unchanged units that may run because they use changed ones.
@@ -54,7 +54,7 @@ class Proved:
             the reason.
     """
 
-    outcome: FixOutcome[Analysis]
+    outcome: FixOutcome
     proof: Proof = field(default_factory=Proof)
     wrong: tuple[Verdict, ...] = ()
     reverted: tuple[Reverted, ...] = ()
@@ -137,7 +137,7 @@ class _Rounds:
                 key = finding_key(applied.finding)
                 self._reverted.setdefault(key, Reverted(applied.finding, reason))
 
-    def _prove(self, fixed: FixOutcome[Analysis]) -> Proof:
+    def _prove(self, fixed: FixOutcome) -> Proof:
         """Run the units that fixes changed, and the callers of those with another signature."""
         changed = diff_project(
             [(c.path, c.before.data, c.after.data) for c in fixed.changes], self._import_names
@@ -184,7 +184,7 @@ class _Rounds:
         cases = self._options.cases
         return tuple(all_units(self._targets, self._import_names, cases)) if cases else ()
 
-    def _wrong_fixes(self, fixed: FixOutcome[Analysis], proof: Proof) -> Sequence[_Wrong]:
+    def _wrong_fixes(self, fixed: FixOutcome, proof: Proof) -> Sequence[_Wrong]:
         """Return the fixes to revert in this round, each with its reason."""
         if not proof.wrong:
             ends = proof.command.wrong if proof.command else ""
@@ -208,7 +208,7 @@ class _Rounds:
         found = diff_project(changes, self._import_names)
         return [unit.key for unit in (*found.units, *(verdict.unit for verdict in found.unproved))]
 
-    def _unproved(self, fixed: FixOutcome[Analysis], proof: Proof) -> Iterator[tuple[Applied, str]]:
+    def _unproved(self, fixed: FixOutcome, proof: Proof) -> Iterator[tuple[Applied, str]]:
         """Yield the fixes of which a unit is not equal, each with the reason."""
         by_unit = proof.by_unit
         for applied in fixed.applied:
@@ -235,9 +235,7 @@ def _fixes_of(unit: Unit, by_unit: Mapping[UnitKey, list[Applied]]) -> list[Appl
 
 def finding_key(finding: Finding) -> FindingKey:
     """Identify a finding across rounds, in which its position may change."""
-    text, start = finding.source.text, finding.span.start
-    line = text[text.rfind("\n", 0, start) + 1 : (text + "\n").find("\n", start)].strip()
-    return finding.code, finding.path, _unit_name(finding), line
+    return finding.path, key_of(finding)
 
 
 def _unit_name(finding: Finding) -> str:

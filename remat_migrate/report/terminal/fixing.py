@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...engine.analyse import Analysis
 from ...engine.fix_rounds import Contradiction, FixOutcome, Refused
 from ...engine.integrity import EncodingFault
 from ...rule import Finding, Safety
@@ -24,7 +23,7 @@ _REPORT = "this is a bug in the rule, please report it"
 _MAX_NAMED = 8
 
 
-def not_made(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[tuple[bool, str]]:
+def not_made(outcome: FixOutcome, screen: Screen) -> Iterator[tuple[bool, str]]:
     """Yield why fixes were not made, each after whether the rule is wrong.
 
     The others contradict one another, LibCST cannot parse the code, or the file's encoding cannot
@@ -45,7 +44,7 @@ def not_made(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[tuple[bo
 
 
 def refusals(
-    outcome: FixOutcome[Analysis],
+    outcome: FixOutcome,
     targets: frozenset[Path],
     excluded: Callable[[Path], bool],
     screen: Screen,
