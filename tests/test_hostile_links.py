@@ -84,7 +84,6 @@ def before_first_call(
 _MOMENTS: list[tuple[object, str]] = [
     (writing, "open_journal"),
     (Journal, "put"),
-    (writing, "_replace"),
     (Folder, "create"),
     (Folder, "rename"),
     (Folder, "discard"),
@@ -112,7 +111,7 @@ def test_folder_is_exchanged_while_fixes_are_written(
     [
         (undo, "open_journal"),
         (Journal, "read"),
-        (undo, "restore"),
+        (Folder, "change"),
         (Folder, "create"),
         (Folder, "rename"),
     ],

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,73 +59,21 @@ def _restored(entry: JournalEntry, root: Path, force: bool) -> UndoResult:
     unchanged: list[Path] = []
     skipped: dict[Path, str] = {}
     for saved in entry.files:
-        discard_temporary(saved.path, root)
         try:
-            found = content(saved.path, root)
-            if found == saved.old:
-                unchanged.append(saved.path)
-            elif reason := _reason_to_skip(saved, found, force):
-                skipped[saved.path] = reason
-            else:
-                restore(saved, found, root)
-                restored.append(saved.path)
+            with open_folder(saved.path.parent, root) as folder:
+                name = saved.path.name
+                folder.discard_temporary(name)
+                found = None if folder.stat(name) is None else folder.read(name)
+                if found == saved.old:
+                    unchanged.append(saved.path)
+                elif reason := _reason_to_skip(saved, found, force):
+                    skipped[saved.path] = reason
+                else:
+                    folder.change(name, found, saved.old, saved.mode)
+                    restored.append(saved.path)
         except OSError as error:
             skipped[saved.path] = f"cannot be restored: {reason_of(error)}"
     return UndoResult(entry.created, restored, unchanged, skipped)
-
-
-def restore(saved: SavedFile, found: bytes | None, root: Path) -> None:
-    """Give a file its old content.
-
-    Args:
-        saved: the file.
-        found: its current content; None if it does not exist.
-        root: the project folder.
-
-    Raises:
-        OSError: the file cannot be written, changed meanwhile, or is a link or behind one.
-    """
-    name, temporary = saved.path.name, temporary_of(saved.path)
-    with open_folder(saved.path.parent, root) as folder:
-        if found is None:
-            folder.create(temporary, saved.old, mode=saved.mode)
-        else:
-            folder.create(temporary, saved.old, like=name)
-        try:
-            current = None
-            with suppress(FileNotFoundError):
-                current = folder.read(name)
-            if current != found:
-                raise OSError("it was changed just now")
-            folder.rename(temporary, name)
-        except OSError:
-            folder.discard(temporary)
-            raise
-        folder.sync()
-
-
-def temporary_of(path: Path) -> str:
-    """Return the temporary file for replacing `path`, short even if the file name is not."""
-    return f".remat-{sha256(os.fsencode(path.name))[:16]}.tmp"
-
-
-def discard_temporary(path: Path, root: Path) -> None:
-    """Remove the temporary file of a file, which a killed run may have left."""
-    with suppress(OSError), open_folder(path.parent, root) as folder:
-        folder.discard(temporary_of(path))
-
-
-def content(path: Path, root: Path) -> bytes | None:
-    """Return a file's content; None if it does not exist.
-
-    Raises:
-        OSError: the file cannot be read, is not a regular file, or is behind a link.
-    """
-    try:
-        with open_folder(path.parent, root) as folder:
-            return folder.read(path.name)
-    except FileNotFoundError:
-        return None
 
 
 def _reason_to_skip(saved: SavedFile, found: bytes | None, force: bool) -> str | None:

@@ -11,13 +11,10 @@ from pathlib import Path
 
 from ..discovery.roots import foreign_part
 from ..errors import ApplyError
-from ..text.folders import open_folder
+from ..text.folders import CHANGED, open_folder
 from ..text.regular_files import write_obstacle
 from .fix_rounds import FileChange
 from .journal import JournalEntry, SavedFile, open_journal, reason_of, sha256
-from .undo import content, discard_temporary, restore, temporary_of
-
-_CHANGED = "changed on disk since it was read; run again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +58,17 @@ def write_changes(
                 " was read; no file was changed; run again"
             )
         name = journal.add(entry) if journal is not None else ""
-        replaced: list[_Task] = []
         try:
-            _replace(tasks, root, replaced)
-        except ApplyError as error:
-            stuck = _restored(replaced, root)
+            for task in tasks:
+                with open_folder(task.path.parent, root) as folder:
+                    folder.change(task.path.name, task.saved.old, task.new, task.saved.mode)
+        except OSError as error:
+            stuck = _not_restored(tasks, root)
             if journal is not None:
                 with suppress(ApplyError):  # `undo` leaves files alone that are as they were.
                     journal.put(name, replace(entry, files=tuple(stuck)))
-            raise _unchanged(str(error), stuck) from error
-        for path in sorted({task.path.parent for task in tasks}):
-            _sync(path, root)
+            reason = f"{task.path} cannot be written: {reason_of(error)}"
+            raise _unchanged(reason, stuck) from error
     return entry
 
 
@@ -102,7 +99,7 @@ def _task(change: FileChange, root: Path) -> _Task:
         raise _unchanged(f"{path} cannot hold {bad!r} in its encoding, {encoding}") from error
     if found != old:
         if found.decode(encoding, errors="replace") != change.before.text:
-            raise _unchanged(f"{path} {_CHANGED}")
+            raise _unchanged(f"{path} {CHANGED}")
         raise _unchanged(f"{path} has bytes that {encoding} would not write back unchanged")
     return _Task(SavedFile(path, old, sha256(new), mode), new)
 
@@ -117,48 +114,15 @@ def _unchanged(reason: str, stuck: Sequence[SavedFile] = ()) -> ApplyError:
     )
 
 
-def _replace(tasks: Sequence[_Task], root: Path, replaced: list[_Task]) -> None:
-    """Replace files whose old content is in the journal, up to the first failure.
-
-    Adds the files that may have been replaced to `replaced`.
-
-    Raises:
-        ApplyError: a file cannot be replaced.
-    """
-    try:
-        for task in tasks:
-            discard_temporary(task.path, root)
-            with open_folder(task.path.parent, root) as folder:
-                folder.create(temporary_of(task.path), task.new, like=task.path.name)
-        for task in tasks:
-            with open_folder(task.path.parent, root) as folder:
-                if folder.read(task.path.name) != task.saved.old:
-                    raise ApplyError(f"{task.path} {_CHANGED}")
-                replaced.append(task)
-                folder.rename(temporary_of(task.path), task.path.name)
-    except OSError as error:
-        raise ApplyError(f"{task.path} cannot be written: {reason_of(error)}") from error
-    finally:
-        for task in tasks:
-            discard_temporary(task.path, root)
-
-
-def _restored(replaced: Sequence[_Task], root: Path) -> list[SavedFile]:
-    """Restore files, and return those that keep their new content."""
+def _not_restored(tasks: Sequence[_Task], root: Path) -> list[SavedFile]:
+    """Restore the files that were replaced, and return those that keep their new content."""
     stuck = []
-    for task in replaced:
+    for task in tasks:
+        name, saved = task.path.name, task.saved
         try:
-            if content(task.path, root) == task.new:
-                restore(task.saved, task.new, root)
+            with open_folder(task.path.parent, root) as folder:
+                if folder.read(name) == task.new:
+                    folder.change(name, task.new, saved.old, saved.mode)
         except OSError:
-            stuck.append(task.saved)
+            stuck.append(saved)
     return stuck
-
-
-def _sync(path: Path, root: Path) -> None:
-    try:
-        with open_folder(path, root) as folder:
-            folder.sync()
-    except OSError as error:
-        lost = f"{path}: the changes may be lost in a crash: {reason_of(error)}"
-        raise ApplyError(lost) from error

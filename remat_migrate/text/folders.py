@@ -77,6 +77,9 @@ def link_error(path: Path) -> OSError:
     )
 
 
+CHANGED = "changed on disk since it was read; run again"
+
+
 class Folder:
     """An open folder. Its methods take the names of files in it, and raise OSError.
 
@@ -250,17 +253,44 @@ class Folder:
 
     def write(self, name: str, data: bytes) -> None:
         """Create or replace a regular file atomically, and sync it to disk."""
-        import hashlib
-
         found = self.stat(name)
         if found is not None:
             self._check_regular(name, found)
-        short = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-        temporary = f".remat-{os.getpid():x}-{short}.tmp"
-        self.discard(temporary)  # left by a killed run
+        temporary = _temporary(name, f"{os.getpid():x}-")
+        self.discard(temporary)
         self.create(temporary, data, like=None if found is None else name)
         self.replace(temporary, name)
         self.sync()
+
+    def change(self, name: str, old: bytes | None, data: bytes, mode: int) -> None:
+        """Replace a file atomically unless it has changed, and sync it to disk.
+
+        Args:
+            name: the file; no other process may change it in this way at once.
+            old: its content; None if it does not exist.
+            data: its new content.
+            mode: the permission bits of a file that does not exist.
+        """
+        temporary = self.discard_temporary(name)
+        if old is None:
+            self.create(temporary, data, mode=mode)
+        else:
+            self.create(temporary, data, like=name)
+        try:
+            found = None if self.stat(name) is None else self.read(name)
+            if found != old:
+                raise OSError(CHANGED)
+            self.rename(temporary, name)
+        except OSError:
+            self.discard(temporary)
+            raise
+        self.sync()
+
+    def discard_temporary(self, name: str) -> str:
+        """Remove what a killed run has left of changing a file, and return its name."""
+        temporary = _temporary(name, "")
+        self.discard(temporary)
+        return temporary
 
     def remove(self, name: str) -> None:
         """Remove a file or a link."""
@@ -286,6 +316,13 @@ class Folder:
             # The folder is writable but not readable, or the file system cannot sync folders.
             if error.errno not in _CANNOT:
                 raise
+
+
+def _temporary(name: str, owner: str) -> str:
+    """Return the name of a temporary file, short even if the file name is not."""
+    import hashlib
+
+    return f".remat-{owner}{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.tmp"
 
 
 def _attributes(handle: int) -> list[str]:
