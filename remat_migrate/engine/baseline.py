@@ -141,7 +141,7 @@ class BaselineChoice:
         if (file := self.used(settings)) is None:
             return False
         baseline = read_baseline(file)
-        files = set(map(_real, paths))
+        files = {Path(os.path.realpath(path)) for path in paths}
         return any(baseline.where(entry) in files for entry in baseline.entries)
 
 
@@ -253,10 +253,6 @@ def _identities(findings: Sequence[Finding], file: Path) -> Mapping[Finding, Ide
     return identities(findings, file.parent)
 
 
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
-
-
 # -- reading
 
 
@@ -264,14 +260,13 @@ def read_baseline(file: Path) -> Baseline:
     """Read a baseline.
 
     Raises:
-        UsageError: the file cannot be read, is not a baseline, or has a newer version.
+        UsageError: the file cannot be read, or is not a baseline of this version.
     """
     try:
         data = read_regular(file)
     except FileNotFoundError as error:
-        raise UsageError(
-            f"baseline {file} does not exist; create it with --write-baseline {file}"
-        ) from error
+        hint = f"create it with --write-baseline {file}"
+        raise UsageError(f"baseline {file} does not exist; {hint}") from error
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from error
     import json  # not needed for --help
@@ -282,17 +277,13 @@ def read_baseline(file: Path) -> Baseline:
         raise _invalid(file, f"not JSON: {error}") from error
     if not isinstance(document, dict) or not isinstance(document.get("findings"), list):
         raise _invalid(file, 'not an object with "version" and "findings"')
-    version = document.get("version")
-    if type(version) is int and version > VERSION:
-        raise UsageError(
-            f"{file}: baseline version {version} is newer than the supported version {VERSION};"
-            " update remat-migrate or recreate the baseline"
-        )
-    if type(version) is not int or version != VERSION:
+    if document.get("version") != VERSION:
         raise _invalid(file, f'"version" is not {VERSION}')
     # Merging branches may leave an entry twice; the last one has the larger count.
     entries = sorted(_entry(file, *one) for one in enumerate(document["findings"], 1))
-    return Baseline(_real(file), tuple({entry.identity: entry for entry in entries}.values()))
+    return Baseline(
+        Path(os.path.realpath(file)), tuple({entry.identity: entry for entry in entries}.values())
+    )
 
 
 def _existing(file: Path) -> Baseline:
@@ -303,18 +294,16 @@ def _existing(file: Path) -> Baseline:
 
 
 def _entry(file: Path, number: int, item: object) -> Entry:
-    if not isinstance(item, dict):
-        raise _invalid(file, f"entry {number} is not an object")
-    texts = {key: item.get(key) for key in ("path", "code", "within", "statement")}
-    for key, value in texts.items():
-        if not isinstance(value, str):
-            raise _invalid(file, f'"{key}" of entry {number} is not a string')
-    count = item.get("count")
-    if type(count) is not int or count < 1:
-        raise _invalid(file, f'"count" of entry {number} is not a positive integer')
-    if not item["path"] or "\0" in item["path"]:
-        raise _invalid(file, f'"path" of entry {number} is not a path')
-    return Entry(count=count, **texts)  # type: ignore[arg-type]
+    match item:
+        case {
+            "path": str(path),
+            "code": str(code),
+            "within": str(within),
+            "statement": str(statement),
+            "count": int(count),
+        } if path and "\0" not in path and count > 0:
+            return Entry(path, code, within, statement, count)
+    raise _invalid(file, f"entry {number} has no path, code, statement, or positive count")
 
 
 def _invalid(file: Path, reason: str) -> UsageError:
