@@ -156,7 +156,7 @@ CHANGES: dict[str, Change] = {
         p, {"src/pyproject.toml": '[tool.remat-migrate]\nignore = ["RMT101"]\n'}
     ),
     "the root": lambda p: write_files(p, {"src/setup.py": ""}),
-    "what is left out": lambda p: write_files(p, {".gitignore": "old.py\n"}),
+    "what is left out": lambda p: write_files(p, {"src/pyvenv.cfg": ""}),
     "a virtual environment": lambda p: write_files(
         p, {".venv/lib/python3.11/site-packages/flax/__init__.py": ""}
     ),

@@ -154,16 +154,6 @@ def test_settings_and_ignore_files_must_be_regular_files(
             assert (ran.code, ran.err) == (1, "")
 
 
-def test_invalid_ignore_patterns_have_no_effect(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("")
-    for name in ("m.py", "n.py"):
-        (tmp_path / name).write_text(CODE.format("g"))
-    (tmp_path / ".gitignore").write_bytes(b"!\n\xff[\n[z-a]\n" + b"**/" * 5_000 + b"\n/n.py\n\0")
-    ran = cli(tmp_path, "--output-format", "json")
-    assert (ran.code, ran.err) == (1, "")
-    assert {f["path"] for f in json.loads(ran.out)["findings"]} == {"m.py"}
-
-
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_does_not_write_through_links_out_of_the_tree(tmp_path: Path, kind: str) -> None:
     outside, project = tmp_path / "outside", tmp_path / "project"

@@ -7,9 +7,10 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ..discovery.discover import Exclusion
+from ..discovery.discover import is_excluded
 from ..engine.analyse import Analysis
 from ..engine.check import fix_in_memory
 from ..engine.run import Run
@@ -163,8 +164,7 @@ def _warn_of_skipped_fixes(run: Run, outcome: FixOutcome) -> bool:
     from ..report.terminal.fixing import not_made, refusals
 
     screen = screen_of(sys.stderr)
-    excluded = Exclusion(run.nearest)
-    for line in refusals(outcome, run.files, excluded.of, screen):
+    for line in refusals(outcome, run.files, partial(is_excluded, run.nearest), screen):
         say(f"warning: {line}")
     failures = sorted(not_made(outcome, screen))
     for is_defect, line in failures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,20 +77,22 @@ def discover(
     """
     check_paths(paths)
     cache = cache or FolderCache()
-    exclusion = Exclusion(nearest)
     python: set[str] = set()
     texts: set[str] = set()
     barren: list[Path] = []
     for path in map(absolute, paths):
         if not path.is_dir():
             nearest.read([os.path.dirname(path)])
-            if not (force_exclude and (exclusion.of(path) or is_foreign(path, nearest.main.root))):
+            if not (
+                force_exclude
+                and (is_excluded(nearest, path) or is_foreign(path, nearest.main.root))
+            ):
                 (python if is_python(path) else texts).add(str(path))
             continue
         found = list_names(str(path), is_checked_name, cache)
         nearest.read({os.path.dirname(file) for file in found})
         if any(settings.exclude for settings in nearest.every):
-            found = [file for file in found if not exclusion.of(Path(file), path)]
+            found = [file for file in found if not is_excluded(nearest, Path(file), path)]
         below = set(filter(is_python, found))
         python |= below
         texts |= {*found} - below
@@ -99,38 +101,29 @@ def discover(
     return Targets(_in_path_order(python), _in_path_order(texts), tuple(barren))
 
 
-class Exclusion:
-    """Tells which files their settings exclude."""
+def is_excluded(nearest: NearestSettings, path: Path, below: Path | None = None) -> bool:
+    """Return whether the settings exclude a file.
 
-    def __init__(self, nearest: NearestSettings) -> None:
-        self._nearest = nearest
-        self._matchers: dict[int, Callable[[Path], bool]] = {}
-
-    def of(self, path: Path, below: Path | None = None) -> bool:
-        """Return whether a file is excluded.
-
-        Args:
-            path: the file.
-            below: the folder that was given; folders in it that have their own settings may be
-                excluded by those around them.
-        """
-        if self._by(self._nearest.of(path), path):
+    Args:
+        nearest: the settings of each file.
+        path: the file.
+        below: the folder that was given; folders in it that have their own settings may be
+            excluded by those around them.
+    """
+    if _excludes(nearest.of(path), path):
+        return True
+    for folder in path.parents if below else ():
+        if folder == below:
+            break
+        around = nearest.around(folder)
+        # A pattern for folders matches what is in them.
+        if around is not None and _excludes(around, folder / "_"):
             return True
-        for folder in path.parents if below else ():
-            if folder == below:
-                break
-            around = self._nearest.around(folder)
-            # A pattern for folders matches what is in them.
-            if around is not None and self._by(around, folder / "_"):
-                return True
-        return False
+    return False
 
-    def _by(self, settings: Settings, path: Path) -> bool:
-        if not settings.exclude:
-            return False
-        if id(settings) not in self._matchers:
-            self._matchers[id(settings)] = excluded_by(settings)
-        return self._matchers[id(settings)](path)
+
+def _excludes(settings: Settings, path: Path) -> bool:
+    return bool(settings.exclude) and excluded_by(settings.exclude)(path)
 
 
 def context_files(
@@ -148,7 +141,7 @@ def context_files(
     folders = [*dict.fromkeys(map(os.path.dirname, python))]
     near: set[str] = set(python)
     for folder in folders:
-        for name, path, is_folder in cache.folder(folder)[0]:
+        for name, path, is_folder in cache.folder(folder):
             if is_folder and len(folders) < _MOST_FOLDERS and not is_too_wide(root):
                 if path not in folders and name not in FOREIGN and not name.startswith("."):
                     folders.append(path)

@@ -1,6 +1,6 @@
 """Listing the files below a folder, without ignored, built, and third-party files.
 
-In a git repository git lists them; elsewhere folders are walked, honoring `.gitignore` files.
+In a git repository git lists them, without those that it ignores; elsewhere folders are walked.
 Symbolic links are not followed.
 """
 
@@ -16,17 +16,14 @@ from operator import attrgetter
 from pathlib import Path
 
 from ..errors import UsageError
-from .globs import ignore_rules, is_ignored
-from .roots import BUILT, FOREIGN, absolute, find_root, is_too_wide
+from .roots import BUILT, FOREIGN, absolute, is_too_wide
 
 # Listing a million files takes less.
 _GIT_SECONDS = 60
 _GIT_BYTES = 4 << 30
 
-# The files that decide how a folder is listed.
-_MARKERS = frozenset({".gitignore", "pyvenv.cfg"})
-# The entries of a folder without links (name, path, whether it is a folder), and its markers.
-_Folder = tuple[list[tuple[str, str, bool]], frozenset[str]]
+# The entries of a folder without links: name, path, whether it is a folder.
+_Folder = list[tuple[str, str, bool]]
 
 
 class FolderCache:
@@ -54,13 +51,12 @@ class FolderCache:
                     entries = sorted(listing, key=attrgetter("name"))
             except OSError:
                 entries = []
-            inside = [
+            self._folders[folder] = [
                 (entry.name, entry.path, is_folder)
                 for entry in entries
                 if (is_folder := entry.is_dir(follow_symlinks=False))
                 or entry.is_file(follow_symlinks=False)
             ]
-            self._folders[folder] = inside, _MARKERS & {entry.name for entry in entries}
         return self._folders[folder]
 
     def by_git(self, folder: str) -> bytes | None:
@@ -235,29 +231,15 @@ def _may_be_folder(folder: str, name: str, base: str) -> bool:
 
 
 def _walk(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -> list[str]:
-    root = find_root([Path(folder)])
-    above = [
-        rules
-        for parent in reversed(Path(folder).parents)
-        if parent.is_relative_to(root) and (rules := ignore_rules(str(parent)))
-    ]
-    # Rules that ignore the folder itself do not apply, because the user asked for it.
-    if any(ignores(folder + os.sep) for ignores in above):
-        above = []
     found: list[str] = []
-    waiting = [(folder, above)]
+    waiting = [folder]
     while waiting:
-        folder, own = waiting.pop()
-        entries, markers = cache.folder(folder)
-        if "pyvenv.cfg" in markers:
+        entries = cache.folder(waiting.pop())
+        if any(name == "pyvenv.cfg" for name, _, _ in entries):
             continue  # a virtual environment of any name
-        if ".gitignore" in markers and (more := ignore_rules(folder)):
-            own = [*own, more]
         for name, path, is_folder in entries:
-            if is_folder:
-                if name in FOREIGN or name in BUILT or is_ignored(own, path + os.sep):
-                    continue
-                waiting.append((path, own))
-            elif wanted(name) and not is_ignored(own, path):
-                found.append(path)
+            if not is_folder:
+                found += [path] if wanted(name) else []
+            elif name not in FOREIGN and name not in BUILT:
+                waiting.append(path)
     return found

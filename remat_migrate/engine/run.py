@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..discovery.discover import (
-    Exclusion,
     Survey,
     Targets,
     context_files,
     discover,
+    is_excluded,
     nearest_settings,
     survey,
 )
@@ -134,7 +134,7 @@ def prepare_stdin(data: bytes, filename: Path, options: Options) -> Run:
     settings = nearest.main
     rules = _rules(nearest)
     python = is_python(path, data)
-    if Exclusion(nearest).of(path):
+    if is_excluded(nearest, path):
         targets = Targets((), ())
     elif python:
         targets = Targets((path,), ())
@@ -161,8 +161,8 @@ def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Option
     found = discover([root], nearest) if root else Targets((), ())
     nearest.read({str(path.parent) for path in opened})
     rules = _rules(nearest)
-    settings, exclusion = nearest.of_run(), Exclusion(nearest)
-    wanted = {path: is_py for path, is_py in opened.items() if not exclusion.of(path)}
+    settings = nearest.of_run()
+    wanted = {path: is_py for path, is_py in opened.items() if not is_excluded(nearest, path)}
     python = {path for path, is_py in wanted.items() if is_py}
     texts = wanted.keys() - python
     targets = Targets(

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-# For settings, `.gitignore` files, and baselines. A sparse file can have any size.
+# For settings and baselines. A sparse file can have any size.
 _MOST_BYTES = 64 << 20
 # The resolution of times of FAT, the coarsest of file systems in use.
 COARSE_NS = 2 * 10**9

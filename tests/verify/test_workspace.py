@@ -24,12 +24,11 @@ def write(folder: Path, names: Iterable[str]) -> None:
     write_files(folder, {name: name for name in names})
 
 
-@pytest.fixture(params=["plain folder", "git repository"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
-    if request.param == "git repository":
-        git(folder, "init", "--quiet")
+    git(folder, "init", "--quiet")
     return folder
 
 
@@ -204,8 +203,6 @@ def test_copy_within_the_project(root: Path) -> None:
 
 def test_nested_repository_and_submodule(root: Path) -> None:
     write(root, ["a.py"])
-    if not (root / ".git").exists():
-        git(root, "init", "--quiet")
     for name in ("nested", "vendored"):
         (root / name).mkdir()
         git(root / name, "init", "--quiet")
