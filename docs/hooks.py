@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -17,7 +17,7 @@ from remat_migrate.measure.devices import DEVICES
 from remat_migrate.report.outputs import FORMATS
 from remat_migrate.report.pages.rule_page import fix_kind, rule_page
 from remat_migrate.rule import Rule
-from remat_migrate.settings.keys import MEASURE, SETTINGS, VERIFY, Setting
+from remat_migrate.settings.keys import schema
 from remat_migrate.sweep.tables import COLUMNS
 
 
@@ -83,16 +83,20 @@ def _fill(nav: list[Any], title: str, pages: list[Any]) -> None:
                 _fill(children, title, pages)
 
 
-def _settings(keys: Mapping[str, Setting]) -> str:
-    return _table(("key", "meaning"), ((f"`{key}`", of.about) for key, of in keys.items()))
+def _settings(*path: str) -> str:
+    found = schema()
+    for key in path:
+        found = found["properties"][key]
+    keys = found["properties"].items()
+    return _table(("key", "meaning"), ((f"`{key}`", of["description"]) for key, of in keys))
 
 
 TABLES = {
     "formats": _table(("format", "what it is"), ((f"`{n}`", d) for n, d in FORMATS.items())),
     "exit codes": _table(("code", "meaning"), EXIT_CODES.items()),
-    "settings": _settings(SETTINGS),
-    "verify settings": _settings(VERIFY),
-    "measure settings": _settings(MEASURE),
+    "settings": _settings(),
+    "verify settings": _settings("verify"),
+    "measure settings": _settings("measure"),
     **{
         f"sweep {name}": _table(
             ("column", "type"), ((f"`{column}`", kind) for column, kind in columns.items())

@@ -24,8 +24,7 @@ def load(folder: Path, text: str) -> Settings:
 
 
 def test_every_key_is_read(tmp_path: Path) -> None:
-    for version in ("3.11", "3.12"):
-        (tmp_path / f"env/lib/python{version}/site-packages").mkdir(parents=True)
+    (tmp_path / "env/lib/python3.11/site-packages").mkdir(parents=True)
     settings = load(
         tmp_path,
         """
@@ -36,12 +35,12 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         exclude = ["vendored/"]
         jax-version = "0.10.2"
         max-file-size = 3
-        search-path = ["stubs", "env/lib/python3.*/site-packages"]
+        search-path = ["stubs", "env"]
         [tool.remat-migrate.per-file-ignores]
         "tests/**" = ["RMT101"]
         [tool.remat-migrate.wrappers]
         "mypkg.maybe_remat" = "jax.checkpoint"
-        "mypkg.module_remat" = {like = "flax.linen.remat"}
+        "mypkg.module_remat" = "flax.linen.remat"
         [tool.remat-migrate.scans]
         "mypkg.scan" = "jax.lax.scan"
         [tool.remat-migrate.verify]
@@ -63,8 +62,8 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         max_file_size=3,
         search_path=(
             tmp_path / "stubs",
+            tmp_path / "env",
             tmp_path / "env/lib/python3.11/site-packages",
-            tmp_path / "env/lib/python3.12/site-packages",
         ),
         wrappers=(
             Wrapper("mypkg.maybe_remat", "jax.checkpoint"),
@@ -90,19 +89,19 @@ def test_the_nearest_file_with_the_table_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ("ignore = [1]", ["tool.remat-migrate.ignore", "array of strings", "an integer 1"]),
-        ("jax-version = 0.10", ["tool.remat-migrate.jax-version", "version", "a float 0.1"]),
+        ("ignore = [1]", ["tool.remat-migrate.ignore", "a string", "an integer 1"]),
+        ("jax-version = 0.10", ["tool.remat-migrate.jax-version", "version", "a number 0.1"]),
         ('per-file-ignores = ["a"]', ["tool.remat-migrate.per-file-ignores", "a table", "array"]),
         (
             'per-file-ignores = {"a.py" = "RMT1"}',
-            ["tool.remat-migrate.per-file-ignores.a.py", "array of strings"],
+            ["tool.remat-migrate.per-file-ignores.a.py", "an array"],
         ),
         ("wrappers = 1", ["tool.remat-migrate.wrappers", "a table", "an integer 1"]),
         (
             'wrappers = {a.b = "jax.checkpoint"}',
-            ["tool.remat-migrate.wrappers.a", "quote the dotted name"],
+            ["tool.remat-migrate.wrappers.a", "names with dots need quotes"],
         ),
-        ('wrappers = {"a b" = "jax.checkpoint"}', ["'a b' is not a dotted Python name"]),
+        ('wrappers = {"a b" = "jax.checkpoint"}', ["wrappers: the name 'a b' does not match"]),
         ("max-file-size = ", ["not valid TOML", "line 2"]),
     ],
 )
@@ -124,8 +123,6 @@ def test_an_invalid_version_on_the_command_line() -> None:
 
 
 HUGE = {
-    'search-path = ["/**/**/**"]': r"search-path.*may have wildcards",
-    'search-path = ["/*/*/*/*"]': r"search-path.*may have wildcards",
     'search-path = ["~nobody-has-this-name/x"]': "search-path.*home",
     'extend = "\\u0000"': "a string has a NUL character",
     'extend = "~nobody-has-this-name/x"': "extend.*home",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from ..errors import SettingsError, UsageError
+from ..errors import UsageError
 from ..settings import Settings
 from ..verify.options import VerifyOptions, verify_options
 
-_TABLE = "tool.remat-migrate.measure"
 # Seconds for a request.
 _TIMEOUT = 600.0
 GRAD_MODES = ("value_and_grad", "grad", "none")
@@ -53,40 +53,22 @@ class MeasureOptions:
 
 
 def measure_options(settings: Settings) -> MeasureOptions:
-    """Return the options from the settings.
-
-    Raises:
-        SettingsError: a value has the wrong type.
-    """
+    """Return the options from the settings."""
     running = verify_options(settings)
     if "timeout" not in settings.verify:
         running = replace(running, timeout=_TIMEOUT)
-    options = MeasureOptions(running=running)
+    values: dict[str, Any] = {}
     for key, value in settings.measure.items():
-        name = f"{settings.origin}: {_TABLE}.{key}"
-        match key:
-            case "args":
-                options = _with_args(options, value, name)
-            case "grad":
-                if value not in GRAD_MODES:
-                    raise SettingsError(
-                        f"{name}: expected one of {', '.join(GRAD_MODES)}, got {value!r}"
-                    )
-                options = replace(options, grad=str(value))
-            case "device":
-                options = replace(options, device=str(value))
-            case "devices":
-                if type(value) is not int or value < 1:
-                    raise SettingsError(f"{name}: expected a positive integer, got {value!r}")
-                options = replace(options, devices=value)
-            case "argnums":
-                options = replace(options, argnums=_argnums(value, name))
-            case "x64" | "compile" | "has-aux":
-                if not isinstance(value, bool):
-                    raise SettingsError(f"{name}: expected a boolean, got {value!r}")
-                flag = {key.replace("-", "_"): value}
-                options = replace(options, **flag)  # type: ignore[arg-type]
-    return options
+        match key, value:
+            case "args", str():
+                values["args"] = value
+            case "args", _:
+                values["args_of"] = tuple(value) if isinstance(value, list) else value
+            case "argnums", _:
+                values[key] = tuple(value) if isinstance(value, list) else (value,)
+            case "grad" | "device" | "devices" | "x64" | "compile" | "has-aux", _:
+                values[key.replace("-", "_")] = value
+    return MeasureOptions(running=running, **values)
 
 
 def options_of_targets(options: MeasureOptions, targets: Sequence[str]) -> list[MeasureOptions]:
@@ -104,25 +86,6 @@ def options_of_targets(options: MeasureOptions, targets: Sequence[str]) -> list[
             " targets: name one for all of them, or one for each in the same order"
         )
     return [replace(options, args=args) for args in given or [options.args] * len(targets)]
-
-
-def _with_args(options: MeasureOptions, value: object, name: str) -> MeasureOptions:
-    named: list[object]
-    match value:
-        case str():
-            named, options = [value], replace(options, args=value)
-        case list():
-            named = value
-        case dict():
-            named, options = [*value.values()], replace(options, args_of=value)
-        case _:
-            named = [value]
-    if not all(isinstance(one, str) and ":" in one for one in named):
-        raise SettingsError(
-            f"{name}: expected module:function, an array of them for several targets, or a table"
-            f" by target, got {value!r}"
-        )
-    return replace(options, args_of=tuple(map(str, named))) if isinstance(value, list) else options
 
 
 def chosen_options(
@@ -153,23 +116,6 @@ def chosen_options(
 
 
 def configured_targets(settings: Settings) -> tuple[str, ...]:
-    """Return the targets from the settings.
-
-    Raises:
-        SettingsError: the setting is neither a string nor an array of strings.
-    """
+    """Return the targets from the settings."""
     value = settings.measure.get("target", [])
-    targets = [value] if isinstance(value, str) else value
-    if not isinstance(targets, list) or not all(isinstance(each, str) for each in targets):
-        raise SettingsError(
-            f"{settings.origin}: {_TABLE}.target: expected module:function or an array of them,"
-            f" got {value!r}"
-        )
-    return tuple(targets)
-
-
-def _argnums(value: object, name: str) -> tuple[int, ...]:
-    numbers = value if isinstance(value, list) else [value]
-    if not numbers or not all(type(number) is int for number in numbers):
-        raise SettingsError(f"{name}: expected an integer or an array of integers, got {value!r}")
-    return tuple(numbers)
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import SettingsError
 from ..text.regular_files import read_regular
-from .settings import Globs, Options, Settings, with_options
+from .settings import Options, Settings, with_options
 
 _NAME = "pyproject.toml"
 # Chosen by one layer of settings as a whole.
@@ -69,7 +69,7 @@ def _override(text: str) -> dict[str, object]:
             raise
         quoted = f'{key.strip()}="{value.strip()}"'
         raise SettingsError(f"{error}; quote strings: --config '{quoted}'") from error
-    return _bounded(table, "--config")
+    return _checked(table, "--config")
 
 
 def has_settings(config: Path) -> bool:
@@ -83,7 +83,7 @@ def has_settings(config: Path) -> bool:
 
 def _extended(config: Path, root: Path, base: Path, above: tuple[Path, ...]) -> Settings:
     """Return the settings in a file and the files that it extends."""
-    from .keys import TABLE, Key  # not needed where there are no settings
+    from .keys import TABLE, converted  # not needed where there are no settings
 
     if config in above:
         circle = " extends ".join(map(str, (*above[above.index(config) :], config)))
@@ -98,9 +98,8 @@ def _extended(config: Path, root: Path, base: Path, above: tuple[Path, ...]) -> 
         raise SettingsError(f"{error} ({above[-1]} extends it)") from error
     settings = Settings(root=root)
     if "extend" in table:
-        named = Path(
-            os.path.normpath(Key(str(config), base, f"{TABLE}.extend").file(table["extend"]))
-        )
+        named = converted("extend", table["extend"], f"{config}: {TABLE}.extend", base)
+        named = Path(os.path.normpath(named))
         settings = _extended(named, root, named.parent, (*above, config))
     return replace(_with_table(settings, table, str(config), base), config=config)
 
@@ -113,19 +112,15 @@ def _with_table(
     `select` replaces every choice of rules; otherwise `extend-select` and `ignore` add to it.
     Tables are merged, except for `per-file-ignores`.
     """
-    from .keys import SETTINGS, TABLE, Key
+    from .keys import TABLE, converted
 
-    Key(origin, base, TABLE).table(table, SETTINGS)
-    values: dict[str, Any] = {}
-    for name, value in table.items():
-        parse = SETTINGS[name].parse
-        assert parse is not None
-        values[name.replace("-", "_")] = parse(Key(origin, base, f"{TABLE}.{name}"), value)
+    values = {
+        key.replace("-", "_"): converted(key, value, f"{origin}: {TABLE}.{key}", base)
+        for key, value in table.items()
+    }
     values.pop("extend", None)
-    if "exclude" in values:
-        values["exclude"] = _globs(base, values["exclude"])
     if more := values.pop("extend_exclude", ()):
-        values["exclude"] = (*values.get("exclude", settings.exclude), *_globs(base, more))
+        values["exclude"] = (*values.get("exclude", settings.exclude), *more)
     if "select" in values:
         settings = replace(settings, **dict.fromkeys(_CHOICES, ()))  # type: ignore[arg-type]
     for name in ("extend_select", "ignore"):
@@ -138,10 +133,6 @@ def _with_table(
         if name in values:
             values[name] = _merged(values[name], getattr(settings, name))
     return replace(settings, **values)
-
-
-def _globs(base: Path, patterns: tuple[str, ...]) -> tuple[Globs, ...]:
-    return (Globs(base, patterns),) if patterns else ()
 
 
 def _merged(wrappers: Iterable[Any], others: Iterable[Any]) -> tuple[Any, ...]:
@@ -175,18 +166,15 @@ def _read_table(config: Path, *, is_named: bool = False) -> dict[str, object] | 
     document = _parsed(data, str(config))
     tools = document.get("tool", {})
     if not isinstance(tools, dict) or "remat-migrate" not in tools:
-        return _bounded(document, str(config)) if is_bare else None
-    from .keys import TABLE, Key
-
-    table = Key(str(config), config.parent, TABLE).table(tools["remat-migrate"])
-    return _bounded(table, str(config))
+        return _checked(document, str(config)) if is_bare else None
+    return _checked(tools["remat-migrate"], str(config))
 
 
-def _bounded(table: dict[str, object], origin: str) -> dict[str, object]:
-    """Return a table of settings, of which nothing is too large.
+def _checked(table: Any, origin: str) -> dict[str, Any]:
+    """Return a table of settings, which has known keys with values of their types.
 
     Raises:
-        SettingsError: it is too large, or has a value that no setting has.
+        SettingsError: it has not, is too large, or has a value that no setting has.
     """
     import json
 
@@ -198,7 +186,11 @@ def _bounded(table: dict[str, object], origin: str) -> dict[str, object]:
         raise SettingsError(f"{origin}: the settings, or a number in them, are too large")
     if "\\u0000" in text:
         raise SettingsError(f"{origin}: a string has a NUL character")
-    return table
+    from .keys import TABLE, check, schema  # not needed where there are no settings
+
+    check(table, schema(), f"{origin}: {TABLE}")
+    checked: dict[str, Any] = table
+    return checked
 
 
 def _parsed(data: bytes, origin: str) -> dict[str, object]:

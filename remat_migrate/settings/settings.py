@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ..errors import SettingsError
 from ..text.source_file import MAX_BYTES
@@ -75,8 +75,8 @@ class Settings:
     search_path: tuple[Path, ...] = ()
     wrappers: tuple[Wrapper, ...] = ()
     scans: tuple[Wrapper, ...] = ()
-    verify: Mapping[str, object] = field(default_factory=dict)
-    measure: Mapping[str, object] = field(default_factory=dict)
+    verify: Mapping[str, Any] = field(default_factory=dict)
+    measure: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def base(self) -> Path:

@@ -280,18 +280,15 @@ def test_unknown_options(words, message, tmp_path):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("target = 3", "tool.remat-migrate.measure.target: expected module:function or an array"),
-        ("target = [1]", "tool.remat-migrate.measure.target: expected module:function or an arr"),
-        ("args = true", "tool.remat-migrate.measure.args: expected module:function, an array"),
-        (
-            'args = "model"',
-            "tool.remat-migrate.measure.args: expected module:function, an array",
-        ),
-        ('grad = "twice"', "tool.remat-migrate.measure.grad: expected one of value_and_grad,"),
-        ("argnums = 0.5", "tool.remat-migrate.measure.argnums: expected an integer or an array"),
-        ("argnums = []", "tool.remat-migrate.measure.argnums: expected an integer or an array"),
-        ('x64 = "yes"', "tool.remat-migrate.measure.x64: expected a boolean, got 'yes'"),
-        ("has-aux = 1", "tool.remat-migrate.measure.has-aux: expected a boolean, got 1"),
+        ("target = 3", "measure.target: expected a string or an array, got an integer 3"),
+        ("target = [1]", "measure.target: expected a string, got an integer 1"),
+        ("args = true", 'measure.args: expected a string such as "module:function" or an array'),
+        ('args = "model"', 'a string such as "module:function" or an array or a table, got'),
+        ('grad = "twice"', 'measure.grad: expected "value_and_grad" or "grad" or "none", got'),
+        ("argnums = 0.5", "measure.argnums: expected an integer or an array, got a number 0.5"),
+        ("argnums = []", "measure.argnums: expected an integer or an array"),
+        ('x64 = "yes"', "measure.x64: expected a boolean, got a string 'yes'"),
+        ("has-aux = 1", "measure.has-aux: expected a boolean, got an integer 1"),
         ("tarjet = 3", "did you mean target?"),
     ],
 )
