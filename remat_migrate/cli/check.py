@@ -73,16 +73,13 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
         VerificationError: the code cannot be run; no file was changed.
         ApplyError: a file cannot be written; no file was changed.
     """
-    from ..engine.journal import entry_names
     from ..engine.writing import write_changes
 
-    root = run.settings.root
-    before = entry_names(root)
     outcome, proved = _fixed(run, how)
     if run.overlay:
         _print_stdin(run, outcome)
     elif outcome.changes:
-        write_changes(outcome.changes, root, before)
+        write_changes(outcome.changes, run.settings.root)
     failed = _warn_of_skipped_fixes(run, outcome)
     fixed = Counter(finding.code for finding in outcome.fixed)
     return Result(outcome.analysis, fixed, failed, proved)

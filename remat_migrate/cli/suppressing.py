@@ -20,16 +20,14 @@ def suppress_findings(run: Run) -> int:
     Raises:
         ApplyError: a file cannot be written; no file was changed.
     """
-    from ..engine.journal import entry_names
     from ..engine.writing import write_changes
     from ..report.terminal.display import pluralize
 
     root = run.settings.root
-    before = entry_names(root)
     screen = screen_of(sys.stderr)
     done = suppress(check_run(run))
     if done.changes:
-        write_changes(done.changes, root, before)
+        write_changes(done.changes, root)
     for finding in done.left:
         place = screen.place(finding.source, finding.span.start)
         say(f"warning: {place}: {finding.code} cannot be suppressed by a comment; {_INSTEAD}")

@@ -149,38 +149,29 @@ class KnownFindings:
     """Splits findings into new ones and those in a baseline, in rounds of fixes.
 
     Of findings that agree, the first ones are known, as many as the baseline counts. A fix changes
-    statements, so `spares` prevents a finding that was known before the first round from being
-    fixed as new in a later one.
+    statements, so after the first round, a finding in a definition with known ones is known unless
+    it was new in the first round.
     """
 
     def __init__(self, baseline: Baseline) -> None:
         self._baseline = baseline
-        self._known_places: set[tuple[str, ...]] | None = None
-        self._first_new: set[Identity] = set()
-        self._spared: set[Finding] = set()
+        self._known_places: set[tuple[str, ...]] = set()
+        self._first_new: set[Identity] | None = None
 
     def split(self, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
         """Return the new findings and the known ones."""
         known: dict[Finding, Identity] = {}
         new: dict[Finding, Identity] = {}
-        left = {entry.identity: entry.count for entry in self._baseline.entries}
+        left = Counter({entry.identity: entry.count for entry in self._baseline.entries})
         for finding, one in _identities(findings, self._baseline.file).items():
-            is_known = finding.code != NEVER_KNOWN and left.get(one, 0) > 0
-            left[one] = left.get(one, 0) - 1
+            is_changed = one[:3] in self._known_places and one not in (self._first_new or ())
+            is_known = finding.code != NEVER_KNOWN and (left[one] > 0 or is_changed)
+            left[one] -= 1
             (known if is_known else new)[finding] = one
-        if self._known_places is None:
+        if self._first_new is None:
             self._known_places = {one[:3] for one in known.values()}
             self._first_new = set(new.values())
-        self._spared = {
-            finding
-            for finding, one in new.items()
-            if one[:3] in self._known_places and one not in self._first_new
-        }
         return [f for f in findings if f not in known], [f for f in findings if f in known]
-
-    def spares(self, finding: Finding) -> bool:
-        """Return whether a new finding may be a known one whose statement was changed."""
-        return finding in self._spared
 
 
 def compared(baseline: Baseline, known: Sequence[Finding], covered: Coverage) -> Comparison:

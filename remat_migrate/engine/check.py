@@ -54,7 +54,7 @@ def fix_in_memory(
         analyse_again,
         frozenset({Safety.SAFE, Safety.UNSAFE} if unsafe else {Safety.SAFE}),
         lambda path: path in run.overlay or (path in files and not write_obstacle(path)),
-        lambda finding: withheld(finding) or (known is not None and known.spares(finding)),
+        withheld,
     )
     reasons = {(one.finding.path, key_of(one.finding)): one.reason for one in outcome.dropped}
     if not reasons:

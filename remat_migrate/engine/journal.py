@@ -14,7 +14,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,12 +170,6 @@ def open_journal(root: Path, *, locked: bool = False) -> Iterator[Journal | None
         if journal is not None and locked:
             opened.enter_context(journal.locked())
         yield journal
-
-
-def entry_names(root: Path) -> Sequence[str]:
-    """Return the names of a project's entries, which tell whether another run has written."""
-    with open_journal(root) as journal:
-        return journal.names() if journal is not None else []
 
 
 def _is_acquired(handle: int) -> bool:

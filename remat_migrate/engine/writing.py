@@ -29,9 +29,7 @@ class _Task:
         return self.saved.path
 
 
-def write_changes(
-    changes: Sequence[FileChange], root: Path, before: Sequence[str] | None = None
-) -> JournalEntry:
+def write_changes(changes: Sequence[FileChange], root: Path) -> JournalEntry:
     """Replace the changed files, each atomically, and return what was written.
 
     If a file cannot be replaced, those that already were are restored. Of a hard-linked file only
@@ -40,23 +38,16 @@ def write_changes(
     Args:
         changes: the changes, by real path.
         root: the real path of the project folder.
-        before: the names of the journal's entries when the code was read. Nothing is written if
-            another run has written since, because a fix may depend on files that it does not edit.
 
     Raises:
         ApplyError: a file changed on disk, is not writable, or cannot hold its new text; the
-            journal cannot be written; another run is writing or has written. No file is changed,
-            or the message says which one is.
+            journal cannot be written; another run is writing. No file is changed, or the message
+            says which one is.
     """
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     tasks = [_task(change, root) for change in changes]
     entry = JournalEntry(created, tuple(task.saved for task in tasks))
     with open_journal(root, locked=True) as journal:
-        if journal is not None and before is not None and journal.names() != list(before):
-            raise ApplyError(
-                f"{root}: another run of remat-migrate wrote to this project since the code"
-                " was read; no file was changed; run again"
-            )
         name = journal.add(entry) if journal is not None else ""
         try:
             for task in tasks:
