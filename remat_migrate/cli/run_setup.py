@@ -37,7 +37,7 @@ def set_up_run(
     Raises:
         RematMigrateError: the command line, the settings, or the baseline is invalid.
     """
-    from ..engine.run import prepare, prepare_stdin, prepare_survey
+    from ..engine.run import prepare, prepare_stdin
     from ..report.output import say, screen_of
     from ..report.terminal.display import pluralize
 
@@ -51,7 +51,7 @@ def set_up_run(
     elif stdin_filename is not None:
         raise UsageError("--stdin-filename requires the path `-`")
     else:
-        run = prepare_survey(about) if about else prepare(paths, options)
+        run = prepare(paths, options, about)
         screen = screen_of(sys.stderr)
         for folder in run.targets.barren:
             others = len(run.targets.texts)

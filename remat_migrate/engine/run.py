@@ -80,34 +80,23 @@ class Run:
         """Return whether a finding fails the run."""
         return fails_run(finding.severity, self.nearest.of(finding.path).fail_on)
 
-    def showing(self, paths: frozenset[Path]) -> Run:
-        """Return the same run restricted to the findings in `paths`."""
-        return replace(self, shown=paths)
-
     @property
     def reported(self) -> frozenset[Path]:
         """The files whose findings are reported."""
         return self.files if self.shown is None else self.shown
 
 
-def prepare(paths: Sequence[Path], options: Options) -> Run:
+def prepare(paths: Sequence[Path], options: Options, about: Survey | None = None) -> Run:
     """Return a run over the files under `paths`, by default the current folder.
+
+    `about` is a survey of these files, if there is one.
 
     Raises:
         UsageError: a path does not exist.
-        SettingsError: the settings or the options are invalid.
+        SettingsError: the settings or the options are invalid, or name an unknown rule or function.
         PluginError: the rules cannot be loaded.
     """
-    return prepare_survey(survey(paths, options))
-
-
-def prepare_survey(about: Survey) -> Run:
-    """Return a run over the files that a survey found.
-
-    Raises:
-        SettingsError: the settings name an unknown rule or library function.
-        PluginError: the rules cannot be loaded.
-    """
+    about = about or survey(paths, options)
     return Run(
         about.settings,
         about.nearest,
@@ -123,39 +112,26 @@ def prepare_stdin(data: bytes, filename: Path, options: Options) -> Run:
 
     Raises:
         SourceError: the data cannot be decoded.
-        SettingsError: the settings or the options are invalid.
-        PluginError: the rules cannot be loaded.
+        SettingsError, PluginError: see `prepare`.
     """
     path = filename.resolve()
     if path.is_dir():
         raise UsageError(f"--stdin-filename: {filename} is a folder")
-    nearest = nearest_settings([path], options)
-    nearest.read([str(path.parent)])
-    settings = nearest.main
-    rules = _rules(nearest)
     python = is_python(path, data)
-    if is_excluded(nearest, path):
-        targets = Targets((), ())
-    elif python:
-        targets = Targets((path,), ())
-    else:
-        targets = Targets((), (path,))
-    context = context_files(settings.root, targets) if targets.python else ()
-    source = read_source(path, data, python=python)
-    return Run(settings, nearest, targets, context, rules, overlay={path: source})
+    run = prepare_open(None, {path: python}, options)
+    return replace(run, overlay={path: read_source(path, data, python=python)})
 
 
 def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Options) -> Run:
     """Return a run over a project, restricted to the files that are open in an editor.
 
     Args:
-        root: the project folder; None for files outside any project.
+        root: the project folder, all of which is checked; None to check the files alone.
         opened: the open files, which need not exist, and whether each is Python.
         options: as on the command line.
 
     Raises:
-        SettingsError: the settings or the options are invalid.
-        PluginError: the rules cannot be loaded.
+        SettingsError, PluginError: see `prepare`.
     """
     nearest = nearest_settings([root] if root else list(opened), options)
     found = discover([root], nearest) if root else Targets((), ())
@@ -169,7 +145,7 @@ def prepare_open(root: Path | None, opened: Mapping[Path, bool], options: Option
         tuple(sorted({*found.python, *python} - texts)),
         tuple(sorted({*found.texts, *texts} - python)),
     )
-    context = context_files(settings.root, targets) if root else targets.python
+    context = context_files(settings.root, targets) if targets.python else ()
     return Run(settings, nearest, targets, context, rules, shown=frozenset(wanted))
 
 

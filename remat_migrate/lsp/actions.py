@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lsprotocol import types
@@ -77,7 +77,7 @@ def _fix_all(scope: ActionContext, document: Document) -> types.WorkspaceEdit | 
     view = scope.view
     if not any(finding.has_fix(Safety.SAFE) for finding in view.findings(document.path)):
         return None
-    run = view.run.showing(frozenset({document.path}))
+    run = replace(view.run, shown=frozenset({document.path}))
     outcome = fix_in_memory(run, unsafe=False, previous=view.analysis)
     edits = {change.path: _line_edits(change.before, change.after) for change in outcome.changes}
     sources = {change.path: change.before for change in outcome.changes}

@@ -167,7 +167,7 @@ class _Project:
             if self._run is None:
                 raise
             self._error = error
-            return self._run.showing(frozenset(opened))
+            return replace(self._run, shown=frozenset(opened))
 
     def _overlay(
         self, documents: Iterable[Document]

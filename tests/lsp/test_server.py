@@ -328,7 +328,7 @@ class TestSettings:
         (project / "pyproject.toml").write_text("[tool.remat-migrate]\nselect = 3\n")
         uri = editor.open(project / "model.py")
         shown = editor.wait(lambda: editor.messages[-1] if editor.messages else None)
-        assert "expected an array of strings" in shown.message
+        assert "expected an array, got an integer 3" in shown.message
         assert editor.actions(uri) == []
         (project / "pyproject.toml").write_text(PROJECT)
         editor.files_changed(project / "pyproject.toml")
