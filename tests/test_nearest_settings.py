@@ -1,4 +1,4 @@
-"""Settings per directory, `extend`, and the options that override them."""
+"""Settings per directory, and the options that override them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 from support import cli, write_files
-
-from remat_migrate.settings import Globs, PerFileIgnore, load_settings
 
 CODE = """\
 import jax
@@ -26,7 +24,7 @@ def repository(tmp_path: Path) -> Path:
         {
             "pyproject.toml": TABLE + 'select = ["RMT103"]\nexclude = ["skipped/"]\n',
             "a/pyproject.toml": TABLE
-            + 'extend = "../pyproject.toml"\nextend-select = ["RMT101"]\n',
+            + 'select = ["RMT103"]\nextend-select = ["RMT101"]\nexclude = ["skipped/"]\n',
             "b/pyproject.toml": TABLE + 'exclude = ["vendored/"]\njax-version = "0.8.2"\n',
             "c/pyproject.toml": '[project]\nname = "c"\n',
             "skipped/pyproject.toml": TABLE,
@@ -99,47 +97,12 @@ def test_a_named_file_replaces_all_others(repository: Path) -> None:
             ["--config", "a/pyproject.toml", "--config", "b/pyproject.toml"],
             "only one settings file",
         ),
-        (["--config", 'extend="a.toml"'], "extend cannot be overridden"),
     ],
 )
 def test_wrong_overrides(repository: Path, arguments: list[str], message: str) -> None:
     ran = cli(repository, *arguments)
     assert ran.code == 2
     assert message in ran.err
-
-
-def test_extended_files_must_exist_and_end(repository: Path) -> None:
-    (repository / "pyproject.toml").write_text(TABLE + 'extend = "a/pyproject.toml"\n')
-    ran = cli(repository, "a")
-    assert ran.code == 2
-    assert f"circular configuration: {repository}/a/pyproject.toml extends" in ran.err
-    (repository / "pyproject.toml").unlink()
-    ran = cli(repository, "a")
-    assert (
-        f"{repository}/pyproject.toml: no such file ({repository}/a/pyproject.toml extends it)"
-        in ran.err
-    )
-
-
-def test_inherited_patterns_keep_their_folder(tmp_path: Path) -> None:
-    write_files(
-        tmp_path,
-        {
-            "shared/base.toml": 'exclude = ["/old"]\nsearch-path = ["stubs"]\n'
-            '[per-file-ignores]\n"*_test.py" = ["RMT1"]\n'
-            '[verify]\ncases = "cases.py"\ntimeout = 5\n',
-            "app/pyproject.toml": TABLE
-            + 'extend = "../shared/base.toml"\nextend-exclude = ["/old"]\nverify = {timeout = 7}\n',
-            "app/old/m.py": CODE,
-            "app/m.py": CODE,
-        },
-    )
-    shared, app = tmp_path / "shared", tmp_path / "app"
-    found = load_settings(app, app)
-    assert found.exclude == (Globs(shared, ("/old",)), Globs(app, ("/old",)))
-    assert found.search_path == (shared / "stubs",)
-    assert found.per_file_ignores == (PerFileIgnore(shared, "*_test.py", ("RMT1",)),)
-    assert found.verify == {"cases": f"{shared}/cases.py", "timeout": 7}
 
 
 def test_the_cache_notices_settings_of_any_folder(

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..settings import NearestSettings, Options, Settings, load_settings
 from .file_kinds import is_checked_name, is_python
-from .globs import excluded_by
+from .globs import matcher
 from .listing import FolderCache, list_names
 from .roots import FOREIGN, absolute, find_root, is_foreign, is_project, is_too_wide, repository
 
@@ -123,7 +123,8 @@ def is_excluded(nearest: NearestSettings, path: Path, below: Path | None = None)
 
 
 def _excludes(settings: Settings, path: Path) -> bool:
-    return bool(settings.exclude) and excluded_by(settings.exclude)(path)
+    globs = settings.exclude
+    return globs is not None and matcher(globs.patterns, globs.base)(path)
 
 
 def context_files(

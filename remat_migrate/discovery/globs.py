@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 from ..errors import SettingsError
-from ..settings import Globs
 
 # The time to match a name grows with its length to the power of the stars in a pattern.
 _MOST_STARS = 3
 
 
 @cache
-def excluded_by(exclude: tuple[Globs, ...]) -> Callable[[Path], bool]:
-    """Return a predicate for the files that settings exclude.
-
-    Raises:
-        SettingsError: a pattern is invalid.
-    """
-    matchers = [matcher(globs.patterns, globs.base) for globs in exclude]
-    return lambda path: any(matches(path) for matches in matchers)
-
-
-def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
+def matcher(patterns: tuple[str, ...], base: Path) -> Callable[[Path], bool]:
     """Return a predicate for the files that match gitignore patterns relative to `base`.
 
     Raises:
@@ -34,8 +23,7 @@ def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
     # Imported here because it takes as long as reading a small project.
     from pathspec import GitIgnoreSpec
 
-    lines = list(patterns)
-    for line in lines:
+    for line in patterns:
         names = line.split("/")
         stars = (n.count("*") for n in names if n != "**")
         if max(names.count("**"), *stars, 0) > _MOST_STARS:
@@ -43,7 +31,7 @@ def matcher(patterns: Iterable[str], base: Path) -> Callable[[Path], bool]:
                 f"{base}: pattern {line[:80]!r} has more than {_MOST_STARS} `*` in a name, or `**`"
             )
     try:
-        spec = GitIgnoreSpec.from_lines(lines)
+        spec = GitIgnoreSpec.from_lines(patterns)
     except (ValueError, re.error) as error:  # re.error: a reversed range
         raise SettingsError(f"{base}: invalid gitignore pattern: {error}") from error
 

@@ -144,12 +144,16 @@ def _analyse(
     found = list(dict.fromkeys(_run_rules(run, rules, enabled, project, faults)))
     run.progress("", 1, 1)
     kept, suppressed = _suppress(found, run, project, enabled, faults)
-    is_ignored = _per_file_ignores(run.nearest)
     hidden = [Hidden(finding, "comment") for finding in suppressed]
-    hidden += [Hidden(finding, "settings") for finding in kept if is_ignored(finding)]
+    shown = []
+    for finding in kept:
+        if _is_ignored(run.nearest, finding):
+            hidden.append(Hidden(finding, "settings"))
+        else:
+            shown.append(finding)
     return Analysis(
         project,
-        tuple(sorted((one for one in kept if not is_ignored(one)), key=_order)),
+        tuple(sorted(shown, key=_order)),
         tuple(sorted(hidden, key=lambda one: _order(one.finding))),
         tuple(faults),
     )
@@ -281,17 +285,11 @@ def _split(
     return kept, suppressed
 
 
-def _per_file_ignores(nearest: NearestSettings) -> Callable[[Finding], bool]:
-    """Return a predicate for the findings that `per-file-ignores` hides."""
-    ignores = {
-        one.per_file_ignores: [
-            (matcher([each.glob], each.base), each.codes) for each in one.per_file_ignores
-        ]
-        for one in nearest.every
-    }
-    return lambda finding: any(
-        finding.code.startswith(codes) and matches(finding.path)
-        for matches, codes in ignores[nearest.of(finding.path).per_file_ignores]
+def _is_ignored(nearest: NearestSettings, finding: Finding) -> bool:
+    """Return whether `per-file-ignores` hides a finding."""
+    return any(
+        finding.code.startswith(one.codes) and matcher((one.glob,), one.base)(finding.path)
+        for one in nearest.of(finding.path).per_file_ignores
     )
 
 

@@ -16,6 +16,7 @@ from ..discovery.discover import (
     survey,
 )
 from ..discovery.file_kinds import is_python
+from ..discovery.globs import matcher
 from ..errors import SettingsError, UsageError
 from ..libraries.apis import APIS, ApiTable
 from ..libraries.transforms import LOOPS
@@ -154,6 +155,8 @@ def _rules(nearest: NearestSettings) -> tuple[Rule, ...]:
     rules = load_rules()
     for settings in nearest.every:
         check_codes(settings, (rule.code for rule in rules))
+        for one in settings.per_file_ignores:
+            matcher((one.glob,), one.base)  # raises if it is not a pattern
         _check_functions(settings)
     return rules
 

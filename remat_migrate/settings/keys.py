@@ -115,8 +115,8 @@ def converted(key: str, value: Any, name: str, base: Path) -> Any:
     match key:
         case "select" | "extend-select" | "ignore":
             return codes(value, name)
-        case "exclude" | "extend-exclude":
-            return (Globs(base, tuple(value)),) if value else ()
+        case "exclude":
+            return Globs(base, tuple(value))
         case "per-file-ignores":
             return tuple(
                 PerFileIgnore(base, glob, codes(hidden, f"{name}.{glob}"))
@@ -124,7 +124,7 @@ def converted(key: str, value: Any, name: str, base: Path) -> Any:
             )
         case "jax-version":
             return parse_version(value, name)
-        case "extend" | "baseline":
+        case "baseline":
             return _path(value, name, base)
         case "search-path":
             folders = [_path(text, name, base) for text in value]

@@ -54,11 +54,6 @@ class NearestSettings:
                 folder = os.path.dirname(folder)
 
     @property
-    def is_uniform(self) -> bool:
-        """Whether all files have the settings of the run."""
-        return len(self.every) == 1
-
-    @property
     def every(self) -> tuple[Settings, ...]:
         """All settings, those of the run first."""
         found = {id(one): one for one in (self.main, *self._of.values())}
@@ -96,7 +91,7 @@ class NearestSettings:
     def of_run(self) -> Settings:
         """Return the settings of the run with what all others say about functions."""
         every = self.every
-        if self.is_uniform:
+        if len(every) == 1:
             return self.main
 
         def merged(name: str) -> tuple[object, ...]:

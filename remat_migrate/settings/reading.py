@@ -1,8 +1,7 @@
-"""Reading settings: the nearest pyproject.toml, the files that it extends, and `--config`."""
+"""Reading settings: the nearest pyproject.toml, and `--config`."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -20,7 +19,6 @@ _CHOICES = ("select", "extend_select", "ignore")
 # A repository's settings must not hang a run: what each value costs is bounded when it is read.
 _MOST_BYTES = 1 << 20
 _MOST_CHARACTERS = 100_000
-_MOST_EXTENDED = 20
 # `tomllib` takes quadratic time for dotted keys.
 _MOST_DOTS = 300
 
@@ -46,16 +44,13 @@ def settings_in(config: Path | None, root: Path, options: Options) -> Settings:
     Raises:
         SettingsError: see `load_settings`.
     """
-    settings = Settings(root=root)
-    if options.config:
-        settings = _extended(options.config, root, Path.cwd(), ())
-    elif config:
-        settings = _extended(config, root, config.parent, ())
+    settings = Settings(root=root, config=options.config or config)
+    if file := settings.config:
+        base = Path.cwd() if options.config else file.parent
+        table = _read_table(file, is_named=True) or {}
+        settings = _with_table(settings, table, str(file), base)
     for text in options.overrides:
-        table = _override(text)
-        if "extend" in table:
-            raise SettingsError("--config: extend cannot be overridden")
-        settings = _with_table(settings, table, "--config", Path.cwd())
+        settings = _with_table(settings, _override(text), "--config", Path.cwd())
     return with_options(settings, options)
 
 
@@ -81,29 +76,6 @@ def has_settings(config: Path) -> bool:
     return _read_table(config) is not None
 
 
-def _extended(config: Path, root: Path, base: Path, above: tuple[Path, ...]) -> Settings:
-    """Return the settings in a file and the files that it extends."""
-    from .keys import TABLE, converted  # not needed where there are no settings
-
-    if config in above:
-        circle = " extends ".join(map(str, (*above[above.index(config) :], config)))
-        raise SettingsError(f"circular configuration: {circle}")
-    if len(above) > _MOST_EXTENDED:
-        raise SettingsError(f"{config}: more than {_MOST_EXTENDED} files extend one another")
-    try:
-        table = _read_table(config, is_named=True) or {}
-    except SettingsError as error:
-        if not above:
-            raise
-        raise SettingsError(f"{error} ({above[-1]} extends it)") from error
-    settings = Settings(root=root)
-    if "extend" in table:
-        named = converted("extend", table["extend"], f"{config}: {TABLE}.extend", base)
-        named = Path(os.path.normpath(named))
-        settings = _extended(named, root, named.parent, (*above, config))
-    return replace(_with_table(settings, table, str(config), base), config=config)
-
-
 def _with_table(
     settings: Settings, table: Mapping[str, object], origin: str, base: Path
 ) -> Settings:
@@ -112,15 +84,12 @@ def _with_table(
     `select` replaces every choice of rules; otherwise `extend-select` and `ignore` add to it.
     Tables are merged, except for `per-file-ignores`.
     """
-    from .keys import TABLE, converted
+    from .keys import TABLE, converted  # not needed where there are no settings
 
     values = {
         key.replace("-", "_"): converted(key, value, f"{origin}: {TABLE}.{key}", base)
         for key, value in table.items()
     }
-    values.pop("extend", None)
-    if more := values.pop("extend_exclude", ()):
-        values["exclude"] = (*values.get("exclude", settings.exclude), *more)
     if "select" in values:
         settings = replace(settings, **dict.fromkeys(_CHOICES, ()))  # type: ignore[arg-type]
     for name in ("extend_select", "ignore"):

@@ -67,7 +67,7 @@ class Settings:
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     per_file_ignores: tuple[PerFileIgnore, ...] = ()
-    exclude: tuple[Globs, ...] = ()
+    exclude: Globs | None = None
     fail_on: Severity = "warning"
     jax_version: tuple[int, ...] = NEWEST_JAX
     max_file_size: int = MAX_BYTES >> 20
@@ -137,7 +137,7 @@ def with_options(settings: Settings, options: Options) -> Settings:
     version = options.jax_version
     exclude = settings.exclude
     if options.exclude:
-        exclude = (Globs(Path.cwd(), options.exclude),)
+        exclude = Globs(Path.cwd(), options.exclude)
     return replace(
         settings,
         select=codes(options.select, "--select") or settings.select,
