@@ -63,7 +63,7 @@ def test_invalid_severities_are_rejected(project: Path) -> None:
     configure(project, 'fail-on = "info"')
     ran = cli(project)
     assert ran.code == 2
-    assert 'fail-on: expected "note", "warning" or "error", got a string \'info\'' in ran.err
+    assert 'fail-on: expected "note" or "warning" or "error", got a string \'info\'' in ran.err
 
 
 def test_a_diff_fails_if_it_changes_something(project: Path) -> None:

@@ -14,7 +14,6 @@ from remat_migrate.settings import (
     Settings,
     Wrapper,
     load_settings,
-    with_options,
 )
 
 
@@ -117,9 +116,11 @@ def test_the_table_must_be_a_table(tmp_path: Path) -> None:
         load(tmp_path, "[tool]\nremat-migrate = 1\n")
 
 
-def test_an_invalid_version_on_the_command_line() -> None:
-    with pytest.raises(SettingsError, match=r"--jax-version: '1' is not a JAX version"):
-        with_options(Settings(), Options(jax_version="1"))
+def test_an_invalid_version_on_the_command_line(tmp_path: Path) -> None:
+    with pytest.raises(
+        SettingsError, match=r"command line: .*jax-version: expected .*, got .* '1'"
+    ):
+        load_settings(tmp_path, tmp_path, Options(jax_version="1"))
 
 
 HUGE = {

@@ -16,7 +16,7 @@ from ..engine.check import fix_in_memory
 from ..engine.run import Run
 from ..report.output import say, screen_of, write_diff, write_lines
 from ..rule import Finding
-from ..settings.settings import check_known, codes
+from ..settings.settings import check_known
 from .exit_codes import CLEAN, FINDINGS, SIGNALLED
 from .progress_bar import progress_bar
 from .results import Result, exit_code, report_of
@@ -58,7 +58,7 @@ def chosen_fixes(
         SettingsError: one is no prefix of a rule's code.
     """
     known = sorted(rule.code for rule in run.rules)
-    chosen = codes(fixable, "--fixable"), codes(unfixable, "--unfixable")
+    chosen = (tuple(map(str.upper, fixable)), tuple(map(str.upper, unfixable)))
     for name, prefixes in zip(("--fixable", "--unfixable"), chosen, strict=True):
         check_known(name, prefixes, known)
     return chosen

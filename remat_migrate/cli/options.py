@@ -37,7 +37,7 @@ def _split(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Split comma-separated values."""
-    return tuple(part for value in values for part in value.split(",") if part.strip())
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
 
 
 def _outputs(

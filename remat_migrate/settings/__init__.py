@@ -14,7 +14,6 @@ from .settings import (
     check_codes,
     did_you_mean,
     fails_run,
-    with_options,
 )
 
 __all__ = [
@@ -31,5 +30,4 @@ __all__ = [
     "did_you_mean",
     "fails_run",
     "load_settings",
-    "with_options",
 ]

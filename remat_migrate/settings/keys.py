@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SettingsError
-from .settings import Globs, PerFileIgnore, Wrapper, codes, did_you_mean, parse_version
+from .settings import Globs, PerFileIgnore, Wrapper, did_you_mean
 
 TABLE = "tool.remat-migrate"
 SCHEMA = Path(__file__).parent / "partial-remat-migrate.json"
@@ -114,16 +114,16 @@ def converted(key: str, value: Any, name: str, base: Path) -> Any:
     """
     match key:
         case "select" | "extend-select" | "ignore":
-            return codes(value, name)
+            return tuple(code.upper() for code in value)
         case "exclude":
             return Globs(base, tuple(value))
         case "per-file-ignores":
             return tuple(
-                PerFileIgnore(base, glob, codes(hidden, f"{name}.{glob}"))
+                PerFileIgnore(base, glob, tuple(code.upper() for code in hidden))
                 for glob, hidden in value.items()
             )
         case "jax-version":
-            return parse_version(value, name)
+            return tuple(int(part) for part in value.split("."))
         case "baseline":
             return _path(value, name, base)
         case "search-path":

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import SettingsError
 from ..text.regular_files import read_regular
-from .settings import Options, Settings, with_options
+from .settings import Options, Settings
 
 _NAME = "pyproject.toml"
 # Chosen by one layer of settings as a whole.
@@ -51,7 +51,10 @@ def settings_in(config: Path | None, root: Path, options: Options) -> Settings:
         settings = _with_table(settings, table, str(file), base)
     for text in options.overrides:
         settings = _with_table(settings, _override(text), "--config", Path.cwd())
-    return with_options(settings, options)
+    if options.table:
+        table = _checked(options.table, "the command line")
+        settings = _with_table(settings, table, "the command line", Path.cwd())
+    return settings
 
 
 def _override(text: str) -> dict[str, object]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -16,8 +15,6 @@ NEWEST_JAX = (0, 12, 0)
 Severity = Literal["note", "warning", "error"]
 # From least to most severe.
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-
-_CODE = re.compile(r"[A-Z]+[0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,41 +109,22 @@ class Options:
     overrides: tuple[str, ...] = ()
 
     @property
+    def table(self) -> dict[str, object]:
+        """The options that override single settings, as a table of these."""
+        table = {
+            "select": list(self.select),
+            "extend-select": list(self.extend_select),
+            "ignore": list(self.ignore),
+            "exclude": list(self.exclude),
+            "jax-version": self.jax_version,
+            "fail-on": self.fail_on,
+        }
+        return {key: value for key, value in table.items() if value}
+
+    @property
     def chooses_rules(self) -> bool:
         """Whether the options may decide which rules run, or what they report."""
-        return bool(
-            self.select
-            or self.extend_select
-            or self.ignore
-            or self.jax_version
-            or self.config
-            or self.overrides
-        )
-
-
-def with_options(settings: Settings, options: Options) -> Settings:
-    """Override settings with options from the command line.
-
-    `select` replaces every choice of rules in the settings; `extend_select` and `ignore` add to it.
-
-    Raises:
-        SettingsError: an option is not a valid code or version.
-    """
-    if options.select:
-        settings = replace(settings, select=(), extend_select=(), ignore=())
-    version = options.jax_version
-    exclude = settings.exclude
-    if options.exclude:
-        exclude = Globs(Path.cwd(), options.exclude)
-    return replace(
-        settings,
-        select=codes(options.select, "--select") or settings.select,
-        extend_select=settings.extend_select + codes(options.extend_select, "--extend-select"),
-        ignore=settings.ignore + codes(options.ignore, "--ignore"),
-        jax_version=parse_version(version, "--jax-version") if version else settings.jax_version,
-        fail_on=options.fail_on or settings.fail_on,
-        exclude=exclude,
-    )
+        return bool(self.config or self.overrides or self.table.keys() - {"exclude", "fail-on"})
 
 
 def fails_run(severity: Severity, fail_on: Severity) -> bool:
@@ -190,27 +168,3 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {near[0]}?" if near else ""
-
-
-def codes(texts: Iterable[str], where: str) -> tuple[str, ...]:
-    """Return codes or prefixes of codes in upper case.
-
-    Raises:
-        SettingsError: one is neither.
-    """
-    found = tuple(text.strip().upper() for text in texts)
-    for code in found:
-        if not _CODE.fullmatch(code):
-            raise SettingsError(f"{where}: {code!r} is not a rule code or prefix, such as RMT101")
-    return found
-
-
-def parse_version(text: str, where: str) -> tuple[int, ...]:
-    """Return the numbers of a version.
-
-    Raises:
-        SettingsError: it is not one.
-    """
-    if not re.fullmatch(r"[0-9]+(\.[0-9]+)+", text.strip()):
-        raise SettingsError(f"{where}: {text!r} is not a JAX version, such as 0.12.0")
-    return tuple(int(part) for part in text.strip().split("."))
