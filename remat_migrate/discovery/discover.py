@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..settings import NearestSettings, Options, Settings, load_settings
 from .file_kinds import is_checked_name, is_python
 from .globs import matcher
-from .listing import FolderCache, list_names
+from .listing import entries_of, list_names
 from .roots import FOREIGN, absolute, find_root, is_foreign, is_project, is_too_wide, repository
 
 # Of a folder outside any project, so many folders below it are read, the nearest first.
@@ -61,7 +61,7 @@ def discover(
     nearest: NearestSettings,
     *,
     force_exclude: bool = False,
-    cache: FolderCache | None = None,
+    known: Sequence[str] = (),
 ) -> Targets:
     """Find the files to check.
 
@@ -69,14 +69,13 @@ def discover(
         paths: files, which are always checked, and folders.
         nearest: the settings, which exclude files; those of the files are read.
         force_exclude: also exclude given files, as commit hooks need.
-        cache: the contents of folders that were read before.
+        known: the files of the project, if they were listed before.
 
     Raises:
         UsageError: a path does not exist.
         SettingsError: settings are invalid.
     """
     check_paths(paths)
-    cache = cache or FolderCache()
     python: set[str] = set()
     texts: set[str] = set()
     barren: list[Path] = []
@@ -89,14 +88,15 @@ def discover(
             ):
                 (python if is_python(path) else texts).add(str(path))
             continue
-        found = list_names(str(path), is_checked_name, cache)
+        below = [file for file in known if file.startswith(f"{path}{os.sep}")]
+        found = below or list_names(str(path), is_checked_name)
         nearest.read({os.path.dirname(file) for file in found})
         if any(settings.exclude for settings in nearest.every):
             found = [file for file in found if not is_excluded(nearest, Path(file), path)]
-        below = set(filter(is_python, found))
-        python |= below
-        texts |= {*found} - below
-        if not below:
+        modules = set(filter(is_python, found))
+        python |= modules
+        texts |= {*found} - modules
+        if not modules:
             barren.append(path)
     return Targets(_in_path_order(python), _in_path_order(texts), tuple(barren))
 
@@ -127,32 +127,26 @@ def _excludes(settings: Settings, path: Path) -> bool:
     return globs is not None and matcher(globs.patterns, globs.base)(path)
 
 
-def context_files(
-    root: Path, targets: Targets, cache: FolderCache | None = None
-) -> tuple[Path, ...]:
+def context_files(root: Path, targets: Targets, known: Sequence[str] = ()) -> tuple[Path, ...]:
     """Find all Python files of the repository, which may call functions in the targets.
 
     Includes excluded files, which are read but not changed. Outside any project, returns only the
     targets and the files next to and below them, in at most so many folders.
     """
-    cache, python = cache or FolderCache(), list(map(str, targets.python))
+    python = list(map(str, targets.python))
     if is_project(root):
-        found = list_names(str(repository(root)), _may_be_python, cache)
+        found = known or list_names(str(repository(root)), is_checked_name)
         return _in_path_order({*python, *filter(is_python, found)})
     folders = [*dict.fromkeys(map(os.path.dirname, python))]
     near: set[str] = set(python)
     for folder in folders:
-        for name, path, is_folder in cache.folder(folder):
+        for name, path, is_folder in entries_of(folder):
             if is_folder and len(folders) < _MOST_FOLDERS and not is_too_wide(root):
                 if path not in folders and name not in FOREIGN and not name.startswith("."):
                     folders.append(path)
-            elif not is_folder and _may_be_python(name) and is_python(path):
+            elif not is_folder and is_checked_name(name) and is_python(path):
                 near.add(path)
     return _in_path_order(near)
-
-
-def _may_be_python(name: str) -> bool:
-    return name.endswith((".py", ".ipynb"))
 
 
 def _in_path_order(files: Iterable[str]) -> tuple[Path, ...]:
@@ -191,11 +185,12 @@ def survey(paths: Sequence[Path], options: Options) -> Survey:
     check_paths(paths)
     nearest = nearest_settings(paths, options)
     root = nearest.main.root
-    cache = FolderCache()
-    found = discover(paths, nearest, force_exclude=options.force_exclude, cache=cache)
-    named = list(map(os.path.realpath, paths))
-    context = context_files(root, found, cache) if found.python else ()
-    folders = tuple(Path(path) for path in named if os.path.isdir(path))
+    folders = tuple(path for path in map(absolute, paths) if path.is_dir())
+    known = (
+        list_names(str(repository(root)), is_checked_name) if folders and is_project(root) else ()
+    )
+    found = discover(paths, nearest, force_exclude=options.force_exclude, known=known)
+    context = context_files(root, found, known) if found.python else ()
     return Survey(nearest.of_run(), nearest, found, context, folders)
 
 
@@ -205,14 +200,5 @@ def nearest_settings(paths: Sequence[Path], options: Options) -> NearestSettings
     Raises:
         SettingsError: the settings or the options are invalid.
     """
-    return NearestSettings(chosen_settings(paths, options), options)
-
-
-def chosen_settings(paths: Sequence[Path], options: Options) -> Settings:
-    """Return the settings for the first of `paths`, overridden by the options.
-
-    Raises:
-        SettingsError: the settings or the options are invalid.
-    """
-    start = Path(os.path.realpath(paths[0]))
-    return load_settings(find_root(paths), start, options)
+    main = load_settings(find_root(paths), absolute(paths[0]), options)
+    return NearestSettings(main, options)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 
@@ -22,82 +23,38 @@ from .roots import BUILT, FOREIGN, absolute, is_too_wide
 _GIT_SECONDS = 60
 _GIT_BYTES = 4 << 30
 
-# The entries of a folder without links: name, path, whether it is a folder.
-_Folder = list[tuple[str, str, bool]]
-
-
-class FolderCache:
-    """The contents of folders, read once for both targets and context."""
-
-    def __init__(self) -> None:
-        self._folders: dict[str, _Folder] = {}
-        self._by_git: dict[str, bytes | None] = {}
-        self._modes: dict[str, int] = {}
-
-    def mode(self, path: str) -> int:
-        """Return the mode of a file, or of a link itself; 0 if there is none."""
-        if path not in self._modes:
-            try:
-                self._modes[path] = os.lstat(path).st_mode
-            except OSError:
-                self._modes[path] = 0
-        return self._modes[path]
-
-    def folder(self, folder: str) -> _Folder:
-        """Return the entries of a folder by name; nothing if it is not readable."""
-        if folder not in self._folders:
-            try:
-                with os.scandir(folder) as listing:
-                    entries = sorted(listing, key=attrgetter("name"))
-            except OSError:
-                entries = []
-            self._folders[folder] = [
-                (entry.name, entry.path, is_folder)
-                for entry in entries
-                if (is_folder := entry.is_dir(follow_symlinks=False))
-                or entry.is_file(follow_symlinks=False)
-            ]
-        return self._folders[folder]
-
-    def by_git(self, folder: str) -> bytes | None:
-        """Return what git lists below a folder; None if it fails."""
-        if folder not in self._by_git:
-            self._by_git[folder] = _git_output(
-                folder, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard"
-            )
-        return self._by_git[folder]
-
 
 def list_files(folder: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
     """Yield the regular files below `folder` whose names are wanted."""
-    return map(Path, list_names(str(folder), wanted, FolderCache()))
+    return map(Path, list_names(str(folder), wanted))
 
 
-def list_names(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -> list[str]:
+def list_names(folder: str, wanted: Callable[[str], bool]) -> list[str]:
     """Return the names of the regular files below `folder` whose base names are wanted."""
     found: dict[str, None] = {}
     inside = {folder: True}
+    mode_of = cache(_mode)
     repositories = {folder}
     waiting = [folder]
     while waiting:
         repository = waiting.pop()
-        listed = _list_by_git(repository, wanted, cache)
+        listed = _list_by_git(repository, wanted)
         if listed is None:
-            found |= dict.fromkeys(_walk(repository, wanted, cache))
+            found |= dict.fromkeys(_walk(repository, wanted))
             continue
         for path in listed:
-            if not _is_inside(os.path.dirname(path), inside, cache):
+            if not _is_inside(os.path.dirname(path), inside, mode_of):
                 continue
-            mode = cache.mode(path)  # none for a tracked file that was deleted
+            mode = mode_of(path)  # none for a tracked file that was deleted
             if stat.S_ISREG(mode):
                 found[path] = None
-            elif _is_inside(path, inside, cache) and path not in repositories:
+            elif _is_inside(path, inside, mode_of) and path not in repositories:
                 repositories.add(path)  # a submodule or nested repository
                 waiting.append(path)
     return list(found)
 
 
-def _is_inside(folder: str, inside: dict[str, bool], cache: FolderCache) -> bool:
+def _is_inside(folder: str, inside: dict[str, bool], mode_of: Callable[[str], int]) -> bool:
     """Return whether a folder is below one that is known to be, and not behind a link.
 
     An index can name anything, such as `../file` or a file in a folder that is now a link.
@@ -112,8 +69,16 @@ def _is_inside(folder: str, inside: dict[str, bool], cache: FolderCache) -> bool
         folder = above
     answer = inside[folder]
     for folder in reversed(unknown):
-        answer = inside[folder] = answer and stat.S_ISDIR(cache.mode(folder))
+        answer = inside[folder] = answer and stat.S_ISDIR(mode_of(folder))
     return answer
+
+
+def _mode(path: str) -> int:
+    """Return the mode of a file, or of a link itself; 0 if there is none."""
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0
 
 
 # -- git
@@ -192,13 +157,13 @@ def _git_output(folder: str, *arguments: str) -> bytes | None:
     return None if ran is None or ran.returncode else ran.stdout
 
 
-def _list_by_git(
-    folder: str, wanted: Callable[[str], bool], cache: FolderCache
-) -> list[str] | None:
+def _list_by_git(folder: str, wanted: Callable[[str], bool]) -> list[str] | None:
     """Return what git lists below `folder`; None if git is not responsible for it."""
     if not any(os.path.lexists(above / ".git") for above in (Path(folder), *Path(folder).parents)):
         return None
-    output = cache.by_git(folder)
+    output = _git_output(
+        folder, "ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard"
+    )
     if output is None:
         return None
     if not output and _git_output(folder, "check-ignore", "-q", folder) is not None:
@@ -230,11 +195,11 @@ def _may_be_folder(folder: str, name: str, base: str) -> bool:
 # -- walking
 
 
-def _walk(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -> list[str]:
+def _walk(folder: str, wanted: Callable[[str], bool]) -> list[str]:
     found: list[str] = []
     waiting = [folder]
     while waiting:
-        entries = cache.folder(waiting.pop())
+        entries = entries_of(waiting.pop())
         if any(name == "pyvenv.cfg" for name, _, _ in entries):
             continue  # a virtual environment of any name
         for name, path, is_folder in entries:
@@ -243,3 +208,21 @@ def _walk(folder: str, wanted: Callable[[str], bool], cache: FolderCache) -> lis
             elif name not in FOREIGN and name not in BUILT:
                 waiting.append(path)
     return found
+
+
+def entries_of(folder: str) -> list[tuple[str, str, bool]]:
+    """Return the name and path of each entry that is no link, by name, and whether it is a folder.
+
+    Of a folder that cannot be read, there are none.
+    """
+    try:
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=attrgetter("name"))
+    except OSError:
+        entries = []
+    return [
+        (entry.name, entry.path, is_folder)
+        for entry in entries
+        if (is_folder := entry.is_dir(follow_symlinks=False))
+        or entry.is_file(follow_symlinks=False)
+    ]
