@@ -185,6 +185,16 @@ class Finding:
         """The absolute path of the file."""
         return self.source.path
 
+    @property
+    def line(self) -> int:
+        """The line where it starts, from 1."""
+        return self.source.position(self.span.start)[0]
+
+    @property
+    def order(self) -> tuple[str, int, int, str, str]:
+        """What findings are sorted by."""
+        return (str(self.path), *self.span, self.code, self.message)
+
     def has_fix(self, safety: Safety) -> bool:
         """Return whether the run can apply a fix of a safety."""
         fix = self.fix

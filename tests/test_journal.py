@@ -316,7 +316,7 @@ def test_half_a_fix_of_a_killed_run_is_undone(tmp_path: Path) -> None:
 
 def test_one_run_waits_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = files(tmp_path, 1)
-    with open_journal(tmp_path, locked=True):
+    with open_journal(tmp_path):
         monkeypatch.setattr("remat_migrate.engine.journal.TIMEOUT_SECONDS", 0.05)
         for act in (lambda: write(paths, tmp_path), lambda: undo(tmp_path)):
             with pytest.raises(ApplyError, match="another run of remat-migrate is writing"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -81,8 +80,7 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
     elif outcome.changes:
         write_changes(outcome.changes, run.settings.root)
     failed = _warn_of_skipped_fixes(run, outcome)
-    fixed = Counter(finding.code for finding in outcome.fixed)
-    return Result(outcome.analysis, fixed, failed, proved)
+    return Result(outcome.analysis, outcome.fixed, failed, proved)
 
 
 def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
@@ -96,7 +94,7 @@ def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
     failed = _warn_of_skipped_fixes(run, outcome)
     result = Result(outcome.analysis, failed=failed, proved=proved)
     report, screen = report_of(run, result), screen_of(sys.stderr)
-    would = would_fix(len(outcome.fixed), report, screen)
+    would = would_fix(sum(outcome.fixed.values()), report, screen)
     write_lines([*verdict_lines(report, screen), *would], sys.stderr)
     would_change = bool(outcome.changes) and not exit_zero
     return exit_code(run, result, exit_zero=True) or (FINDINGS if would_change else CLEAN)

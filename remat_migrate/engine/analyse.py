@@ -143,7 +143,9 @@ def _analyse(
     enabled = _enabled(run)
     found = list(dict.fromkeys(_run_rules(run, rules, enabled, project, faults)))
     run.progress("", 1, 1)
-    kept, suppressed = _suppress(found, run, project, enabled, faults)
+    kept, suppressed = found, list[Finding]()
+    if not run.ignores_comments:
+        kept, suppressed = _suppress(found, run, project, enabled, faults)
     hidden = [Hidden(finding, "comment") for finding in suppressed]
     shown = []
     for finding in kept:
@@ -153,8 +155,8 @@ def _analyse(
             shown.append(finding)
     return Analysis(
         project,
-        tuple(sorted(shown, key=_order)),
-        tuple(sorted(hidden, key=lambda one: _order(one.finding))),
+        tuple(sorted(shown, key=lambda finding: finding.order)),
+        tuple(sorted(hidden, key=lambda one: one.finding.order)),
         tuple(faults),
     )
 
@@ -252,11 +254,8 @@ def _suppress(
         ran = frozenset(rule.code for rule in rules if not isinstance(rule, SuppressionRule))
         complete = all(rule in rules for rule in run.rules)
         directives = read_directives(source, python=path in python)
-        directives = () if run.ignores_comments else directives
         shown, hidden = _split(here, directives)
-        places = [
-            (finding.source.position(finding.span.start)[0], finding.code) for finding in hidden
-        ]
+        places = [(finding.line, finding.code) for finding in hidden]
         unused = list(
             unused_directives(directives, places, ran=ran, known=known, complete=complete)
         )
@@ -280,8 +279,7 @@ def _split(
     kept: list[Finding] = []
     suppressed: list[Finding] = []
     for finding in findings:
-        line, _ = finding.source.position(finding.span.start)
-        (suppressed if covers(line, finding.code) else kept).append(finding)
+        (suppressed if covers(finding.line, finding.code) else kept).append(finding)
     return kept, suppressed
 
 
@@ -291,7 +289,3 @@ def _is_ignored(nearest: NearestSettings, finding: Finding) -> bool:
         finding.code.startswith(one.codes) and matcher((one.glob,), one.base)(finding.path)
         for one in nearest.of(finding.path).per_file_ignores
     )
-
-
-def _order(finding: Finding) -> tuple[str, int, int, str, str]:
-    return (str(finding.path), *finding.span, finding.code, finding.message)

@@ -48,16 +48,15 @@ def fingerprints(findings: Sequence[Finding], root: Path) -> Mapping[Finding, st
 
 def identities(findings: Sequence[Finding], root: Path) -> Mapping[Finding, Identity]:
     """Return the identity of each finding, in the order in which equal ones are counted."""
-    ordered = sorted(findings, key=lambda one: (str(one.path), *one.span, one.message))
+    ordered = sorted(findings, key=lambda finding: finding.order)
     return {finding: (_relative(finding.path, root), *key_of(finding)) for finding in ordered}
 
 
 def key_of(finding: Finding) -> Key:
     """Return what identifies a finding in its file."""
-    line, _ = finding.source.position(finding.span.start)
-    names, statement = _place(finding.source, line)
+    names, statement = _place(finding.source, finding.line)
     text = _header(statement) if statement else ""
-    text = " ".join((text or finding.source.line_text(line)).split())
+    text = " ".join((text or finding.source.line_text(finding.line)).split())
     return finding.code, ".".join(names), text[:_MOST_CHARACTERS].rstrip(", ")
 
 

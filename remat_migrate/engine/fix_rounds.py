@@ -81,8 +81,8 @@ class FixOutcome:
         analysis: the analysis of the final texts, with the remaining findings.
         changes: the changed files, by path.
         applied: the applied fixes, in order.
-        fixed: the findings of the first analysis that are fixed. Findings that only a fix revealed
-            are not counted.
+        fixed: the number of findings of the first analysis that are fixed, by code: of each code in
+            a file, as many as are gone.
         dropped: the fixes that are wrong.
         refused: the fixes that would edit files that must not be edited.
         oscillating: files whose fixes revert each other or never end. They are unchanged; such
@@ -92,7 +92,7 @@ class FixOutcome:
     analysis: Analysis
     changes: tuple[FileChange, ...]
     applied: tuple[Applied, ...]
-    fixed: tuple[Finding, ...]
+    fixed: Mapping[str, int]
     dropped: tuple[Dropped, ...]
     refused: tuple[Refused, ...]
     oscillating: tuple[Path, ...] = ()
@@ -188,15 +188,12 @@ class _Rounds:
             tuple(sorted(self._oscillating)),
         )
 
-    def _fixed(self) -> tuple[Finding, ...]:
-        """Return findings of the first analysis: of each code in a file, as many as are gone."""
+    def _fixed(self) -> Counter[str]:
         gone = _numbers(self._first.findings) - _numbers(self._analysis.findings)
-        fixed = []
-        for finding in self._first_wanted:
-            if gone[finding.code, finding.path] > 0:
-                gone[finding.code, finding.path] -= 1
-                fixed.append(finding)
-        return tuple(fixed)
+        fixed = Counter[str]()
+        for (code, _), number in (gone & _numbers(self._first_wanted)).items():
+            fixed[code] += number
+        return fixed
 
     # -- choosing fixes
 
@@ -213,7 +210,7 @@ class _Rounds:
                 and not self._withheld(finding)
                 and self._oscillating.isdisjoint(_paths(finding))
             ),
-            key=_order,
+            key=lambda finding: (finding.order, _edits(finding)),
         )
 
     def _fixable(self) -> list[Finding]:
@@ -337,10 +334,6 @@ def _paths(finding: Finding) -> frozenset[Path]:
 
 def _numbers(findings: Iterable[Finding]) -> Counter[tuple[str, Path]]:
     return Counter((finding.code, finding.path) for finding in findings)
-
-
-def _order(finding: Finding) -> tuple[str, int, int, str, str, list[Edit]]:
-    return (str(finding.path), *finding.span, finding.code, finding.message, _edits(finding))
 
 
 def _conflicts(edit: Edit, taken: list[Edit]) -> bool:

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..discovery.roots import repository
 from ..errors import ApplyError
@@ -89,7 +88,15 @@ class Journal:
         Raises:
             ApplyError: it cannot be written.
         """
-        files = [_to_json(saved, self._root) for saved in entry.files]
+        files = [
+            {
+                "path": str(saved.path.relative_to(self._root)),
+                "old": base64.b64encode(zlib.compress(saved.old)).decode("ascii"),
+                "new_sha256": saved.new_sha256,
+                "mode": saved.mode,
+            }
+            for saved in entry.files
+        ]
         data = json.dumps({"created": entry.created, "files": files}).encode()
         try:
             if files:
@@ -113,7 +120,15 @@ class Journal:
         """
         try:
             content = json.loads(self._folder.read(name))
-            files = tuple(_from_json(item, self._root) for item in content["files"])
+            files = tuple(
+                SavedFile(
+                    self._root / item["path"],
+                    zlib.decompress(base64.b64decode(item["old"])),
+                    item["new_sha256"],
+                    item["mode"],
+                )
+                for item in content["files"]
+            )
             return JournalEntry(content["created"], files)
         except OSError as error:
             raise ApplyError(f"{self._path(name)}: cannot be read ({reason_of(error)})") from error
@@ -155,8 +170,8 @@ class Journal:
 
 
 @contextmanager
-def open_journal(root: Path, *, locked: bool = False) -> Iterator[Journal | None]:
-    """Open the journal of a project; None if the user has no safe state folder outside of it.
+def open_journal(root: Path) -> Iterator[Journal | None]:
+    """Open and lock the journal of a project; None if the user has no safe state folder outside it.
 
     Raises:
         ApplyError: it cannot be locked.
@@ -166,9 +181,9 @@ def open_journal(root: Path, *, locked: bool = False) -> Iterator[Journal | None
         journal = None
         if place is not None:
             private = opened.enter_context(open_private(place, outside=repository(root)))
-            journal = Journal(private.folder, root) if private is not None else None
-        if journal is not None and locked:
-            opened.enter_context(journal.locked())
+            if private is not None:
+                journal = Journal(private.folder, root)
+                opened.enter_context(journal.locked())
         yield journal
 
 
@@ -192,20 +207,6 @@ def _is_acquired(handle: int) -> bool:
         if error.errno not in _UNSUPPORTED:
             raise ApplyError(f"cannot lock the project: {reason_of(error)}") from error
     return True
-
-
-def _to_json(saved: SavedFile, root: Path) -> dict[str, object]:
-    return {
-        "path": str(saved.path.relative_to(root)),
-        "old": base64.b64encode(zlib.compress(saved.old)).decode("ascii"),
-        "new_sha256": saved.new_sha256,
-        "mode": saved.mode,
-    }
-
-
-def _from_json(item: dict[str, Any], root: Path) -> SavedFile:
-    old = zlib.decompress(base64.b64decode(item["old"]))
-    return SavedFile(root / item["path"], old, item["new_sha256"], item["mode"])
 
 
 def reason_of(error: OSError) -> str:

@@ -34,8 +34,7 @@ def suppress(analysis: Analysis) -> Suppressed:
         lambda: defaultdict(list)
     )
     for finding in analysis.findings:
-        line, _ = finding.source.position(finding.span.start)
-        by_path[finding.path][line, finding.code].append(finding)
+        by_path[finding.path][finding.line, finding.code].append(finding)
     done = Suppressed()
     for path, places in by_path.items():
         impossible = list(places)

@@ -41,7 +41,7 @@ def undo(root: Path, *, force: bool = False, written: JournalEntry | None = None
         ApplyError: there is nothing to undo, the journal is damaged or cannot be written, or
             another run is writing.
     """
-    with open_journal(root, locked=True) as journal:
+    with open_journal(root) as journal:
         names = journal.names() if journal is not None else []
         if journal is None or not names:
             if written is not None:

@@ -47,7 +47,7 @@ def write_changes(changes: Sequence[FileChange], root: Path) -> JournalEntry:
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     tasks = [_task(change, root) for change in changes]
     entry = JournalEntry(created, tuple(task.saved for task in tasks))
-    with open_journal(root, locked=True) as journal:
+    with open_journal(root) as journal:
         name = journal.add(entry) if journal is not None else ""
         try:
             for task in tasks:

@@ -130,8 +130,7 @@ def _suppression(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit 
     document = scope.documents.get(finding.path)
     if document is None or not document.python:
         return None
-    line, _ = finding.source.position(finding.span.start)
-    changes, _ = suppress_all(finding.source, [(line, finding.code)])
+    changes, _ = suppress_all(finding.source, [(finding.line, finding.code)])
     edits = [change.edit() for change in changes]
     return _workspace_edit(scope, {finding.path: edits}, {finding.path: finding.source})
 
