@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,22 +46,17 @@ class Entry:
     statement: str
     count: int
 
-    @property
-    def identity(self) -> Identity:
-        """What its findings are matched by."""
-        return self.path, self.code, self.within, self.statement
-
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Known findings, and the real path of the file that holds them."""
+    """The numbers of known findings, and the real path of the file that holds them."""
 
     file: Path
-    entries: tuple[Entry, ...] = ()
+    counts: Mapping[Identity, int] = field(default_factory=dict)
 
-    def where(self, entry: Entry) -> Path:
-        """Return the absolute path of an entry's file."""
-        return Path(os.path.normpath(self.file.parent / entry.path))
+    def where(self, identity: Identity) -> Path:
+        """Return the absolute path of the file of a finding."""
+        return Path(os.path.normpath(self.file.parent / identity[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +111,8 @@ class BaselineChoice:
         """
         if self.file and self.write:
             raise UsageError("--baseline cannot be combined with --write-baseline")
-        if self.write is None:
-            return
-        if not self.write.absolute().parent.is_dir():
-            raise UsageError(f"--write-baseline: folder {self.write.parent} does not exist")
-        _to_write(self.write)
-        if os.path.lexists(self.write):
-            if obstacle := write_obstacle(self.write):
-                raise UsageError(f"--write-baseline: {self.write} {obstacle}")
-            _existing(self.write)  # Its entries for other files are kept.
+        if self.write is not None:
+            _existing(self.write)
 
     def used(self, settings: Settings) -> Path | None:
         """Return the baseline to compare with, if any."""
@@ -142,7 +130,7 @@ class BaselineChoice:
             return False
         baseline = read_baseline(file)
         files = {Path(os.path.realpath(path)) for path in paths}
-        return any(baseline.where(entry) in files for entry in baseline.entries)
+        return any(baseline.where(one) in files for one in baseline.counts)
 
 
 class KnownFindings:
@@ -162,7 +150,7 @@ class KnownFindings:
         """Return the new findings and the known ones."""
         known: dict[Finding, Identity] = {}
         new: dict[Finding, Identity] = {}
-        left = Counter({entry.identity: entry.count for entry in self._baseline.entries})
+        left = Counter(self._baseline.counts)
         for finding, one in _identities(findings, self._baseline.file).items():
             is_changed = one[:3] in self._known_places and one not in (self._first_new or ())
             is_known = finding.code != NEVER_KNOWN and (left[one] > 0 or is_changed)
@@ -176,13 +164,12 @@ class KnownFindings:
 
 def compared(baseline: Baseline, known: Sequence[Finding], covered: Coverage) -> Comparison:
     """Compare a baseline with a run that found the `known` findings again."""
-    found = Counter(_identities(known, baseline.file).values())
-    stale = [
-        replace(entry, count=missing)
-        for entry in baseline.entries
-        if (missing := entry.count - found[entry.identity]) > 0
-        and covered.includes(baseline.where(entry), entry.code)
-    ]
+    missing = Counter(baseline.counts) - Counter(_identities(known, baseline.file).values())
+    stale = (
+        Entry(*one, count)
+        for one, count in missing.items()
+        if covered.includes(baseline.where(one), one[1])
+    )
     return Comparison(baseline.file, tuple(sorted(stale)))
 
 
@@ -207,35 +194,25 @@ def write_baseline(file: Path, findings: Sequence[Finding], covered: Coverage) -
     Raises:
         UsageError: the file cannot be written.
     """
-    file = _to_write(file)
     old = _existing(file)
-    kept = [e for e in old.entries if not covered.includes(old.where(e), e.code)]
-    now = _identities([one for one in findings if one.code != NEVER_KNOWN], file)
-    counts = {entry.identity: entry.count for entry in kept} | Counter(now.values())
-    baseline = Baseline(file, tuple(sorted(Entry(*one, count) for one, count in counts.items())))
-    data = render(baseline).encode()
+    kept = {
+        one: count
+        for one, count in old.counts.items()
+        if not covered.includes(old.where(one), one[1])
+    }
+    now = _identities([one for one in findings if one.code != NEVER_KNOWN], old.file)
+    baseline = Baseline(old.file, kept | Counter(now.values()))
+    import json  # not needed for --help
+
+    entries = [asdict(Entry(*one, count)) for one, count in sorted(baseline.counts.items())]
+    data = (json.dumps({"version": VERSION, "findings": entries}, indent=2) + "\n").encode()
     try:
         if not file.exists() or file.read_bytes() != data:
-            write_named(file, data)
+            write_named(old.file, data)
     except OSError as error:
         raise UsageError(f"--write-baseline: {file}: {error.strerror or error}") from error
-    dropped = sum(max(0, e.count - counts.get(e.identity, 0)) for e in old.entries)
-    return Written(baseline, dropped, sum(entry.count for entry in kept))
-
-
-def _to_write(file: Path) -> Path:
-    try:
-        return resolve_named(file)[0]
-    except OSError as error:
-        raise UsageError(f"--write-baseline: {file}: {error.strerror or error}") from error
-
-
-def render(baseline: Baseline) -> str:
-    """Return a baseline as JSON: sorted, ASCII, one key per line."""
-    import json
-
-    entries = [asdict(entry) for entry in baseline.entries]
-    return json.dumps({"version": VERSION, "findings": entries}, indent=2) + "\n"
+    dropped = Counter(old.counts) - Counter(baseline.counts)
+    return Written(baseline, dropped.total(), sum(kept.values()))
 
 
 def _identities(findings: Sequence[Finding], file: Path) -> Mapping[Finding, Identity]:
@@ -271,20 +248,28 @@ def read_baseline(file: Path) -> Baseline:
     if document.get("version") != VERSION:
         raise _invalid(file, f'"version" is not {VERSION}')
     # Merging branches may leave an entry twice; the last one has the larger count.
-    entries = sorted(_entry(file, *one) for one in enumerate(document["findings"], 1))
-    return Baseline(
-        Path(os.path.realpath(file)), tuple({entry.identity: entry for entry in entries}.values())
-    )
+    entries = (_entry(file, *one) for one in enumerate(document["findings"], 1))
+    return Baseline(Path(os.path.realpath(file)), dict(sorted(entries)))
 
 
 def _existing(file: Path) -> Baseline:
-    """Read the baseline that is to be rewritten; an empty one if there is none."""
-    if not file.exists() or not file.stat().st_size:
-        return Baseline(file)
-    return read_baseline(file)
+    """Read the baseline that is to be written; an empty one if there is none.
+
+    Raises:
+        UsageError: it cannot be written, or is not a baseline.
+    """
+    if not file.absolute().parent.is_dir():
+        raise UsageError(f"--write-baseline: folder {file.parent} does not exist")
+    try:
+        real, _ = resolve_named(file)
+    except OSError as error:
+        raise UsageError(f"--write-baseline: {file}: {error.strerror or error}") from error
+    if os.path.lexists(file) and (obstacle := write_obstacle(file)):
+        raise UsageError(f"--write-baseline: {file} {obstacle}")
+    return read_baseline(file) if file.exists() and file.stat().st_size else Baseline(real)
 
 
-def _entry(file: Path, number: int, item: object) -> Entry:
+def _entry(file: Path, number: int, item: object) -> tuple[Identity, int]:
     match item:
         case {
             "path": str(path),
@@ -293,7 +278,7 @@ def _entry(file: Path, number: int, item: object) -> Entry:
             "statement": str(statement),
             "count": int(count),
         } if path and "\0" not in path and count > 0:
-            return Entry(path, code, within, statement, count)
+            return (path, code, within, statement), count
     raise _invalid(file, f"entry {number} has no path, code, statement, or positive count")
 
 

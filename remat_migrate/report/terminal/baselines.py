@@ -12,9 +12,9 @@ _MAX_ENTRIES = 20
 
 def written_lines(written: Written, screen: Screen) -> Iterator[str]:
     """Yield what was written to a baseline."""
-    entries = written.baseline.entries
-    number = pluralize(sum(entry.count for entry in entries), "finding")
-    files = pluralize(len({entry.path for entry in entries}), "file")
+    counts = written.baseline.counts
+    number = pluralize(sum(counts.values()), "finding")
+    files = pluralize(len({path for path, *_ in counts}), "file")
     details = []
     if written.kept:
         details.append(f"{written.kept} kept that this run did not look for")
