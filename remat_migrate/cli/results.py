@@ -24,9 +24,10 @@ from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
 
 if TYPE_CHECKING:
     from ..cache.run_cache import RunCache
+    from ..engine.fingerprint import Key
     from ..measure.worker.records import SiteMeasurement
     from ..report.outputs import Output
-    from ..verify.fixes import FindingKey, Proved
+    from ..verify.fixes import Proved
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +69,17 @@ def report_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
 
 def _with_reasons(result: Result) -> tuple[Finding, ...]:
     """Return the findings, those with a rejected fix with the reason instead of the fix."""
-    reasons: dict[FindingKey, str] = {}
+    reasons: dict[Key, str] = {}
     if result.proved is not None:
         for key, why in result.proved.reasons.items():
             reasons[key] = f"the fix was reverted: {why}"
     if not reasons:
         return result.analysis.findings
-    from ..verify.fixes import finding_key
+    from ..engine.fingerprint import key_of
 
     return tuple(
         replace(finding, fix=None, reason=reasons[key])
-        if (key := finding_key(finding)) in reasons
+        if (key := key_of(finding)) in reasons
         else finding
         for finding in result.analysis.findings
     )

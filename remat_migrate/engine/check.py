@@ -56,12 +56,12 @@ def fix_in_memory(
         lambda path: path in run.overlay or (path in files and not write_obstacle(path)),
         withheld,
     )
-    reasons = {(one.finding.path, key_of(one.finding)): one.reason for one in outcome.dropped}
+    reasons = {key_of(one.finding): one.reason for one in outcome.dropped}
     if not reasons:
         return outcome
     findings = tuple(
         replace(finding, fix=Fix.manual(f"the fix was not made: {reason}"))
-        if (reason := reasons.get((finding.path, key_of(finding))))
+        if (reason := reasons.get(key_of(finding)))
         else finding
         for finding in outcome.analysis.findings
     )

@@ -22,9 +22,9 @@ from ..errors import SourceError
 from ..rule import Finding
 from ..text import SourceFile, first_line
 
-# The code, the enclosing definition, and the statement; several findings may agree in them.
-Key = tuple[str, str, str]
-# The path, relative to a folder, with `/`, and the key.
+# The path, the code, the enclosing definition, and the statement; several findings may agree in it.
+Key = tuple[Path, str, str, str]
+# The same with a path that is relative to a folder, with `/`.
 Identity = tuple[str, str, str, str]
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -49,15 +49,15 @@ def fingerprints(findings: Sequence[Finding], root: Path) -> Mapping[Finding, st
 def identities(findings: Sequence[Finding], root: Path) -> Mapping[Finding, Identity]:
     """Return the identity of each finding, in the order in which equal ones are counted."""
     ordered = sorted(findings, key=lambda finding: finding.order)
-    return {finding: (_relative(finding.path, root), *key_of(finding)) for finding in ordered}
+    return {finding: (_relative(finding.path, root), *key_of(finding)[1:]) for finding in ordered}
 
 
 def key_of(finding: Finding) -> Key:
-    """Return what identifies a finding in its file."""
+    """Return what identifies a finding in a run, although other findings are fixed."""
     names, statement = _place(finding.source, finding.line)
     text = _header(statement) if statement else ""
     text = " ".join((text or finding.source.line_text(finding.line)).split())
-    return finding.code, ".".join(names), text[:_MOST_CHARACTERS].rstrip(", ")
+    return finding.path, finding.code, ".".join(names), text[:_MOST_CHARACTERS].rstrip(", ")
 
 
 def _relative(path: Path, root: Path) -> str:

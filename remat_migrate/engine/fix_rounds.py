@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -81,8 +81,7 @@ class FixOutcome:
         analysis: the analysis of the final texts, with the remaining findings.
         changes: the changed files, by path.
         applied: the applied fixes, in order.
-        fixed: the number of findings of the first analysis that are fixed, by code: of each code in
-            a file, as many as are gone.
+        fixed: the number of findings of the first analysis that are fixed, by code.
         dropped: the fixes that are wrong.
         refused: the fixes that would edit files that must not be edited.
         oscillating: files whose fixes revert each other or never end. They are unchanged; such
@@ -157,8 +156,8 @@ class _Rounds:
         self._before: dict[Path, SourceFile] = {}
         self._texts: dict[Path, SourceFile] = {}
         self._applied: list[Applied] = []
-        self._dropped: dict[tuple[Path, Key], Dropped] = {}
-        self._analysis = self._first = analyse({})
+        self._dropped: dict[Key, Dropped] = {}
+        self._analysis = analyse({})
         self._first_wanted = self._wanted()
 
     def run(self) -> frozenset[Path]:
@@ -189,9 +188,10 @@ class _Rounds:
         )
 
     def _fixed(self) -> Counter[str]:
-        gone = _numbers(self._first.findings) - _numbers(self._analysis.findings)
+        left = Counter(map(key_of, self._analysis.findings))
+        gone = Counter(map(key_of, self._first_wanted)) - left
         fixed = Counter[str]()
-        for (code, _), number in (gone & _numbers(self._first_wanted)).items():
+        for (_, code, _, _), number in gone.items():
             fixed[code] += number
         return fixed
 
@@ -206,7 +206,7 @@ class _Rounds:
                 if finding.fix is not None
                 and finding.fix.is_automatic
                 and finding.fix.safety in self._allowed
-                and (finding.path, key_of(finding)) not in self._dropped
+                and key_of(finding) not in self._dropped
                 and not self._withheld(finding)
                 and self._oscillating.isdisjoint(_paths(finding))
             ),
@@ -251,7 +251,7 @@ class _Rounds:
         return None
 
     def _drop(self, finding: Finding, reason: str) -> None:
-        self._dropped[finding.path, key_of(finding)] = Dropped(finding, reason)
+        self._dropped[key_of(finding)] = Dropped(finding, reason)
 
     # -- applying fixes
 
@@ -330,10 +330,6 @@ def _edits(finding: Finding) -> list[Edit]:
 
 def _paths(finding: Finding) -> frozenset[Path]:
     return finding.fix.paths if finding.fix else frozenset()
-
-
-def _numbers(findings: Iterable[Finding]) -> Counter[tuple[str, Path]]:
-    return Counter((finding.code, finding.path) for finding in findings)
 
 
 def _conflicts(edit: Edit, taken: list[Edit]) -> bool:

@@ -25,8 +25,6 @@ from .units.project_diff import all_units, callers, diff_project
 
 # Makes fixes in memory, without the withheld ones.
 MakeFixes = Callable[[Callable[[Finding], bool]], FixOutcome]
-# Identifies a finding across rounds.
-FindingKey = tuple[Path, Key]
 # A fix to revert, and why.
 _Wrong = tuple[Applied, str]
 # Unchanged units that may run because they use changed ones.
@@ -61,9 +59,9 @@ class Proved:
     unproved: tuple[tuple[Applied, str], ...] = ()
 
     @property
-    def reasons(self) -> Mapping[FindingKey, str]:
+    def reasons(self) -> Mapping[Key, str]:
         """Why each fix was reverted, by the key of its finding."""
-        return {finding_key(item.finding): item.reason for item in self.reverted}
+        return {key_of(item.finding): item.reason for item in self.reverted}
 
 
 def prove_fixes(
@@ -113,12 +111,12 @@ class _Rounds:
         self._progress = progress
         self._tests = tests
         self._import_names = ImportNames(root)
-        self._reverted: dict[FindingKey, Reverted] = {}
+        self._reverted: dict[Key, Reverted] = {}
         self._wrong: dict[UnitKey, Verdict] = {}
 
     def run(self) -> Proved:
         while True:
-            fixed = self._make(lambda finding: finding_key(finding) in self._reverted)
+            fixed = self._make(lambda finding: key_of(finding) in self._reverted)
             proof = self._prove(fixed)
             wrong = self._wrong_fixes(fixed, proof)
             unproved = () if wrong else tuple(self._unproved(fixed, proof))
@@ -134,7 +132,7 @@ class _Rounds:
                 )
             self._wrong |= {verdict.unit.key: verdict for verdict in proof.wrong}
             for applied, reason in wrong:
-                key = finding_key(applied.finding)
+                key = key_of(applied.finding)
                 self._reverted.setdefault(key, Reverted(applied.finding, reason))
 
     def _prove(self, fixed: FixOutcome) -> Proof:
@@ -231,11 +229,6 @@ def _fixes_of(unit: Unit, by_unit: Mapping[UnitKey, list[Applied]]) -> list[Appl
     at_home = [a for a in fixes if (a.finding.path, _unit_name(a.finding)) == unit.key]
     used = (applied for key in unit.uses for applied in by_unit.get(key, ()))
     return at_home or fixes or list({id(applied): applied for applied in used}.values())
-
-
-def finding_key(finding: Finding) -> FindingKey:
-    """Identify a finding across rounds, in which its position may change."""
-    return finding.path, key_of(finding)
 
 
 def _unit_name(finding: Finding) -> str:
