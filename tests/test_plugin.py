@@ -145,11 +145,11 @@ def test_an_entry_point_may_name_one_rule(tmp_path: Path, project: Path) -> None
         ("RULES = [int]\n", ["<class 'int'>", "not a subclass of remat_migrate.rule.Rule"]),
         (
             RULE.replace('"ACME001", "acme-prevent-cse"', '"acme-1", "acme-prevent-cse"'),
-            ["PreventCse needs a name and a code", "'acme-1'"],
+            ["acme_rules.PreventCse", "with a name and a code", "'acme-1'"],
         ),
         (
             RULE.replace('code, name = "ACME001", "acme-prevent-cse"', ""),
-            ["PreventCse needs a name and a code", "None"],
+            ["acme_rules.PreventCse", "with a name and a code", "None"],
         ),
         (
             RULE.replace('"ACME001"', '"RMT001"'),

@@ -120,7 +120,9 @@ def fix_to_fixed_point(
     may_edit = cache(editable)
     oscillating: frozenset[Path] = frozenset()
     while True:
-        rounds = _Rounds(analyse, allowed, may_edit, withheld, oscillating, max_rounds)
+        rounds = _Rounds(
+            analyse, allowed - {Safety.MANUAL}, may_edit, withheld, oscillating, max_rounds
+        )
         more = rounds.run()
         if not more:
             return rounds.outcome()
@@ -135,61 +137,57 @@ class _Round:
     texts: dict[Path, SourceFile] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
 class _Rounds:
     """All rounds over the files that do not oscillate."""
 
-    def __init__(
-        self,
-        analyse: Callable[[Mapping[Path, SourceFile]], Analysis],
-        allowed: frozenset[Safety],
-        may_edit: Callable[[Path], bool],
-        withheld: Callable[[Finding], bool],
-        oscillating: frozenset[Path],
-        max_rounds: int,
-    ) -> None:
-        self._analyse = analyse
-        self._allowed = allowed - {Safety.MANUAL}
-        self._may_edit = may_edit
-        self._withheld = withheld
-        self._oscillating = oscillating
-        self._max_rounds = max_rounds
-        self._before: dict[Path, SourceFile] = {}
-        self._texts: dict[Path, SourceFile] = {}
-        self._applied: list[Applied] = []
-        self._dropped: dict[Key, Dropped] = {}
-        self._analysis = analyse({})
-        self._first_wanted = self._wanted()
+    analyse: Callable[[Mapping[Path, SourceFile]], Analysis]
+    allowed: frozenset[Safety]
+    may_edit: Callable[[Path], bool]
+    withheld: Callable[[Finding], bool]
+    oscillating: frozenset[Path]
+    max_rounds: int
+    before: dict[Path, SourceFile] = field(default_factory=dict)
+    texts: dict[Path, SourceFile] = field(default_factory=dict)
+    applied: list[Applied] = field(default_factory=list)
+    dropped: dict[Key, Dropped] = field(default_factory=dict)
+    analysis: Analysis = field(init=False)
+    first_wanted: list[Finding] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.analysis = self.analyse({})
+        self.first_wanted = self._wanted()
 
     def run(self) -> frozenset[Path]:
         """Apply all fixes, or stop and return the files that oscillate."""
-        stalled, fewest = 0, len(self._first_wanted) + 1
+        stalled, fewest = 0, len(self.first_wanted) + 1
         while findings := self._fixable():
             stalled = stalled + 1 if len(findings) >= fewest else 0
             fewest = min(fewest, len(findings))
             made = self._make(self._choose(findings))
-            if stalled > self._max_rounds:
+            if stalled > self.max_rounds:
                 return frozenset(made.texts)
             self._accept(made)
         return frozenset()
 
     def outcome(self) -> FixOutcome:
         return FixOutcome(
-            self._analysis,
+            self.analysis,
             tuple(
-                FileChange(self._before[path], new)
-                for path, new in sorted(self._texts.items())
-                if new.text != self._before[path].text
+                FileChange(self.before[path], new)
+                for path, new in sorted(self.texts.items())
+                if new.text != self.before[path].text
             ),
-            tuple(self._applied),
+            tuple(self.applied),
             self._fixed(),
-            tuple(self._dropped.values()),
+            tuple(self.dropped.values()),
             self._refused(),
-            tuple(sorted(self._oscillating)),
+            tuple(sorted(self.oscillating)),
         )
 
     def _fixed(self) -> Counter[str]:
-        left = Counter(map(key_of, self._analysis.findings))
-        gone = Counter(map(key_of, self._first_wanted)) - left
+        left = Counter(map(key_of, self.analysis.findings))
+        gone = Counter(map(key_of, self.first_wanted)) - left
         fixed = Counter[str]()
         for (_, code, _, _), number in gone.items():
             fixed[code] += number
@@ -202,23 +200,23 @@ class _Rounds:
         return sorted(
             (
                 finding
-                for finding in self._analysis.findings
+                for finding in self.analysis.findings
                 if finding.fix is not None
                 and finding.fix.is_automatic
-                and finding.fix.safety in self._allowed
-                and key_of(finding) not in self._dropped
-                and not self._withheld(finding)
-                and self._oscillating.isdisjoint(_paths(finding))
+                and finding.fix.safety in self.allowed
+                and key_of(finding) not in self.dropped
+                and not self.withheld(finding)
+                and self.oscillating.isdisjoint(_paths(finding))
             ),
             key=lambda finding: (finding.order, _edits(finding)),
         )
 
     def _fixable(self) -> list[Finding]:
-        return [f for f in self._wanted() if all(map(self._may_edit, _paths(f)))]
+        return [f for f in self._wanted() if all(map(self.may_edit, _paths(f)))]
 
     def _refused(self) -> tuple[Refused, ...]:
         refused = (
-            Refused(finding, tuple(p for p in sorted(_paths(finding)) if not self._may_edit(p)))
+            Refused(finding, tuple(p for p in sorted(_paths(finding)) if not self.may_edit(p)))
             for finding in self._wanted()
         )
         return tuple(one for one in refused if one.paths)
@@ -251,12 +249,12 @@ class _Rounds:
         return None
 
     def _drop(self, finding: Finding, reason: str) -> None:
-        self._dropped[key_of(finding)] = Dropped(finding, reason)
+        self.dropped[key_of(finding)] = Dropped(finding, reason)
 
     # -- applying fixes
 
     def _source(self, path: Path) -> SourceFile:
-        return self._texts.get(path) or self._analysis.source(path)
+        return self.texts.get(path) or self.analysis.source(path)
 
     def _apply_alone(self, finding: Finding) -> dict[Path, SourceFile]:
         """Return the files that one fix edits, with only that fix."""
@@ -316,12 +314,12 @@ class _Rounds:
         for finding in made.findings:
             alone = self._apply_alone(finding).items()
             texts = {path: (self._source(path), new) for path, new in alone}
-            self._applied.append(Applied(finding, texts))
+            self.applied.append(Applied(finding, texts))
         for path in made.texts:
-            self._before.setdefault(path, self._source(path))
-        self._texts |= made.texts
+            self.before.setdefault(path, self._source(path))
+        self.texts |= made.texts
         if made.findings:
-            self._analysis = self._analyse(dict(self._texts))
+            self.analysis = self.analyse(dict(self.texts))
 
 
 def _edits(finding: Finding) -> list[Edit]:

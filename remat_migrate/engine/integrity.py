@@ -13,7 +13,7 @@ import tokenize
 import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ..analysis.names.module import Module
 from ..discovery.file_kinds import is_python_source
@@ -22,6 +22,12 @@ from ..text import Edit, OffsetMap, SourceFile, first_line, read_source
 from ..text.escapes import BrokenEscape
 from ..text.tokens import layout_of
 from .large_stack import with_large_stack
+
+_READERS: Mapping[str, Callable[[str], object]] = {
+    ".ipynb": json.loads,
+    ".json": json.loads,
+    ".toml": tomllib.loads,
+}
 
 
 class EncodingFault(str):
@@ -54,8 +60,7 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
     try:
         again = read_source(after.path, after.encode(after.text), python=python)
     except UnicodeEncodeError as error:
-        bad = error.object[error.start]
-        return _not_encodable(repr(bad), after)
+        return _not_encodable(repr(error.object[error.start]), after)
     except UnicodeError:  # idna, which has no position
         return _not_encodable("the new text", after)
     except BrokenEscape as error:
@@ -78,25 +83,18 @@ def _not_encodable(what: str, after: SourceFile) -> EncodingFault:
 
 
 def _data_fault(before: SourceFile, after: SourceFile) -> str | None:
-    readers: dict[str, Callable[[str], object]] = {
-        ".ipynb": json.loads,
-        ".json": json.loads,
-        ".toml": tomllib.loads,
-    }
-    reader = readers.get(before.path.suffix)
-    if reader is None:
-        return None
-    try:
-        reader(before.text)
-    except ValueError:
-        return None
-    except RecursionError:
-        return "the text is nested too deeply to be compared"
-    try:
-        reader(after.text)
-    except ValueError as error:
-        return f"the new text is not valid {before.path.suffix[1:]}: {error}"
+    if _is_data(before) and not _is_data(after):
+        return f"the new text is not valid {before.path.suffix[1:]}"
     return None
+
+
+def _is_data(source: SourceFile) -> bool:
+    """Return whether a file is valid in the format that its name promises, if it can be parsed."""
+    try:
+        _READERS.get(source.path.suffix, str)(source.text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) -> str | None:

@@ -50,15 +50,12 @@ def _rules_of(offer: Offer, owner: str) -> Iterator[Rule]:
     if classes is None:
         raise PluginError(f"{owner}: {offer.value} is neither a rule nor a module with RULES")
     for rule in classes:
-        if not (isinstance(rule, type) and issubclass(rule, Rule)):
+        is_rule = isinstance(rule, type) and issubclass(rule, Rule)
+        code, name = getattr(rule, "code", None), getattr(rule, "name", None)
+        if not (is_rule and isinstance(code, str) and _CODE.fullmatch(code) and name):
             raise PluginError(
                 f"{owner}: {rule!r} in {offer.value} is not a subclass of remat_migrate.rule.Rule"
-            )
-        code, name = getattr(rule, "code", None), getattr(rule, "name", None)
-        if not (isinstance(code, str) and _CODE.fullmatch(code) and isinstance(name, str) and name):
-            raise PluginError(
-                f"{owner}: {rule.__qualname__} needs a name and a code of letters and three digits"
-                f" (found {code!r} and {name!r})"
+                f" with a name and a code of letters and three digits (found {code!r} and {name!r})"
             )
         yield rule()
 
