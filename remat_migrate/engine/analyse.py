@@ -94,24 +94,16 @@ def analyse(
         previous: an earlier analysis, whose unchanged files are reused.
     """
     overlay = {**run.overlay, **(texts or {})}
-    try:
-        return _analyse(run, overlay, previous, {})
-    except RecursionError:
-        pass  # Rare: start again on a large stack.
     refused: dict[Path, SourceError] = {}
-
-    def retry() -> Analysis:
-        while True:
-            try:
-                return _analyse(run, overlay, previous, refused)
-            except RecursionError as error:
-                path = followed_last(error)
-                if path is None or path in refused:
-                    raise
-                is_bound = isinstance(error, BoundReached)
-                refused[path] = SourceError(path, str(error) if is_bound else _TOO_DEEP)
-
-    return with_large_stack(retry)
+    while True:
+        try:
+            return with_large_stack(lambda: _analyse(run, overlay, previous, refused))
+        except RecursionError as error:
+            path = followed_last(error)
+            if path is None or path in refused:
+                raise
+            is_bound = isinstance(error, BoundReached)
+            refused[path] = SourceError(path, str(error) if is_bound else _TOO_DEEP)
 
 
 def _analyse(

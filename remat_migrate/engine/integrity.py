@@ -119,10 +119,7 @@ def _python_fault(before: SourceFile, after: SourceFile, edits: Sequence[Edit]) 
         )
 
     try:
-        try:
-            return fault()
-        except RecursionError:
-            return with_large_stack(fault)
+        return with_large_stack(fault)
     except BoundReached as error:
         return str(error)
     except RecursionError:

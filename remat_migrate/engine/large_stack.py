@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from ..errors import BoundReached
+
 T = TypeVar("T")
 
 # More stack per frame than an interpreter uses.
@@ -15,13 +17,19 @@ _STACK_BYTES = 256 * 2**20
 
 
 def with_large_stack(function: Callable[[], T]) -> T:
-    """Run `function` on a large stack and return its result.
+    """Run `function` and return its result; if it recurses too deeply, again on a large stack.
 
-    Falls back to the current stack if there is no memory for a larger one.
+    There is no large stack if there is no memory for it.
 
     Raises:
-        RecursionError: the large stack is too small as well.
+        RecursionError: the large stack is too small as well, or a bound is reached.
     """
+    try:
+        return function()
+    except BoundReached:
+        raise
+    except RecursionError:
+        pass  # rare
     from concurrent.futures import Future
 
     future: Future[T] = Future()
