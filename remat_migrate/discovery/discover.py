@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ..errors import UsageError
@@ -17,6 +18,12 @@ from .roots import FOREIGN, absolute, find_root, is_foreign, is_project, is_too_
 
 # Of a folder outside any project, so many folders below it are read, the nearest first.
 _MOST_FOLDERS = 200
+
+_List = Callable[[str], list[str]]
+
+
+def _listed(folder: str) -> list[str]:
+    return list_names(folder, is_checked_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,7 @@ def discover(
     nearest: NearestSettings,
     *,
     force_exclude: bool = False,
-    known: Sequence[str] = (),
+    list_of: _List = _listed,
 ) -> Targets:
     """Find the files to check.
 
@@ -69,7 +76,7 @@ def discover(
         paths: files, which are always checked, and folders.
         nearest: the settings, which exclude files; those of the files are read.
         force_exclude: also exclude given files, as commit hooks need.
-        known: the files of the project, if they were listed before.
+        list_of: lists the files below a folder.
 
     Raises:
         UsageError: a path does not exist.
@@ -88,8 +95,7 @@ def discover(
             ):
                 (python if is_python(path) else texts).add(str(path))
             continue
-        below = [file for file in known if file.startswith(f"{path}{os.sep}")]
-        found = below or list_names(str(path), is_checked_name)
+        found = list_of(str(path))
         nearest.read({os.path.dirname(file) for file in found})
         if any(settings.exclude for settings in nearest.every):
             found = [file for file in found if not is_excluded(nearest, Path(file), path)]
@@ -127,7 +133,7 @@ def _excludes(settings: Settings, path: Path) -> bool:
     return globs is not None and matcher(globs.patterns, globs.base)(path)
 
 
-def context_files(root: Path, targets: Targets, known: Sequence[str] = ()) -> tuple[Path, ...]:
+def context_files(root: Path, targets: Targets, list_of: _List = _listed) -> tuple[Path, ...]:
     """Find all Python files of the repository, which may call functions in the targets.
 
     Includes excluded files, which are read but not changed. Outside any project, returns only the
@@ -135,8 +141,7 @@ def context_files(root: Path, targets: Targets, known: Sequence[str] = ()) -> tu
     """
     python = list(map(str, targets.python))
     if is_project(root):
-        found = known or list_names(str(repository(root)), is_checked_name)
-        return _in_path_order({*python, *filter(is_python, found)})
+        return _in_path_order({*python, *filter(is_python, list_of(str(repository(root))))})
     folders = [*dict.fromkeys(map(os.path.dirname, python))]
     near: set[str] = set(python)
     for folder in folders:
@@ -186,11 +191,9 @@ def survey(paths: Sequence[Path], options: Options) -> Survey:
     nearest = nearest_settings(paths, options)
     root = nearest.main.root
     folders = tuple(path for path in map(absolute, paths) if path.is_dir())
-    known = (
-        list_names(str(repository(root)), is_checked_name) if folders and is_project(root) else ()
-    )
-    found = discover(paths, nearest, force_exclude=options.force_exclude, known=known)
-    context = context_files(root, found, known) if found.python else ()
+    list_of = cache(_listed)
+    found = discover(paths, nearest, force_exclude=options.force_exclude, list_of=list_of)
+    context = context_files(root, found, list_of) if found.python else ()
     return Survey(nearest.of_run(), nearest, found, context, folders)
 
 
