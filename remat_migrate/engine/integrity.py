@@ -19,8 +19,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from ..analysis.names.module import Module
 from ..errors import BoundReached, SourceError
 from ..text import Edit, OffsetMap, SourceFile, first_line, read_source
+from ..text.comments import comments_of
 from ..text.escapes import BrokenEscape
-from ..text.tokens import layout_of
 from .large_stack import with_large_stack
 
 
@@ -280,8 +280,8 @@ def _comment_fault(before: SourceFile, after: SourceFile, offsets: OffsetMap) ->
     """Return which comment that no edit touches is lost; None if none is."""
     if "#" not in before.text:
         return None
-    now = {comment.start: comment.text for comment in layout_of(after).comments}
-    for comment in layout_of(before).comments:
+    now = {comment.start: comment.text for comment in comments_of(after)}
+    for comment in comments_of(before):
         if not offsets.untouched(comment.start, comment.end):
             continue
         if not now.get(offsets.moved(comment.start), "").startswith(comment.text):

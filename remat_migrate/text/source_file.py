@@ -182,27 +182,39 @@ class SourceFile:
 
     def line_text(self, line: int) -> str:
         """Return the text of a line counted from 1, without its ending; "" past the last line."""
-        starts = self.line_starts
-        if not 1 <= line <= len(starts):
+        if not 1 <= line <= len(self.line_starts):
             return ""
-        end = starts[line] if line < len(starts) else len(self.text)
-        return self.text[starts[line - 1] : end].rstrip("\r\n")
+        return self.text[self.line_starts[line - 1] : self._end(line)].rstrip("\r\n")
+
+    def _end(self, line: int) -> int:
+        """Return where a line ends, after its line ending."""
+        return self.line_starts[line] if line < len(self.line_starts) else len(self.text)
 
     def offset(self, line: int, utf8_column: int) -> int:
         """Return the character offset of an `ast` position: line from 1, column in bytes."""
         start = self.line_starts[line - 1]
-        end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
         if self.text.isascii():
             return start + utf8_column
-        content = self.text[start:end]
-        if content.isascii():
-            return start + utf8_column
-        return start + len(content.encode()[:utf8_column].decode(errors="ignore"))
+        content = self.text[start : self._end(line)].encode()
+        return start + len(content[:utf8_column].decode(errors="ignore"))
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return the line and column of an offset, both from 1, the column in characters."""
         line = bisect.bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
+
+    def line_start(self, offset: int) -> int:
+        """Return where the line at an offset starts."""
+        return self.line_starts[self.position(offset)[0] - 1]
+
+    def next_line(self, offset: int) -> int:
+        """Return where the line after that at an offset starts, or the end of the text."""
+        return self._end(self.position(offset)[0])
+
+    def line_end(self, offset: int) -> int:
+        """Return where the line at an offset ends, without its line ending."""
+        line, _ = self.position(offset)
+        return max(offset, self.line_starts[line - 1] + len(self.line_text(line)))
 
     def span(self, node: Located) -> Span:
         """Return the range of a node of this file's tree, without the decorators of a `def` or
