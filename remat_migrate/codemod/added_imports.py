@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Sequence
 
 from ..text import Edit, SourceFile
+from ..text.escapes import MARK
 
 ImportNode = ast.Import | ast.ImportFrom
 Key = tuple[int, bool, str]
 
+# In a notebook, the comment that announces a cell ends what is above.
+_COMMENT = re.compile(rf"[ \t]*#(?!{MARK})")
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -116,9 +120,7 @@ def _first_import(source: SourceFile, tree: ast.Module, statement: str) -> Edit:
     first = tree.body[0]
     at = source.line_start(source.full_span(first).start)
     above = at
-    while above > 0 and text[source.line_start(above - 1) :].lstrip(" \t").startswith("#"):
-        if source.is_escaped(above - 1):
-            break  # the cell of a notebook starts here
+    while above > 0 and _COMMENT.match(text, source.line_start(above - 1)):
         above = source.line_start(above - 1)
     # Comments at the very top are the file's (a licence, `#!`), those further down the statement's.
     definition = isinstance(first, _DEFINITIONS)

@@ -72,12 +72,11 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
         return str(error)
     except SourceError as error:
         return f"the new text cannot be read back: {error}"
+    if again.text == after.text:
+        return None
     if after.container is not None:
-        if again.text != after.container.as_reread(after.text):
-            return "the cells of the notebook, or their lines that are not Python, would change"
-    elif again.text != after.text:
-        return _not_encodable("the new text", after)
-    return None
+        return "the cells of the notebook, or their lines that are not Python, would change"
+    return _not_encodable("the new text", after)
 
 
 def _not_encodable(what: str, after: SourceFile) -> EncodingFault:

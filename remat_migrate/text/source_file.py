@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from .edits import Edit, Replacement, Span
-from .escapes import original, original_column
+from .escapes import cell_at, lines_of, original, original_column
 
 if TYPE_CHECKING:
     from .notebook import JupyterNotebook
@@ -117,14 +117,22 @@ class SourceFile:
             BrokenEscape: an edit changes a line of a notebook that is not Python.
         """
         ordered = sorted(set(edits))
-        if self.own_container is None:
+        if self.own_container is None or not ordered:
             return tuple(Replacement(edit.start, edit.end, edit.text) for edit in ordered)
-        return tuple(self.own_container.replacements_of(ordered))
+        return tuple(self.own_container.replacements(ordered))
 
     def file_offset(self, offset: int) -> int:
         """Return the offset in the text of `on_disk` of a character."""
-        container = self.own_container
-        return offset if container is None else container.file_offset(self.text, offset)
+        if self.own_container is None:
+            return offset
+        if (found := cell_at(self.text, offset)) is None:
+            return 0
+        number, start = found
+        line, column = self.position(max(offset, start))
+        above = lines_of(self.text[start : self.line_starts[line - 1]])
+        index = sum(map(len, map(original, above)))
+        index += original_column(self.line_text(line), column - 1)
+        return self.own_container.file_offset(number, index)
 
     def file_position(self, offset: int) -> tuple[int, int]:
         """Return the line and column in the file on disk, both from 1, for tools that open it.
@@ -140,7 +148,10 @@ class SourceFile:
 
         Return None if lines are numbered over the whole file, as in all but Jupyter notebooks.
         """
-        return None if self.container is None else self.container.cell(self.text, offset)
+        if self.container is None or (found := cell_at(self.text, offset)) is None:
+            return None
+        number, start = found
+        return number, self.position(max(offset, start))[0] - self.position(start)[0] + 1
 
     def place(self, offset: int) -> str:
         """Return the line and column to show: `14:26`, or `cell 3:2:5` in a Jupyter notebook."""
@@ -160,20 +171,13 @@ class SourceFile:
     def shown_line(self, line: int) -> str:
         """Return a line as its author wrote it, without the escapes of a notebook's view."""
         text = self.line_text(line)
-        return text if self.container is None else original(self.container.mark, text)
+        return text if self.container is None else original(text)
 
     def shown_column(self, line: int, column: int) -> int:
         """Return the column in `shown_line`, from 0, of a column of the view."""
         if self.container is None:
             return column
-        return original_column(self.container.mark, self.line_text(line), column)
-
-    def is_escaped(self, offset: int) -> bool:
-        """Return whether a character is in a notebook line that contains no Python."""
-        if self.container is None:
-            return False
-        line = self.line_text(self.position(offset)[0])
-        return line.lstrip(" \t").startswith(f"#{self.container.mark}")
+        return original_column(self.line_text(line), column)
 
     @property
     def is_blank(self) -> bool:
