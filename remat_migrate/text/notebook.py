@@ -24,10 +24,6 @@ _PYTHON = re.compile(r"(?:i?python[\d.]*|py)?", re.IGNORECASE)
 _OTHER_KERNEL = re.compile(r"(?:ir|julia|bash|javascript|deno|rust|scala|sas|octave|xcpp)\b", re.I)
 
 
-class NoNotebook(ValueError):
-    """A JSON text is not a notebook."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Cell:
     """A code cell.
@@ -129,8 +125,7 @@ def read_notebook(text: str) -> JupyterNotebook:
     """Read a JSON text as a notebook; one in a language other than Python has no cells.
 
     Raises:
-        json.JSONDecodeError: the text is not JSON.
-        NoNotebook: the JSON is not a notebook.
+        ValueError: the text is not JSON, or not a notebook.
     """
     cells = _code_cells(text)
     view = "".join(f"{CELL}{cell.number}\n{cell_as_python(cell.text or '')}\n" for cell in cells)
@@ -139,11 +134,11 @@ def read_notebook(text: str) -> JupyterNotebook:
 
 def _code_cells(text: str) -> list[_Cell]:
     if not text.lstrip().startswith("{"):
-        raise NoNotebook("its JSON is not an object")
+        raise ValueError("its JSON is not an object")
     try:
         document = read_json(text)
     except RecursionError:
-        raise NoNotebook("is nested too deeply") from None
+        raise ValueError("is nested too deeply") from None
     assert isinstance(document, dict)
     match document:
         case {"cells": [*cells]}:
@@ -155,7 +150,7 @@ def _code_cells(text: str) -> list[_Cell]:
                     case {"cells": [*own]}:
                         cells += own
         case _:
-            raise NoNotebook("its JSON has no cells")
+            raise ValueError("its JSON has no cells")
     if not _is_python(document.get("metadata")):
         return []
     return [found for number, cell in enumerate(cells, 1) if (found := _code_cell(number, cell))]

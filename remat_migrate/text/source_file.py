@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 import bisect
 import codecs
+import errno
+import io
 import os
 import re
-import stat
 import sys
 import warnings
 from collections.abc import Iterable
@@ -24,20 +25,13 @@ from typing import TYPE_CHECKING
 from ..errors import SourceError
 from .edits import Edit, Replacement, Span
 from .escapes import cell_at, lines_of, original, original_column
+from .regular_files import MAX_BYTES, read_regular
 
 if TYPE_CHECKING:
     from .notebook import JupyterNotebook
 
 Located = ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias | ast.excepthandler
 
-_BLOCK = 1 << 20
-# Larger files are not read, unless the settings allow it. Generated code is smaller.
-MAX_BYTES = 64 << 20
-
-_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
-_LINE_END = re.compile(rb"\r\n|\n|\r")
-_KNOWN_NAME = re.compile(r"^(utf-8|latin-1|iso-8859-1|iso-latin-1)-.*$")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
@@ -266,10 +260,6 @@ class SourceFile:
             raise SourceError(self.path, f"cannot be parsed: {error}") from error
 
 
-# O_NONBLOCK: opening a pipe that replaced the file since discovery must not block.
-_READING: int = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-
-
 def first_line(node: Located) -> int:
     """Return the first line of a node, including its decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
@@ -277,32 +267,17 @@ def first_line(node: Located) -> int:
 
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """Read a file without buffered I/O, because a run reads thousands of files.
+    """Read a regular file.
 
     Raises:
         SourceError: the file cannot be read, or has more bytes than `limit`.
     """
     try:
-        descriptor = os.open(path, _READING)
-        try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise ValueError("it is not a regular file")
-            size = found.st_size
-            data = b"" if size > limit else os.read(descriptor, size + 1)
-            if size == len(data):
-                return data
-            parts = [data]  # it has grown, tells no size, or comes in parts
-            while parts[-1] and size <= limit:
-                parts.append(os.read(descriptor, _BLOCK))
-                size += len(parts[-1])
-            if size > limit:
-                raise ValueError(f"it is larger than {limit >> 20} MB, see max-file-size")
-            return b"".join(parts)
-        finally:
-            os.close(descriptor)
+        return read_regular(path, limit)
     except (OSError, ValueError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
+        if getattr(error, "errno", 0) == errno.EFBIG:
+            reason += ", see max-file-size"
         raise SourceError(path, f"cannot be read: {reason}") from error
 
 
@@ -319,13 +294,12 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
     if python and may_be_notebook(path):
         return _read_notebook(path, read_source(path, data, python=False))
     bom = data.startswith(codecs.BOM_UTF8)
-    if bom:
-        data = data[len(codecs.BOM_UTF8) :]
-    elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise SourceError(path, "is UTF-16; Python reads UTF-8: convert the file to UTF-8")
-    encoding = _declared_encoding(path, data, bom) if python else "utf-8"
     if b"\0" in data:
         raise SourceError(path, "is binary (it contains null bytes), not text")
+    encoding = _declared_encoding(path, data, bom) if python else "utf-8"
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return SourceFile(path, data.decode(encoding), encoding, bom)
     except UnicodeDecodeError as error:
@@ -336,12 +310,8 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
             f" {error.start}; save it as UTF-8 or declare its encoding",
             line,
         ) from error
-    except UnicodeError as error:  # punycode and idna
+    except (UnicodeError, LookupError) as error:  # punycode and idna; `hex` and its like
         raise SourceError(path, f"is not valid {encoding}: {error}") from error
-
-
-# A file declares its encoding within this many bytes.
-_DECLARED_WITHIN = 400
 
 
 def check_text(path: Path, data: bytes) -> None:
@@ -350,15 +320,8 @@ def check_text(path: Path, data: bytes) -> None:
     Raises:
         SourceError: the file is not text.
     """
-    if may_be_notebook(path) or (data.isascii() and b"\0" not in data):
-        return
-    try:
-        if b"\0" not in data and b"coding" not in data[:_DECLARED_WITHIN]:
-            data.decode()
-            return
-    except UnicodeDecodeError:
-        pass  # reported with its place
-    read_source(path, data)
+    if not may_be_notebook(path) and (not data.isascii() or b"\0" in data):
+        read_source(path, data)
 
 
 def may_be_notebook(path: Path) -> bool:
@@ -384,23 +347,13 @@ def _read_notebook(path: Path, raw: SourceFile) -> SourceFile:
 
 
 def _declared_encoding(path: Path, data: bytes, bom: bool) -> str:
-    for number, line in enumerate(_LINE_END.split(data, 2)[:2]):
-        if found := _COOKIE.match(line):
-            name = found.group(1).decode("ascii")
-            try:
-                # Like the tokenizer, accept Emacs line endings: `utf-8-unix`, `latin-1-dos`.
-                encoding = _KNOWN_NAME.sub(r"\1", name.lower().replace("_", "-"))
-                encoding = codecs.lookup(encoding).name
-                "".encode(encoding)  # `hex` and its like do not encode text
-            except (LookupError, UnicodeError):
-                raise SourceError(
-                    path, f"declares the unknown encoding {name!r}", number + 1
-                ) from None
-            if bom and encoding != "utf-8":
-                raise SourceError(
-                    path, f"has a UTF-8 byte-order mark but declares {name!r}", number + 1
-                )
-            return encoding
-        if not _BLANK.match(line):
-            break
-    return "utf-8"
+    if b"coding" not in data[:400]:  # as in most files; the first two lines count
+        return "utf-8"
+    import tokenize
+
+    try:
+        found, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError as error:
+        reason = "has a UTF-8 byte-order mark but declares another encoding" if bom else error.msg
+        raise SourceError(path, str(reason)) from error
+    return "utf-8" if bom else codecs.lookup(found).name
