@@ -72,7 +72,9 @@ def verify_command(
     """
     from ..discovery.discover import check_paths
     from ..discovery.roots import find_root
-    from ..report.jax_output import write_proof, write_verdict
+    from ..report.machine_readable.json import render_proof
+    from ..report.output import screen_of, write_lines, write_result
+    from ..report.terminal.verdicts import closing_lines, lines_of, proof_lines, tally
     from ..settings import load_settings
     from ..verify.migration import prove_migration
     from ..verify.schedule import ignore
@@ -87,14 +89,18 @@ def verify_command(
     with progress_bar() as progress:
 
         def decided(verdict: Verdict) -> None:
-            with progress.erased():
-                write_verdict(verdict, sys.stdout if is_streamed else sys.stderr)
+            stream = sys.stdout if is_streamed else sys.stderr
+            if not verdict.unit.is_text:  # those come at the end
+                with progress.erased():
+                    write_lines(lines_of(verdict, screen_of(stream)), stream)
 
         options = chosen_verification(settings, **how)
         shown = decided if is_streamed or is_interactive(sys.stderr) else ignore
         since = None if without_checkpoints else base or "HEAD"
         proof = prove_migration(paths, since, options, progress, shown)
-    write_proof(proof, output_format, output_file or sys.stdout, is_streamed=is_streamed)
+    lines = closing_lines if is_streamed else proof_lines
+    to = output_file or sys.stdout
+    write_result(proof, output_format, to, render_proof, lambda *a: [*lines(*a), tally(proof)])
     if proof.interrupted:
         return SIGNALLED + proof.interrupted
     differs = proof.wrong or (proof.command and proof.command.wrong)
@@ -118,8 +124,9 @@ def measure_command(
     TARGET is the loss function: module:function or path/to/file.py:function. By default it comes
     from the settings. The function is traced on the shapes of its arguments; nothing is computed.
     """
-    from ..report.jax_output import write_measurements
-    from ..report.output import say
+    from ..report.machine_readable.json import render_measurements
+    from ..report.output import say, write_result
+    from ..report.terminal.weights import measurement_lines
 
     check_output(output_file)
     names, options, base = _measurement(targets, how)
@@ -128,7 +135,7 @@ def measure_command(
     weighed = _weighed(names, options, base)
     if weighed.found:
         to = output_file or sys.stdout
-        write_measurements(weighed.found, output_format, to, weighed.failed)
+        write_result(weighed, output_format, to, render_measurements, measurement_lines)
     for reason in weighed.failed.values():
         say(f"error: {reason}")
     for one in weighed.found:
@@ -187,8 +194,9 @@ def plan_command(
     from ..measure.target import parse_target
     from ..plan.budget import parse_budget
     from ..plan.planning import plan
-    from ..report.jax_output import write_plan
-    from ..report.output import say
+    from ..report.machine_readable.json import render_plan
+    from ..report.output import say, write_result
+    from ..report.terminal.plans import plan_lines
     from .plan_writing import Writing
 
     check_output(output_file)
@@ -211,7 +219,7 @@ def plan_command(
             offload=offload,
             open_source=writing.open_source if is_applied else None,
         )
-    write_plan(found, output_format, output_file or sys.stdout)
+    write_result(found, output_format, output_file or sys.stdout, render_plan, plan_lines)
     is_proved = found.is_met and not (strict and found.best.compiled is None)
     if is_applied and is_proved:
         return writing.write(found)

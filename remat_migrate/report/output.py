@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, TextIO, cast
+from typing import Protocol, TextIO, TypeVar, cast
 
 from ..console import is_quiet, wants_color
 from ..errors import UsageError
@@ -14,6 +14,8 @@ from ..text import SourceFile
 from .content import Report
 from .outputs import write_file
 from .terminal.display import Screen, display_path, printable, terminal_width
+
+T = TypeVar("T")
 
 _DEFAULT_WIDTH = 100
 _MAX_WIDTH = 140
@@ -57,6 +59,25 @@ def write_report(
     if output_format == "github":
         _write_step_summary(report)
     return written
+
+
+def write_result(
+    result: T,
+    output_format: str,
+    to: TextIO | Path,
+    render: Callable[[T, Screen], str],
+    lines: Callable[[T, Screen], Iterable[str]],
+) -> None:
+    """Write what a command that runs code found.
+
+    Args:
+        result: what it found.
+        output_format: `full` or `json`.
+        to: a stream or a file.
+        render: returns the result as JSON.
+        lines: returns the result as text.
+    """
+    write_lines((render if output_format == "json" else lines)(result, screen_for(to)), to)
 
 
 def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:

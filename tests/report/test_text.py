@@ -177,9 +177,9 @@ def test_statistics() -> None:
     alone = Finding("RMT302", "nested-twice", "m", MODEL, Span(0, 1))
     found = (other, *[MANUAL] * 9, SAFE, UNSAFE, third)
     hidden = (*HIDDEN, *KNOWN, Hidden(alone, "baseline"))
-    report = Report(found, 3, hidden=hidden, baseline=compared(MANUAL, alone, gone=2))
+    report = Report(found, 3, hidden=hidden, baseline=compared(MANUAL, alone))
     assert list(statistics(report, Screen())) == [
-        "11  RMT101  [-]  concrete-option      in 2 files    (2 suppressed, 1 known, 2 stale)",
+        "11  RMT101  [-]  concrete-option      in 2 files    (2 suppressed, 1 known)",
         " 1  RMT103  [*]  ad-checkpoint-alias  in 1 file",
         " 1  RMT301       whole-function       in 1 file",
         " 0  RMT302       nested-twice                       (1 known)",

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ...discovery.named_outputs import write_named
+from ...discovery.roots import repository
 from ...rule import Finding, Severity
 from ..content import Report, worst_first
 from ..outputs import SUMMARY_VARIABLE
@@ -21,7 +22,6 @@ from .shared import (
     on_disk,
     portable_path,
     region,
-    repository,
 )
 
 # GitHub drops annotations of a level in a step, characters of a message, and whole summaries that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from ... import __version__
 from ...rule import Finding, Fix, Safety
 from ...text import SourceFile, Span
 from ...text.edits import Replacement
-from ..content import Report, SiteRow, count_fixes
+from ..content import Report, SiteRow, Weighed, count_fixes
 from ..terminal.display import Screen, display_path
 from ..terminal.statistics import rule_counts
 from ..terminal.verdicts import verdict_counts
@@ -75,13 +75,11 @@ def render_proof(proof: Proof, screen: Screen) -> str:
     return _dump(document, screen)
 
 
-def render_measurements(
-    found: Sequence[Measurement], screen: Screen, failed: Mapping[str, str]
-) -> str:
+def render_measurements(weighed: Weighed, screen: Screen) -> str:
     """Return the document of `measure`: an object, or an array for several targets."""
-    documents = list(map(_measurement, found))
+    documents = list(map(_measurement, weighed.found))
     documents += [
-        {**_head(), "target": target, "error": reason} for target, reason in failed.items()
+        {**_head(), "target": target, "error": reason} for target, reason in weighed.failed.items()
     ]
     return _dump(documents[0] if len(documents) == 1 else documents, screen)
 

@@ -9,6 +9,7 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+from ...discovery.roots import repository
 from ...rule import Finding
 from ...text import SourceFile, Span
 from ..content import Report, worst_first
@@ -20,7 +21,6 @@ from .shared import (
     on_disk,
     portable_path,
     region,
-    repository,
 )
 
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}

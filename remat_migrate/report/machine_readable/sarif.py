@@ -14,13 +14,15 @@ from functools import cached_property
 from pathlib import Path
 
 from ... import HOMEPAGE, __version__
+from ...discovery.roots import repository
 from ...engine.analyse import Hidden
 from ...engine.fingerprint import fingerprints
-from ...rule import Confidence, Finding, Fix
+from ...rule import Confidence, Finding, Fix, Rule
 from ...text import Edit, SourceFile, Span
 from ..content import Report, worst_first
+from ..pages.rule_page import rule_page, section
 from ..terminal.display import Screen, printable
-from .sarif_rules import rule_descriptors
+from ..terminal.explain import explain
 from .shared import (
     cell,
     edits_on_disk,
@@ -29,7 +31,6 @@ from .shared import (
     fix_lines,
     on_disk,
     region,
-    repository,
 )
 
 SCHEMA = (
@@ -77,14 +78,6 @@ class _Run:
     def fingerprints(self) -> Mapping[Finding, str]:
         return fingerprints([finding for finding, _ in self.all], self.report.root)
 
-    @cached_property
-    def rules(self) -> Sequence[_Object]:
-        return rule_descriptors(self.report.rules, [finding for finding, _ in self.all])
-
-    @cached_property
-    def rule_index(self) -> Mapping[object, int]:
-        return {rule["id"]: number for number, rule in enumerate(self.rules)}
-
     def document(self) -> _Object:
         """Return the log."""
         return {
@@ -98,7 +91,7 @@ class _Run:
                             "informationUri": HOMEPAGE,
                             "version": __version__,
                             "semanticVersion": __version__,
-                            "rules": self.rules,
+                            "rules": list(map(_rule, self.report.rules)),
                         }
                     },
                     "invocations": [self._invocation()],
@@ -150,7 +143,6 @@ class _Run:
         edited = fix is not None and all(path in self.report.sources for path in fix.paths)
         return {
             "ruleId": finding.code,
-            "ruleIndex": self.rule_index[finding.code],
             "level": finding.severity,
             "message": {"text": "\n".join(map(_text, (finding.message, *fix_lines(finding))))},
             "locations": [self._location(finding.source, finding.span, with_code=True)],
@@ -204,6 +196,22 @@ class _Run:
         if path.is_relative_to(self.folder):
             return {"uri": file_uri(path.relative_to(self.folder)), "uriBaseId": _ROOT}
         return {"uri": file_uri(path)}
+
+
+def _rule(rule: Rule) -> _Object:
+    """Return a rule as a reporting descriptor, which GitHub shows beside an alert."""
+    title = rule.name.replace("-", " ").capitalize().replace("cse", "CSE")
+    what, why = (section(rule, title) for title in ("What it does", "Why is this bad?"))
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": f"{what} {why}".replace("`", "")},
+        "help": {"text": "\n".join(explain(rule, Screen())), "markdown": rule_page(rule)},
+        **({"helpUri": rule.url} if rule.url else {}),
+        "defaultConfiguration": {"level": rule.severity},
+        "properties": {"tags": ["jax", "rematerialization", *["migration"] * bool(rule.since)]},
+    }
 
 
 def _region(file: SourceFile, where: Span) -> _Object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,8 +16,6 @@ from ..terminal.display import display_path, printable
 from ..terminal.full import fix_tag
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Where GitHub Actions and GitLab CI put the checkout.
-_CHECKOUTS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +51,6 @@ def cell(source: SourceFile, offset: int) -> dict[str, object]:
     """Return the notebook cell of an offset; empty for other files."""
     found = source.cell(offset)
     return {"cell": {"number": found[0], "line": found[1]}} if found else {}
-
-
-def repository(root: Path) -> Path:
-    """Return the root of the repository that contains a project, or else the project's folder."""
-    named = [Path(value) for name in _CHECKOUTS if (value := os.environ.get(name))]
-    checkouts = [f for one in named for f in (one, one.resolve()) if root.is_relative_to(f)]
-    # In a worktree and in a submodule `.git` is a file. It counts more than the variables, which
-    # may name a folder above the repository.
-    marked = (f for f in (*checkouts, root, *root.parents) if (f / ".git").exists())
-    return next(marked, checkouts[0] if checkouts else root)
 
 
 def portable_path(path: Path, folder: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 
 from ...rule import Example, Fails, Rule
@@ -24,6 +25,13 @@ def rule_summary(rule: Rule) -> str:
         facts.append(f"See <{rule.url}>.")
     documentation = (inspect.getdoc(rule) or "").strip()
     return "\n".join((f"# {rule.code} {rule.name}", "", " ".join(facts), "", documentation))
+
+
+def section(rule: Rule, title: str) -> str:
+    """Return the first paragraph of a section of a rule's documentation as one line, or ""."""
+    documentation = inspect.getdoc(rule) or ""
+    found = re.search(rf"^## {re.escape(title)}\n+(.*?)(?=\n\n|\Z)", documentation, re.M | re.S)
+    return " ".join(found[1].split()) if found else ""
 
 
 def fix_kind(rule: Rule) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,10 +63,6 @@ def statistics(report: Report, screen: Screen) -> Iterator[str]:
     counts = rule_counts(report)
     if not counts:
         return
-    stale = Counter[str]()
-    for one in report.baseline.every if report.baseline else ():
-        for entry in one.stale:
-            stale[entry.code] += entry.count
     number = max(len(str(count.findings)) for count in counts)
     code = max(display_width(count.code) for count in counts)
     name = max(display_width(count.name) for count in counts)
@@ -76,11 +71,7 @@ def statistics(report: Report, screen: Screen) -> Iterator[str]:
         mark = _mark(count, unsafe=report.unsafe)
         marks.add(mark)
         files = f"in {pluralize(len(count.files), 'file')}" if count.files else ""
-        kinds = {
-            "suppressed": count.suppressed,
-            "known": count.known,
-            "stale": stale[count.code],
-        }
+        kinds = {"suppressed": count.suppressed, "known": count.known}
         hidden = ", ".join(f"{n} {kind}" for kind, n in kinds.items() if n)
         found = screen.paint(f"{count.findings:>{number}}", "bold")
         shown = screen.paint(f"{count.code:<{code}}", "red", "bold")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from ...measure.devices import Device
     from ...measure.measurement import Measurement
     from ...measure.worker.records import Alternative, Residual, SiteMeasurement
+    from ..content import Weighed
 
 _STYLES = {
     "saves": "green",
@@ -19,11 +21,23 @@ _STYLES = {
     "does-nothing": "yellow",
     "wasteful": "red",
 }
+_MIN_WIDTH = 120
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _OPERATIONS = ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP"))
 
 
-def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
+def measurement_lines(weighed: Weighed, screen: Screen) -> Iterator[str]:
+    """Yield all measurements of the targets that could be measured."""
+    for number, one in enumerate(weighed.found):
+        if number:
+            yield ""
+        yield from _target_lines(one, screen)
+        if one.jaxprs is not None:
+            yield ""
+            yield from _side_by_side(*one.jaxprs, screen)
+
+
+def _target_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     """Yield all measurements of a target."""
     yield screen.paint(f"{printable(found.target)} {how(found)}", "bold")
     yield from _totals(found)
@@ -257,6 +271,28 @@ def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
         place = f" at {screen.path(row.path)}:{row.line}" if row.path else ""
         each = f"{times} times " if times > 1 else ""
         yield f"  {each + size(row.bytes):>18}  {row.shape}  {printable(row.origin)}{place}"
+
+
+def _side_by_side(forward: str, backward: str, screen: Screen) -> Iterator[str]:
+    """Yield the lines of two jaxprs in two columns, highlighted on a terminal."""
+    from rich.console import Console
+    from rich.syntax import Syntax
+    from rich.table import Table
+
+    table = Table(padding=(0, 1), box=None, expand=True)
+    for title in ("forward computation", "backward computation"):
+        table.add_column(title, header_style="bold green", ratio=1, overflow="fold")
+    texts = ("\n".join(map(printable, text.splitlines())) for text in (forward, backward))
+    table.add_row(*(Syntax(text, "haskell", theme="ansi_dark", word_wrap=True) for text in texts))
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=max(screen.width, _MIN_WIDTH),
+        force_terminal=screen.colour,
+        color_system="standard" if screen.colour else None,
+    )
+    console.print(table)
+    yield from (line.rstrip() for line in stream.getvalue().splitlines())
 
 
 def size(count: float) -> str:
