@@ -222,7 +222,7 @@ def test_what_is_never_coloured(folder: Path) -> None:
 def test_rich_is_not_loaded_where_nothing_is_drawn(folder: Path) -> None:
     program = (
         "import sys, atexit\n"
-        "atexit.register(lambda: print('rich' in sys.modules, file=sys.stderr))\n"
+        "atexit.register(lambda: print('rich.console' in sys.modules, file=sys.stderr))\n"
         "from remat_migrate.cli import main\nmain(['check'])\n"
     )
     run = subprocess.run(

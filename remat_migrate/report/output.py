@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, TextIO, TypeVar, cast
+from typing import TextIO, TypeVar
 
 from ..console import is_quiet, wants_color
 from ..errors import UsageError
@@ -55,7 +55,10 @@ def write_report(
         end = () if is_quiet() else summary(report, screen)
         written = write_lines([*statistics(report, screen), *end], to)
     else:
-        written = write_lines(_format(output_format).render(report, screen), to)
+        # The module of the format.
+        package = _PACKAGES.get(output_format, "machine_readable")
+        module = import_module(f".{package}.{output_format}", __package__)
+        written = write_lines(module.render(report, screen), to)
     if output_format == "github":
         _write_step_summary(report)
     return written
@@ -113,18 +116,6 @@ def _write_step_summary(report: Report) -> None:
 
 # The packages of the human-readable formats.
 _PACKAGES = {"full": "terminal", "concise": "terminal", "html": "pages", "markdown": "pages"}
-
-
-class _Format(Protocol):
-    """The module of a format."""
-
-    def render(self, report: Report, screen: Screen) -> Iterable[str] | str:
-        """Return the lines of a report, or its text."""
-
-
-def _format(name: str) -> _Format:
-    package = _PACKAGES.get(name, "machine_readable")
-    return cast(_Format, import_module(f".{package}.{name}", __package__))
 
 
 def _diff_style(line: str) -> tuple[str, ...]:

@@ -90,16 +90,13 @@ class _Run:
                             "name": "remat-migrate",
                             "informationUri": HOMEPAGE,
                             "version": __version__,
-                            "semanticVersion": __version__,
                             "rules": list(map(_rule, self.report.rules)),
                         }
                     },
                     "invocations": [self._invocation()],
                     "originalUriBaseIds": {_ROOT: {"uri": file_uri(self.folder).rstrip("/") + "/"}},
                     "columnKind": "utf16CodeUnits",
-                    "newlineSequences": ["\r\n", "\n", "\r"],
                     "results": [self._result(*one) for one in self.all[:_MAX_RESULTS]],
-                    "properties": self._properties(),
                 }
             ],
         }
@@ -121,13 +118,6 @@ class _Run:
         return {
             "executionSuccessful": not self.report.faults,
             **({"toolExecutionNotifications": notifications} if notifications else {}),
-        }
-
-    def _properties(self) -> _Object:
-        fixed = self.report.fixed
-        return {
-            "files": self.report.files,
-            **({} if fixed is None else {"fixed": dict(sorted(fixed.items()))}),
         }
 
     def _result(self, finding: Finding, hidden: Hidden | None) -> _Object:

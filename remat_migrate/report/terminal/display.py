@@ -77,22 +77,13 @@ def _printable_char(char: str) -> str:
     return char if unicodedata.category(char) == "Zs" else "\ufffd"
 
 
-def char_width(char: str) -> int:
-    """Return how many terminal columns a character takes; a tab counts as four."""
-    if char == "\t":
-        return _TAB
-    if char.isascii():
-        return 1
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
 def display_width(text: str) -> int:
-    """Return how many terminal columns `text` takes."""
-    if text.isascii() and "\t" not in text:
-        return len(text)
-    return sum(map(char_width, text))
+    """Return how many terminal columns `text` takes; a tab takes four."""
+    if text.isascii():
+        return len(expand_tabs(text))
+    from rich.cells import cell_len
+
+    return cell_len(expand_tabs(text))
 
 
 def truncate(text: str, width: int) -> str:

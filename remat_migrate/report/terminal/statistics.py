@@ -10,8 +10,6 @@ from ...rule import Finding, Safety
 from ..content import Report
 from .display import Screen, display_width, pluralize
 
-_ALL, _SOME = "[*]", "[-]"
-
 
 @dataclass(slots=True)
 class RuleCount:
@@ -59,34 +57,17 @@ def rule_counts(report: Report) -> tuple[RuleCount, ...]:
 
 
 def statistics(report: Report, screen: Screen) -> Iterator[str]:
-    """Yield a line for each rule, and the meaning of the marks."""
+    """Yield a line for each rule."""
     counts = rule_counts(report)
-    if not counts:
-        return
-    number = max(len(str(count.findings)) for count in counts)
-    code = max(display_width(count.code) for count in counts)
-    name = max(display_width(count.name) for count in counts)
-    marks = set()
+    number = max((len(str(count.findings)) for count in counts), default=0)
+    code = max((display_width(count.code) for count in counts), default=0)
+    name = max((display_width(count.name) for count in counts), default=0)
     for count in counts:
-        mark = _mark(count, unsafe=report.unsafe)
-        marks.add(mark)
+        fixable = count.safe_fixes + (count.unsafe_fixes if report.unsafe else 0)
+        kinds = {"fixable": fixable, "suppressed": count.suppressed, "known": count.known}
+        more = ", ".join(f"{n} {kind}" for kind, n in kinds.items() if n)
         files = f"in {pluralize(len(count.files), 'file')}" if count.files else ""
-        kinds = {"suppressed": count.suppressed, "known": count.known}
-        hidden = ", ".join(f"{n} {kind}" for kind, n in kinds.items() if n)
         found = screen.paint(f"{count.findings:>{number}}", "bold")
         shown = screen.paint(f"{count.code:<{code}}", "red", "bold")
-        fixable = screen.paint(f"{mark:3}", "green")
-        line = f"{found}  {shown}  {fixable}  {count.name:<{name}}  {files:<12}"
-        yield (f"{line}  ({hidden})" if hidden else line).rstrip()
-    legend = [f"{mark} {word}" for mark, word in ((_ALL, "all"), (_SOME, "some")) if mark in marks]
-    if legend:
-        option = "--fix --unsafe-fixes" if report.unsafe else "--fix"
-        yield ""
-        yield f"{', '.join(legend)} fixable with {option}"
-
-
-def _mark(count: RuleCount, *, unsafe: bool) -> str:
-    fixable = count.safe_fixes + (count.unsafe_fixes if unsafe else 0)
-    if not fixable:
-        return ""
-    return _ALL if fixable == count.findings else _SOME
+        line = f"{found}  {shown}  {count.name:<{name}}  {files:<12}"
+        yield (f"{line}  ({more})" if more else line).rstrip()
