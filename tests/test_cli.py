@@ -138,7 +138,7 @@ class TestOutput:
 
     def test_statistics(self, project: Path) -> None:
         assert cli(project, "src", "--statistics").out == (
-            "1  RMT001  unused-suppression  in 1 file     (1 fixable)\n"
+            "1  RMT001  unused-suppression  in 1 file  (1 fixable)\n"
             "Found 1 finding in 1 file: 1 fixable.\n"
         )
 

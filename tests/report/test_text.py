@@ -179,13 +179,13 @@ def test_statistics() -> None:
     hidden = (*HIDDEN, *KNOWN, Hidden(alone, "baseline"))
     report = Report(found, 3, hidden=hidden, baseline=compared(MANUAL, alone))
     assert list(statistics(report, Screen())) == [
-        "11  RMT101  concrete-option      in 2 files    (1 fixable, 2 suppressed, 1 known)",
-        " 1  RMT103  ad-checkpoint-alias  in 1 file     (1 fixable)",
+        "11  RMT101  concrete-option      in 2 files  (1 fixable, 2 suppressed, 1 known)",
+        " 1  RMT103  ad-checkpoint-alias  in 1 file   (1 fixable)",
         " 1  RMT301  whole-function       in 1 file",
-        " 0  RMT302  nested-twice                       (1 known)",
+        " 0  RMT302  nested-twice                     (1 known)",
     ]
     assert list(statistics(Report((UNSAFE,), 1, unsafe=True), Screen())) == [
-        "1  RMT101  concrete-option  in 1 file     (1 fixable)"
+        "1  RMT101  concrete-option  in 1 file  (1 fixable)"
     ]
     assert list(statistics(Report((UNSAFE,), 1), Screen())) == [
         "1  RMT101  concrete-option  in 1 file"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from ..content import Report, SiteRow, Weighed, count_fixes
 from ..terminal.display import Screen, display_path
 from ..terminal.statistics import rule_counts
 from ..terminal.verdicts import verdict_counts
-from .shared import cell, edits_on_disk, on_disk, region
+from .shared import cell, on_disk, region
 
 if TYPE_CHECKING:
     from ...measure.devices import Device
@@ -311,16 +310,12 @@ def _finding(finding: Finding, report: Report) -> _Object:
 
 
 def _fix(fix: Fix, report: Report) -> _Object:
-    return {
-        "safety": fix.safety,
-        "title": fix.title,
-        "edits": [_edit(edit, file) for file, edits in _by_file(fix, report) for edit in edits],
-    }
-
-
-def _by_file(fix: Fix, report: Report) -> Iterator[tuple[SourceFile, Sequence[Replacement]]]:
+    edits = []
     for path in dict.fromkeys(edit.path for edit in fix.edits):
-        yield edits_on_disk(report.sources[path], (edit for edit in fix.edits if edit.path == path))
+        source = report.sources[path]
+        own = source.file_edits(edit for edit in fix.edits if edit.path == path)
+        edits += [_edit(one, source.on_disk) for one in own]
+    return {"safety": fix.safety, "title": fix.title, "edits": edits}
 
 
 def _edit(edit: Replacement, source: SourceFile) -> _Object:

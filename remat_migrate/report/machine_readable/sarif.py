@@ -25,7 +25,6 @@ from ..terminal.display import Screen, printable
 from ..terminal.explain import explain
 from .shared import (
     cell,
-    edits_on_disk,
     encodable,
     file_uri,
     fix_lines,
@@ -205,29 +204,22 @@ def _rule(rule: Rule) -> _Object:
 
 
 def _region(file: SourceFile, where: Span) -> _Object:
-    at = region(file, where)
+    at = region(file, where, lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2)
     return {
         "startLine": at.line,
-        "startColumn": _utf16_column(file, at.line, at.column),
+        "startColumn": at.column,
         "endLine": at.end_line,
-        "endColumn": _utf16_column(file, at.end_line, at.end_column),
+        "endColumn": at.end_column,
     }
 
 
-def _utf16_column(file: SourceFile, line: int, column: int) -> int:
-    before = file.line_text(line)[: column - 1]
-    wide = 0 if before.isascii() else sum(letter > "\uffff" for letter in before)
-    return column + wide
-
-
 def _replacements(source: SourceFile, edits: Sequence[Edit]) -> list[_Object]:
-    file, replacements = edits_on_disk(source, edits)
     return [
         {
-            "deletedRegion": _region(file, Span(one.start, one.end)),
+            "deletedRegion": _region(source.on_disk, Span(one.start, one.end)),
             **({"insertedContent": {"text": encodable(one.text)}} if one.text else {}),
         }
-        for one in replacements
+        for one in source.file_edits(edits)
     ]
 
 

@@ -54,8 +54,7 @@ def _examples(rule: Rule) -> Iterator[str]:
     yield from ("", "## Examples")
     for example in rule.wrong:
         yield from _wrong(example)
-    rights = rule.right_examples
-    rights = [right for right in rights if right.before.strip()]
+    rights = [right for right in rule.right_examples if right.before.strip()]
     if rights:
         yield from ("", "Not reported:")
     for right in rights:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from ...console import is_quiet
-from ...rule import Finding, Related, Safety
+from ...rule import Finding, Related
 from ..content import Report, remark
 from .display import Screen, display_width, printable
 from .snippet import Mark, snippet
@@ -17,14 +17,12 @@ _MAX_DISTANCE = 40
 _MAX_RELATED = 6
 _STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}
 _TAG_STYLES = {"safe fix": ("green",), "unsafe fix": ("yellow", "bold")}
-_UNSAFE = "this fix may change memory use, run time, or names; --unsafe-fixes allows it"
-_NOTHING = Report((), 0)
 
 
 def render(report: Report, screen: Screen) -> Iterator[str]:
     """Yield the lines of the report."""
     for finding in report.findings:
-        yield from render_finding(finding, screen, report)
+        yield from render_finding(finding, screen)
         yield ""
     if is_quiet():
         return
@@ -35,8 +33,8 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
         yield from hints(report)
 
 
-def render_finding(finding: Finding, screen: Screen, report: Report = _NOTHING) -> Iterator[str]:
-    """Yield the lines of one finding of a report."""
+def render_finding(finding: Finding, screen: Screen) -> Iterator[str]:
+    """Yield the lines of one finding."""
     style = _STYLES[finding.severity]
     yield _header(finding, screen, style)
     near, far = split_related(finding)
@@ -56,8 +54,6 @@ def render_finding(finding: Finding, screen: Screen, report: Report = _NOTHING) 
         yield f"{gutter} {arrow} and {len(far) - _MAX_RELATED} more"
     if finding.fix is not None:
         yield from _note("help", finding.fix.title, gutter, screen)
-        if screen.is_terminal and finding.fix.safety is Safety.UNSAFE and not report.unsafe:
-            yield from _note("note", _UNSAFE, gutter, screen)
     if text := remark(finding):
         yield from _note("note", text, gutter, screen)
 

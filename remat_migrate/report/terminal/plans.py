@@ -38,8 +38,9 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     yield ""
     if not plan.is_met:
         kind = plan.basis.partition(" ")[0]
-        text = f"The budget cannot be met: the lowest {kind} peak found is {_peak(plan)}."
-        yield screen.paint(text, "red", "bold")
+        share = best.peak / max(plan.bare_compiled or plan.bare.peak_bytes, 1)
+        text = f"The budget cannot be met: the lowest {kind} peak found is {size(best.peak)}"
+        yield screen.paint(f"{text}, {share:.0%} of that without checkpoints.", "red", "bold")
         name = f"; this one is {printable(plan.best.name)}" if plan.best.name else ""
         compiled = f", {len(plan.candidates)} of them compiled" if plan.candidates else ""
         tried = f"{pluralize(plan.tried, 'placement')} traced, all obvious ones included"
@@ -139,11 +140,6 @@ def rewritten_lines(
     yield f"  planned    traced {_need(plan.best.measured, plan)}{_also(plan.best.compiled)}"
     difference = _difference(promised.measured, now)
     yield f"  rewritten  traced {_need(now, plan)}{_also(compiled)}: {difference}"
-
-
-def _peak(plan: Plan) -> str:
-    need, bare = plan.best.peak, plan.bare_compiled or plan.bare.peak_bytes
-    return f"{size(need)}, {need / max(bare, 1):.0%} of the peak without checkpoints"
 
 
 def _also(compiled: int | None) -> str:

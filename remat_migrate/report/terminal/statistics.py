@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ...rule import Finding, Safety
 from ..content import Report
-from .display import Screen, display_width, pluralize
+from .display import Screen, aligned, pluralize
 
 
 @dataclass(slots=True)
@@ -59,15 +59,25 @@ def rule_counts(report: Report) -> tuple[RuleCount, ...]:
 def statistics(report: Report, screen: Screen) -> Iterator[str]:
     """Yield a line for each rule."""
     counts = rule_counts(report)
-    number = max((len(str(count.findings)) for count in counts), default=0)
-    code = max((display_width(count.code) for count in counts), default=0)
-    name = max((display_width(count.name) for count in counts), default=0)
-    for count in counts:
-        fixable = count.safe_fixes + (count.unsafe_fixes if report.unsafe else 0)
-        kinds = {"fixable": fixable, "suppressed": count.suppressed, "known": count.known}
-        more = ", ".join(f"{n} {kind}" for kind, n in kinds.items() if n)
-        files = f"in {pluralize(len(count.files), 'file')}" if count.files else ""
-        found = screen.paint(f"{count.findings:>{number}}", "bold")
-        shown = screen.paint(f"{count.code:<{code}}", "red", "bold")
-        line = f"{found}  {shown}  {count.name:<{name}}  {files:<12}"
-        yield (f"{line}  ({more})" if more else line).rstrip()
+    digits = max((len(str(count.findings)) for count in counts), default=0)
+    rows = [
+        (
+            f"{count.findings:>{digits}}",
+            count.code,
+            count.name,
+            f"in {pluralize(len(count.files), 'file')}" if count.files else "",
+            _more(count, report),
+        )
+        for count in counts
+    ]
+    for number, code, *rest in aligned(rows):
+        cells = (screen.paint(number, "bold"), screen.paint(code, "red", "bold"), *rest)
+        yield "  ".join(cells).rstrip()
+
+
+def _more(count: RuleCount, report: Report) -> str:
+    """Return how many findings are fixable, and how many are hidden."""
+    fixable = count.safe_fixes + (count.unsafe_fixes if report.unsafe else 0)
+    kinds = {"fixable": fixable, "suppressed": count.suppressed, "known": count.known}
+    shown = [f"{number} {kind}" for kind, number in kinds.items() if number]
+    return f"({', '.join(shown)})" if shown else ""

@@ -54,11 +54,11 @@ def _target_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     if rows := [one for one in found.alternatives if one.policy]:
         yield ""
         where = "on its checkpoints" if found.sites else "on a checkpoint of the whole function"
-        yield f"Policies {where}, traced (* Pareto-optimal in memory and operations):"
-        yield from _policy_table(rows, found, screen)
+        yield from _table(f"Policies {where}", rows, found, screen)
     if found.alternatives and found.sites:
         yield ""
-        yield from alternative_lines(found, screen)
+        rows = [one for one in found.alternatives if not one.policy]
+        yield from _table("Alternatives", rows, found, screen)
     if found.residuals is not None:
         yield ""
         yield from _residuals(found.residuals, screen)
@@ -200,18 +200,12 @@ def _advice(found: Measurement, screen: Screen) -> Iterator[str]:
         if one.pareto and one.peak_bytes < 0.98 * found.cost.peak_bytes
     ]
     if better:
-        yield "It has no checkpoint. Placements that lower the traced peak:"
-        yield from _table(better, found, screen)
+        what = "It has no checkpoint. Placements that lower the peak"
+        yield from _table(what, better, found, screen)
     elif len(found.alternatives) > 1 and not found.failed:  # it is itself the first
         yield "It has no checkpoint, and a checkpoint on a stage would not lower the traced peak."
     else:
         yield "It has no checkpoint. No other placement was measured."
-
-
-def alternative_lines(found: Measurement, screen: Screen) -> Iterator[str]:
-    """Yield the alternatives as a table with the Pareto front marked."""
-    yield "Alternatives, traced (* Pareto-optimal in memory and operations):"
-    yield from _table([one for one in found.alternatives if not one.policy], found, screen)
 
 
 def _saved_lines(found: Measurement, screen: Screen) -> Iterator[str]:
@@ -240,25 +234,28 @@ def _saved_lines(found: Measurement, screen: Screen) -> Iterator[str]:
         yield f'  {place}"{printable(name.name)}"  {size(name.bytes)}  {state}{why}'
 
 
-def _policy_table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> Iterator[str]:
-    yield f"  {'keeps':>9} {'recomputes':>11} {'peak':>9} {'compiled':>9}  policy"
-    for one in rows:
-        kept = "-" if one.residual_bytes is None else size(one.residual_bytes)
-        again = operations(one.flops - found.bare.flops)
-        compiled = "-" if one.compiled_bytes is None else size(one.compiled_bytes)
-        figures = f"{kept:>9} {again:>11} {size(one.peak_bytes):>9} {compiled:>9}"
-        mark = "*" if one.pareto else " "
-        yield f"{mark} {figures}  {printable(one.policy)}"
+def _table(
+    title: str, rows: Sequence[Alternative], found: Measurement, screen: Screen
+) -> Iterator[str]:
+    """Yield the policies or placements that were measured."""
+    is_compiled = any(one.compiled_bytes is not None for one in rows)
+    how = f"traced, and compiled for {found.backend}" if is_compiled else "traced"
+    yield f"{title}, {how} (* Pareto-optimal in memory and operations):"
 
+    def shown(count: int | None) -> str:
+        return "-" if count is None else size(count)
 
-def _table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> Iterator[str]:
-    for one in rows:
-        mark = "*" if one.pareto else " "
-        ratio = one.flops / found.bare.flops if found.bare.flops else 1.0
-        compiled = ""
-        if one.compiled_bytes is not None:
-            compiled = f"  compiled for {found.backend} {size(one.compiled_bytes):>8}"
-        line = f"{mark} {size(one.peak_bytes):>8}  x{ratio:.3f}{compiled}  {printable(one.name)}"
+    columns = {
+        "keeps": [shown(one.residual_bytes) for one in rows],
+        "recomputes": [operations(one.flops - found.bare.flops) for one in rows],
+        "peak": [shown(one.peak_bytes) for one in rows],
+        "compiled": [shown(one.compiled_bytes) for one in rows],
+    }
+    columns = {title: cells for title, cells in columns.items() if any(c != "-" for c in cells)}
+    yield " " + "".join(f"{title:>11}" for title in columns)
+    for one, cells in zip(rows, zip(*columns.values(), strict=True), strict=True):
+        figures = "".join(f"{cell:>11}" for cell in cells)
+        line = f"{'*' if one.pareto else ' '}{figures}  {printable(one.policy or one.name)}"
         yield screen.paint(line, "green") if one.pareto else line
 
 
