@@ -14,7 +14,7 @@ from .weights import devices, fit_lines, operations, size
 
 if TYPE_CHECKING:
     from ...engine.fix_rounds import FileChange
-    from ...measure.worker.records import Cost, NamedValue
+    from ...measure.worker.records import NamedValue
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
 
 
@@ -120,9 +120,9 @@ def written_lines(changes: Sequence[FileChange], how: str, screen: Screen) -> It
         yield f"{screen.path(change.path)}: written {how}; `remat-migrate undo` reverts it"
 
 
-def exceeded_line(plan: Plan, cost: Cost, compiled: int | None) -> str:
+def exceeded_line(plan: Plan, now: Need, compiled: int | None) -> str:
     """Return what a rewritten source needs that needs more than planned."""
-    planned, now = plan.best, Need(cost.peak_bytes, cost.flops)
+    planned = plan.best
     text = f"{_difference(planned.measured, now)} compared with the plan"
     if compiled is not None and planned.compiled is not None:
         text += f"; {plan.basis} {size(compiled)}, planned {size(planned.compiled)}"
@@ -130,10 +130,9 @@ def exceeded_line(plan: Plan, cost: Cost, compiled: int | None) -> str:
 
 
 def rewritten_lines(
-    promised: Placement, plan: Plan, cost: Cost, compiled: int | None
+    promised: Placement, plan: Plan, now: Need, compiled: int | None
 ) -> Iterator[str]:
     """Yield what the rewritten source needs compared with the plan."""
-    now = Need(cost.peak_bytes, cost.flops)
     if promised is not plan.best:
         yield f"  promised   traced {_need(promised.measured, plan)}{_also(promised.compiled)}"
         yield f"  instead    {_named(plan.best)}"
