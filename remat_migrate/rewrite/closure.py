@@ -35,11 +35,10 @@ from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later, is_repeated
 from ..analysis.statics.static_options import read_indices, static_site
 from ..analysis.statics.statics import Required, Statics
-from ..analysis.values.bind import default_of, positional_parameters
+from ..analysis.values.bind import default_of
 from ..analysis.values.callees import underlying
 from ..analysis.values.values import Function, Partial
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
-from ..libraries.apis import TRANSPARENT
 from .arguments.calls import is_literal
 from .arguments.free_names import free_name, words_in
 from .checkpoint_code import CheckpointCode
@@ -158,7 +157,7 @@ def _check_body(site: Site, node: FunctionNode) -> None:
         )
     for inner in own_nodes(node):
         match inner:
-            case ast.Call(func=ast.Name(id="locals" | "eval" | "exec" as name)):
+            case ast.Call(func=ast.Name(id="locals" | "eval" | "exec" | "super" as name)):
                 raise Refused(f"its body calls `{name}()`", module, inner)
             case ast.Call(func=ast.Name(id="vars"), args=[]):
                 raise Refused("its body calls `vars()`", module, inner)
@@ -224,6 +223,10 @@ def _nested_body(
     reassigned = tuple(n for n in closed if _is_rebound(module, node, n))
     if reassigned and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
         raise Refused("it takes `**` and assigns to a static parameter", module, node)
+    for below in node.decorator_list[0 if index is None else index + 1 :]:
+        names = project.qualified(module, below)
+        if not any(n.rpartition(".")[2] in ("compact", "nowrap") for n in names):
+            raise Refused("a decorator is below the checkpoint", module, below)
     decorator = checkpoint.decorator(project, module, _first_statement(node))
     nest = Nest(
         module,
@@ -233,8 +236,6 @@ def _nested_body(
         reassigned,
         Code(decorator.text),
         index,
-        _moved_decorators(module, node, -1 if index is None else index, project),
-        _explicit_super(module, node),
     )
     return [nest, *decorator.changes]
 
@@ -289,17 +290,6 @@ def _check_unwrapped(project: Project, node: ast.FunctionDef) -> None:
                     raise Refused("its `__wrapped__` is read here", module, read)
 
 
-def _explicit_super(module: Module, node: ast.FunctionDef) -> str:
-    """Return what `super()` becomes in a nested function; "" if the function does not call it."""
-    calls = [n for n in own_nodes(node) if ast.unparse(n) == "super()"]
-    if not calls:
-        return ""
-    positional = positional_parameters(node)
-    if module.enclosing_class(node) is None or not positional:
-        raise Refused("its body calls `super()`, which has no class here", module, calls[0])
-    return f"super(__class__, {positional[0].arg})"
-
-
 def _is_rebound(module: Module, node: FunctionNode, name: str) -> bool:
     scope = module.scope_of(node)
     module.flow(scope)
@@ -315,23 +305,6 @@ def _first_statement(node: ast.FunctionDef) -> ast.stmt:
         case [ast.Expr(ast.Constant(str())), second, *_] if second.lineno > node.lineno:
             return second
     return node.body[0]
-
-
-def _moved_decorators(
-    module: Module, node: ast.FunctionDef, index: int, project: Project
-) -> frozenset[int]:
-    """Return the decorators below the checkpoint, which move with it, except `nn.compact`."""
-    found = []
-    for number, decorator in enumerate(node.decorator_list[index + 1 :], index + 1):
-        names = project.qualified(module, decorator)
-        if any(n.rpartition(".")[2] in ("compact", "nowrap") for n in names):
-            continue
-        if not names & TRANSPARENT:
-            raise Refused(
-                "a decorator below the checkpoint would run at every call", module, decorator
-            )
-        found.append(number)
-    return frozenset(found)
 
 
 def _with_named(project: Project, site: Site, statics: Statics) -> Statics:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..analysis import Module, Project
+from ..analysis import Project
 from ..analysis.names.scopes import parameters
 from ..analysis.sites.concrete_options import ConcreteUse
 from ..analysis.sites.find_sites import sites_of
@@ -16,7 +16,8 @@ from ..analysis.statics.statics import Statics
 from ..analysis.values.bind import default_of, positional_parameters
 from ..analysis.values.values import Function
 from ..codemod.changes import ArrangeArguments, Change, Code, Replace, SetArgument
-from .arguments.calls import pass_all_by_position
+from ..rule import Related
+from .arguments.calls import positional_changes
 from .checkpoint_code import CheckpointCode
 from .closure import closing_changes, code_to_write
 from .compile_time import hoist
@@ -28,15 +29,6 @@ from .options import (
     static_argnums_changes,
 )
 from .refusal import Refused
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A place that explains a migration."""
-
-    module: Module
-    node: ast.expr | ast.stmt | ast.keyword | ast.arg
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +44,7 @@ class Migration:
 
     title: str
     changes: tuple[Change, ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Related, ...] = ()
     breaks: str = ""
 
 
@@ -151,7 +143,7 @@ class Plan:
     title: str
     indices: tuple[int, ...] = ()
     changes: tuple[Change, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Related, ...] = ()
     replaces: bool = False
 
 
@@ -178,9 +170,8 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
             "unpacks options",
         )
     notes = tuple(
-        Note(
-            r.needs[0].module,
-            r.needs[0].node,
+        Related(
+            *r.needs[0].module.location(r.needs[0].node),
             f"the value of `{r.name}` is needed here: {r.needs[0].reason}",
         )
         for r in statics.required
@@ -200,8 +191,9 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     title += f": `static_argnums={statics.indices!r}`"
     changed = {change.node for change in changes}
     title += _HOISTED * bool(hoisted)
+    text = "called here; static arguments must be passed by position"
     called = tuple(
-        Note(call.module, call.node, "called here; static arguments must be passed by position")
+        Related(*call.module.location(call.node), text)
         for call, _ in statics.bound
         if call.node in changed
     )
@@ -274,14 +266,8 @@ def _calls_by_position(
                     call.module,
                     call.node,
                 )
-    return pass_all_by_position(
-        project,
-        statics.bound,
-        function,
-        end,
-        every=site.definition.counting == "method-without-self",
-        star_count=max(0, *(p - last for p in positions)),
-    )
+    star_count = max(0, *(p - last for p in positions))
+    return positional_changes(project, site, function, statics.bound, end, star_count=star_count)
 
 
 def _closure(
@@ -289,7 +275,7 @@ def _closure(
     site: Site,
     statics: Statics,
     option: Option | None,
-    notes: tuple[Note, ...],
+    notes: tuple[Related, ...],
     why: Refused,
 ) -> Plan:
     try:
@@ -297,7 +283,7 @@ def _closure(
     except Refused as refused:
         raise _by_hand(project, site, statics, option, why, refused) from refused
     if why.module is not None and isinstance(why.node, ast.expr):
-        notes = (*notes, Note(why.module, why.node, why.reason))
+        notes = (*notes, Related(*why.module.location(why.node), why.reason))
     names = ", ".join(f"`{r.name}`" for r in closed.required)
     title = f"close over {names}" if names else "a new checkpointed function for each call"
     return Plan(site, title, (), tuple(changes), notes, _holds(site, option))

@@ -57,34 +57,14 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change],
 
 def _is_public(handed: Forwarded) -> bool:
     """Return whether code outside the project may call a function."""
-    module, function = handed.module, handed.function
-    exported = _exported(module)
-    is_hidden = function.name.startswith("_") or (exported and function.name not in exported)
-    return not is_hidden and module.enclosing_function(function) is None
-
-
-def _exported(module: Module) -> set[str]:
-    """Return the strings of every statement that mentions `__all__`."""
-    return {
-        inner.value
-        for node in module.tree.body
-        if any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(node))
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
-    }
+    is_hidden = handed.function.name.startswith("_")
+    return not is_hidden and handed.module.enclosing_function(handed.function) is None
 
 
 def _check_droppable(handed: Forwarded) -> None:
     """Raise Refused unless a parameter is False by default, and others cannot pass it."""
     module, name, function = handed.module, handed.parameter.arg, handed.function
     check_own(module, function, "the wrapper")
-    if function.name in _exported(module):
-        raise Refused(
-            f"`{name}` is a parameter of `{function.name}`, which `__all__` exports, so callers"
-            " elsewhere may pass it: remove it, or raise an error if it is set",
-            module,
-            handed.parameter,
-        )
     default = handed.default
     if not isinstance(default, ast.Constant) or default.value:
         raise Refused(

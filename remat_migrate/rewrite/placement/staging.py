@@ -62,9 +62,6 @@ def stages_of(
     around |= {function.node}
     calls = _calls_in_order(project, function)
     own = [stage for call in calls if (stage := _stage(project, function.module, *call))]
-    if not own and not _is_heavy(project.once(Operations).of(function)):
-        light = (_stage(project, function.module, *call, light=True) for call in calls)
-        own = [stage for stage in light if stage is not None]
     found: list[Stage] = []
     for stage in own:
         inner: list[Stage] = []
@@ -78,10 +75,8 @@ def stages_of(
     return found
 
 
-def _stage(
-    project: Project, module: Module, call: ast.Call, looped: bool, *, light: bool = False
-) -> Stage | None:
-    """Return the stage that a call is; with `light`, even if it multiplies nothing."""
+def _stage(project: Project, module: Module, call: ast.Call, looped: bool) -> Stage | None:
+    """Return the stage that a call is."""
     operations = project.once(Operations)
     # Calling a class creates an instance, and computes nothing.
     made = project.values(module, call.func)
@@ -92,15 +87,12 @@ def _stage(
             return None
         body = call.args[place]
         bodies = project.values(module, body)
-        if not light and not any(_is_heavy(operations.of_value(v)) for v in bodies):
+        if not any(_is_heavy(operations.of_value(v)) for v in bodies):
             return None
         return Stage(module, call, body, True, any(_is_done(project, v) for v in bodies), ())
     runs = operations.run_by(values)
     callees = [t.function for v in runs for t in targets_of(project.evaluator, v)]
-    if not any(
-        _is_heavy(operations.of(callee)) or (light and _computes(project, callee))
-        for callee in callees
-    ):
+    if not any(_is_heavy(operations.of(callee)) for callee in callees):
         return None
     done = any(_is_done(project, v) for v in values)
     if not done and all(_is_one_product(operations.of(callee)) for callee in callees):
@@ -110,15 +102,6 @@ def _stage(
 
 def _is_heavy(operations: Iterable[Operation]) -> bool:
     return any(operation.kind == "product" for operation in operations)
-
-
-def _computes(project: Project, function: Function) -> bool:
-    return any(
-        isinstance(value, External) and value.name.startswith(("jax.numpy.", "jax.nn.", "jax.lax."))
-        for node in own_nodes(function.node)
-        if isinstance(node, ast.Call)
-        for value in project.values(function.module, node.func)
-    )
 
 
 def _is_one_product(operations: Iterable[Operation]) -> bool:
