@@ -245,14 +245,7 @@ def report(
     from ..engine.check import check_run
     from ..report.site_rows import site_rows
     from .check import FixOptions, fix_without_writing
-    from .results import (
-        Result,
-        exit_code,
-        record_baseline,
-        report_of,
-        warn_of_waste,
-        write_reports,
-    )
+    from .results import Result, exit_code, record_baseline, report_of, warn_of_waste, write_reports
 
     with cache.recording():
         run = set_up_run(paths, None, options, baseline, cache.about)

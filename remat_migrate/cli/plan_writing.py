@@ -23,12 +23,7 @@ from ..plan.applying import AppliedPlan, Source
 from ..plan.chain import Place
 from ..plan.plan import Obstacle, Placement, Plan, is_as_planned
 from ..report.output import say, screen_of
-from ..report.terminal.plans import (
-    exceeded_line,
-    rewritten_lines,
-    unwritable_lines,
-    written_lines,
-)
+from ..report.terminal.plans import exceeded_line, rewritten_lines, unwritable_lines, written_lines
 from ..settings import Options
 from ..text import SourceFile
 from ..verify.scratch import scratch_folder

@@ -39,10 +39,10 @@ from ..analysis.values.bind import default_of
 from ..analysis.values.callees import underlying
 from ..analysis.values.values import Function, Partial
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
-from .arguments.calls import is_literal
-from .arguments.free_names import free_name, words_in
+from .calls import is_literal
 from .checkpoint_code import CheckpointCode
 from .compile_time import hoist
+from .free_names import free_name, words_in
 from .options import keep, remove
 from .refusal import Refused, check_editable
 
@@ -157,10 +157,8 @@ def _check_body(site: Site, node: FunctionNode) -> None:
         )
     for inner in own_nodes(node):
         match inner:
-            case ast.Call(func=ast.Name(id="locals" | "eval" | "exec" | "super" as name)):
+            case ast.Call(func=ast.Name("locals" | "vars" | "eval" | "exec" | "super" as name)):
                 raise Refused(f"its body calls `{name}()`", module, inner)
-            case ast.Call(func=ast.Name(id="vars"), args=[]):
-                raise Refused("its body calls `vars()`", module, inner)
 
 
 def _has_number(node: FunctionNode, parameter: ast.arg) -> bool:
@@ -180,10 +178,8 @@ def _check_own_name(site: Site, node: ast.FunctionDef) -> None:
     found = module.reaching(subject) if isinstance(subject, ast.Name) else frozenset()
     scope = module.scope_at(statement)
     nodes = {(b.node, b.scope) for b in found}
-    if (node, scope) in nodes and len(nodes) > 1:
-        raise Refused(f"`{name}` is bound more than once", module, node)
     if nodes != {(node, scope)} or len(statement.targets) > 1 or not isinstance(subject, ast.Name):
-        raise Refused("what it wraps is not a `def` of the same scope")
+        raise Refused("what it wraps is not a `def` of the same scope, bound once")
     holder = module.parent(node)
     assert holder is not None
     for block in (v for _, v in ast.iter_fields(holder) if isinstance(v, list)):

@@ -17,12 +17,7 @@ from ..content import Report, worst_first
 from ..outputs import SUMMARY_VARIABLE
 from ..pages import markdown
 from ..terminal.display import Screen, pluralize, printable, shorten
-from .shared import (
-    fix_lines,
-    on_disk,
-    portable_path,
-    region,
-)
+from .shared import fix_lines, on_disk, portable_path, region
 
 # GitHub drops annotations of a level in a step, characters of a message, and whole summaries that
 # exceed these limits.

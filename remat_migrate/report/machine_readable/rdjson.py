@@ -14,13 +14,7 @@ from ...rule import Finding
 from ...text import SourceFile, Span
 from ..content import Report, worst_first
 from ..terminal.display import Screen, printable
-from .shared import (
-    encodable,
-    fix_lines,
-    on_disk,
-    portable_path,
-    region,
-)
+from .shared import encodable, fix_lines, on_disk, portable_path, region
 
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
 

@@ -23,14 +23,7 @@ from ..content import Report, worst_first
 from ..pages.rule_page import rule_page, section
 from ..terminal.display import Screen, printable
 from ..terminal.explain import explain
-from .shared import (
-    cell,
-    encodable,
-    file_uri,
-    fix_lines,
-    on_disk,
-    region,
-)
+from .shared import cell, encodable, file_uri, fix_lines, on_disk, region
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -9,20 +9,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ...analysis import Project
-from ...analysis.names.mentions import has_side_effects
-from ...analysis.sites.calls import Call
-from ...analysis.sites.site import Site
-from ...analysis.statics.static_options import transformations
-from ...analysis.values.bind import Arguments, default_of, positional_parameters
-from ...analysis.values.callees import layers
-from ...analysis.values.values import (
-    Function,
-    Instance,
-    Wrapped,
-)
-from ...codemod.changes import ArrangeArguments, Change, Code
-from ..refusal import Refused, check_editable
+from ..analysis import Project
+from ..analysis.names.mentions import has_side_effects
+from ..analysis.sites.calls import Call
+from ..analysis.sites.site import Site
+from ..analysis.statics.static_options import transformations
+from ..analysis.values.bind import Arguments, default_of, positional_parameters
+from ..analysis.values.callees import layers
+from ..analysis.values.values import Function, Instance, Wrapped
+from ..codemod.changes import ArrangeArguments, Change, Code
+from .refusal import Refused, check_editable
 
 _GRADIENTS = frozenset(
     f"{library}.{name}" for library in ("jax", "haiku") for name in ("grad", "value_and_grad")
