@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from .codemod.changes import SetComment
 from .rule import Finding, Rule
 from .text import SourceFile, Span
+from .text.escapes import MARK
 
 _CODE = r"[A-Za-z]+[0-9]+"
 _NOQA = re.compile(
@@ -266,8 +267,9 @@ def _logical_lines(source: SourceFile) -> Iterator[_LogicalLine]:
         row, column = token.start
         if token.type == tokenize.COMMENT:
             start = source.line_starts[row - 1] + column
-            comment = _own_comment(source, token.string)
-            line.comments.append(Span(start, start + len(comment)))
+            # Without the marker that a notebook's view appends.
+            own = token.string.partition(f"#{MARK}")[0].rstrip()
+            line.comments.append(Span(start, start + len(own)))
         if token.type in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE):
             line.free.append(row)
         if token.type == tokenize.NEWLINE or (token.type == tokenize.NL and not first):
@@ -278,14 +280,6 @@ def _logical_lines(source: SourceFile) -> Iterator[_LogicalLine]:
             line, first = _LogicalLine(range(0)), 0
         elif not first and token.type not in _BETWEEN_LINES:
             first = row
-
-
-def _own_comment(source: SourceFile, comment: str) -> str:
-    """Return a comment without the marker that a notebook's text view appends."""
-    if source.container is None:
-        return comment
-    own, mark, _ = comment.partition(f"#{source.container.mark}")
-    return own.rstrip() if mark else comment
 
 
 def _text_lines(source: SourceFile) -> Iterator[_LogicalLine]:

@@ -1,21 +1,24 @@
-"""Fixing files, showing the fixes as a diff, and verifying them on the way."""
+"""Fixing files, showing and verifying the fixes, and suppressing findings by comments."""
 
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..discovery.discover import is_excluded
 from ..engine.analyse import Analysis
-from ..engine.check import fix_in_memory
+from ..engine.check import check_run, fix_in_memory
 from ..engine.run import Run
 from ..report.output import say, screen_of, write_diff, write_lines
 from ..rule import Finding
 from ..settings.settings import check_known
+from ..text.regular_files import read_regular
 from .exit_codes import CLEAN, FINDINGS, SIGNALLED
 from .progress_bar import progress_bar
 from .results import Result, exit_code, report_of
@@ -75,11 +78,11 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
     from ..engine.writing import write_changes
 
     outcome, proved = _fixed(run, how)
+    failed = _warn_of_skipped_fixes(run, outcome)
     if run.overlay:
         _print_stdin(run, outcome)
     elif outcome.changes:
         write_changes(outcome.changes, run.settings.root)
-    failed = _warn_of_skipped_fixes(run, outcome)
     return Result(outcome.analysis, outcome.fixed, failed, proved)
 
 
@@ -174,3 +177,39 @@ def _print_stdin(run: Run, outcome: FixOutcome) -> None:
     for path, source in run.overlay.items():
         sys.stdout.buffer.write(source.encode(fixed.get(path, source).text))
     sys.stdout.buffer.flush()
+
+
+def suppress_findings(run: Run) -> int:
+    """Add a comment for each finding that suppresses it, and return the exit code.
+
+    Raises:
+        ApplyError: a file cannot be written; no file was changed.
+    """
+    from ..engine.suppress import suppress
+    from ..engine.writing import write_changes
+    from ..report.terminal.display import pluralize
+
+    root = run.settings.root
+    done = suppress(check_run(run))
+    if done.changes:
+        write_changes(done.changes, root)
+    for finding in done.left:
+        place = screen_of(sys.stderr).place(finding.source, finding.span.start)
+        why = "cannot be suppressed by a comment; use per-file-ignores in the settings"
+        say(f"warning: {place}: {finding.code} {why}")
+    say(f"Added {pluralize(done.added, 'noqa comment')}.")
+    if done.added and _is_unknown_to_ruff(root):
+        say('note: `ruff --fix` removes these comments (RUF102) unless lint.external = ["RMT"]')
+    return CLEAN
+
+
+def _is_unknown_to_ruff(root: Path) -> bool:
+    """Return whether a project configures ruff and does not list these codes as external."""
+    for name in (".ruff.toml", "ruff.toml", "pyproject.toml"):
+        try:
+            text = read_regular(root / name).decode(errors="replace")
+        except OSError:
+            continue
+        if name != "pyproject.toml" or "[tool.ruff" in text:
+            return re.search(r"\bexternal\s*=\s*\[[^\]]*RMT", text) is None
+    return False

@@ -14,10 +14,8 @@ from .weights import devices, fit_lines, operations, size
 
 if TYPE_CHECKING:
     from ...engine.fix_rounds import FileChange
-    from ...measure.worker.records import Cost, NamedValue
+    from ...measure.worker.records import NamedValue
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
-
-_KINDS = {WRAPPED: "", BODY: "loop body", GROUP: "in groups"}
 
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
@@ -40,8 +38,9 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     yield ""
     if not plan.is_met:
         kind = plan.basis.partition(" ")[0]
-        text = f"The budget cannot be met: the lowest {kind} peak found is {_peak(plan)}."
-        yield screen.paint(text, "red", "bold")
+        share = best.peak / max(plan.bare_compiled or plan.bare.peak_bytes, 1)
+        text = f"The budget cannot be met: the lowest {kind} peak found is {size(best.peak)}"
+        yield screen.paint(f"{text}, {share:.0%} of that without checkpoints.", "red", "bold")
         name = f"; this one is {printable(plan.best.name)}" if plan.best.name else ""
         compiled = f", {len(plan.candidates)} of them compiled" if plan.candidates else ""
         tried = f"{pluralize(plan.tried, 'placement')} traced, all obvious ones included"
@@ -53,7 +52,8 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         if not best.runs:
             yield "No checkpoint is needed."
     for stage in plan.best.stages:
-        yield f"{screen.path(stage.path)}:{stage.line}  {_decision(stage)}"
+        runs = f"in {printable(stage.function)}, {pluralize(stage.times, 'time')}"
+        yield f"{screen.path(stage.path)}:{stage.line}  {runs}: {_decision(stage)}"
     for value in plan.values:
         place = f"{screen.path(value.path)}:{value.line}"
         yield f"{place}  {_value(value)}"
@@ -120,9 +120,9 @@ def written_lines(changes: Sequence[FileChange], how: str, screen: Screen) -> It
         yield f"{screen.path(change.path)}: written {how}; `remat-migrate undo` reverts it"
 
 
-def exceeded_line(plan: Plan, cost: Cost, compiled: int | None) -> str:
+def exceeded_line(plan: Plan, now: Need, compiled: int | None) -> str:
     """Return what a rewritten source needs that needs more than planned."""
-    planned, now = plan.best, Need(cost.peak_bytes, cost.flops)
+    planned = plan.best
     text = f"{_difference(planned.measured, now)} compared with the plan"
     if compiled is not None and planned.compiled is not None:
         text += f"; {plan.basis} {size(compiled)}, planned {size(planned.compiled)}"
@@ -130,21 +130,15 @@ def exceeded_line(plan: Plan, cost: Cost, compiled: int | None) -> str:
 
 
 def rewritten_lines(
-    promised: Placement, plan: Plan, cost: Cost, compiled: int | None
+    promised: Placement, plan: Plan, now: Need, compiled: int | None
 ) -> Iterator[str]:
     """Yield what the rewritten source needs compared with the plan."""
-    now = Need(cost.peak_bytes, cost.flops)
     if promised is not plan.best:
         yield f"  promised   traced {_need(promised.measured, plan)}{_also(promised.compiled)}"
         yield f"  instead    {_named(plan.best)}"
     yield f"  planned    traced {_need(plan.best.measured, plan)}{_also(plan.best.compiled)}"
     difference = _difference(promised.measured, now)
     yield f"  rewritten  traced {_need(now, plan)}{_also(compiled)}: {difference}"
-
-
-def _peak(plan: Plan) -> str:
-    need, bare = plan.best.peak, plan.bare_compiled or plan.bare.peak_bytes
-    return f"{size(need)}, {need / max(bare, 1):.0%} of the peak without checkpoints"
 
 
 def _also(compiled: int | None) -> str:
@@ -157,8 +151,9 @@ def _compiled(compiled: int, traced: Need, plan: Plan, name: str) -> str:
 
 def _named(placement: Placement) -> str:
     """Return the name of an obvious placement, and the lines with a checkpoint."""
-    summary = _summary(placement)
-    return f"{printable(placement.name)}: {summary}" if placement.name else summary
+    parts = [f"line {s.line}: {_decision(s)}" for s in placement.stages if s.decision != "plain"]
+    name = [f"{printable(placement.name)}:"] if placement.name else []
+    return " ".join([*name, "; ".join(parts) or "no checkpoint"])
 
 
 def _need(need: Need, plan: Plan) -> str:
@@ -173,27 +168,21 @@ def _difference(expected: Need, actual: Need) -> str:
 
 
 def _decision(stage: StageDecision) -> str:
-    function = printable(stage.function)
-    runs = f"in {function}, {pluralize(stage.times, 'time')}"
+    """Return `all but the last under a checkpoint with policy=dots_saveable`."""
     policy = f" with policy={printable(stage.policy)}" if stage.policy else ""
     if stage.decision == "plain":
-        return f"{runs}: no checkpoint"
-    if stage.decision == "body":
-        return f"{runs}: a checkpoint on the loop body{policy}, prevent_cse=False"
+        return "no checkpoint"
     if sizes_of(stage.decision):
-        return f"{runs}: {described(stage.decision)}"
-    if stage.times == 1 and stage.decision == "wrapped":
-        return f"{runs}: a checkpoint{policy}"
-    if stage.all_but_last:
-        left = stage.times - stage.wrapped
-        which = "all but the last" if left == 1 else f"all but the last {left}"
-    else:
-        which = "all"
-    if stage.decision == "group" and stage.times == 1:
-        return f"{runs}: under one checkpoint with {_group(stage)}{policy}"
-    if stage.decision == "group":
-        return f"{runs}: {which} under checkpoints in groups ({_group(stage)}){policy}"
-    return f"{runs}: {which} under a checkpoint{policy}"
+        return described(stage.decision)
+    if stage.decision == BODY:
+        return f"a checkpoint on the loop body{policy}, prevent_cse=False"
+    if stage.times == 1 and stage.decision == WRAPPED:
+        return f"a checkpoint{policy}"
+    left = stage.times - stage.wrapped
+    rest = f" but the last{f' {left}' if left > 1 else ''}" if stage.all_but_last else ""
+    groups = f"checkpoints in groups ({_group(stage)})"
+    under = groups if stage.decision == GROUP else "a checkpoint"
+    return f"all{rest} under {under}{policy}"
 
 
 def _value(value: NamedValue) -> str:
@@ -208,14 +197,3 @@ def _group(stage: StageDecision) -> str:
     if len(set(lines)) == 1:
         return f"{len(lines)} each"
     return "lines " + ", ".join(map(str, dict.fromkeys(lines)))
-
-
-def _summary(placement: Placement) -> str:
-    parts = []
-    for stage in placement.stages:
-        if stage.decision != "plain":
-            kind = _KINDS.get(stage.decision, stage.decision)
-            runs = f"{stage.wrapped} of {pluralize(stage.times, 'run')}"
-            how = (kind, stage.policy and printable(stage.policy), runs)
-            parts.append(f"line {stage.line} ({', '.join(filter(None, how))})")
-    return "; ".join(parts) or "no checkpoint"

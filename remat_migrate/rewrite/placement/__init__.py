@@ -4,8 +4,7 @@ All of this is unsafe in the sense of `Safety`: values and gradients stay, memor
 """
 
 from .expressions import wrap_expression
-from .groups import wrap_group
-from .iterations import before_last
+from .groups import before_last, wrap_group
 from .loop_bodies import wrap_body
 from .segments import in_segments
 from .stages import move_to_stages

@@ -68,13 +68,7 @@ def wrap_call(
     values = project.values(module, call.func)
     api = sole_api(library_apis(project, module, call, values), module, call)
     as_expression = partial(
-        wrap_expression,
-        project,
-        module,
-        call,
-        options,
-        condition=condition,
-        checkpoint=checkpoint,
+        wrap_expression, project, module, call, options, condition=condition, checkpoint=checkpoint
     )
     if api in (LINEN, NNX):
         return as_expression()
