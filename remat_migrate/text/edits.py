@@ -108,11 +108,3 @@ class OffsetMap:
         if index and self._ends[index - 1] > offset:
             offset = self._ends[index - 1]
         return offset + self._shifts[index]
-
-    def spread(self, offset: int) -> tuple[int, int]:
-        """Return where a character may be now: one offset, or the ends of what replaced it."""
-        index = bisect.bisect_right(self._starts, offset)
-        if index == 0 or self._ends[index - 1] <= offset:
-            return self.moved(offset), self.moved(offset)
-        first = bisect.bisect_left(self._ends, offset)
-        return self._starts[first] + self._shifts[first], self.moved(offset)
