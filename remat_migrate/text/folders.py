@@ -260,8 +260,7 @@ class Folder:
         found = self.stat(name)
         if found is not None:
             self._check_regular(name, found)
-        temporary = _temporary(name, f"{os.getpid():x}-")
-        self.discard(temporary)
+        temporary = self.discard_temporary(name, f"{os.getpid():x}-")
         self.create(temporary, data, like=None if found is None else name)
         self.replace(temporary, name)
         self.sync()
@@ -276,13 +275,9 @@ class Folder:
             mode: the permission bits of a file that does not exist.
         """
         temporary = self.discard_temporary(name)
-        if old is None:
-            self.create(temporary, data, mode=mode)
-        else:
-            self.create(temporary, data, like=name)
+        self.create(temporary, data, like=None if old is None else name, mode=mode)
         try:
-            found = None if self.stat(name) is None else self.read(name)
-            if found != old:
+            if old != (None if self.stat(name) is None else self.read(name)):
                 raise OSError(CHANGED)
             self.rename(temporary, name)
         except OSError:
@@ -290,11 +285,14 @@ class Folder:
             raise
         self.sync()
 
-    def discard_temporary(self, name: str) -> str:
-        """Remove what a killed run has left of changing a file, and return its name."""
-        temporary = _temporary(name, "")
-        self.discard(temporary)
-        return temporary
+    def discard_temporary(self, name: str, owner: str = "") -> str:
+        """Remove what a killed run has left of replacing a file, and return its name."""
+        import hashlib
+
+        # Short even if the file name is not.
+        digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+        self.discard(f".remat-{owner}{digest}.tmp")
+        return f".remat-{owner}{digest}.tmp"
 
     def remove(self, name: str) -> None:
         """Remove a file or a link."""
@@ -320,13 +318,6 @@ class Folder:
             # The folder is writable but not readable, or the file system cannot sync folders.
             if error.errno not in _CANNOT:
                 raise
-
-
-def _temporary(name: str, owner: str) -> str:
-    """Return the name of a temporary file, short even if the file name is not."""
-    import hashlib
-
-    return f".remat-{owner}{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}.tmp"
 
 
 def _attributes(handle: int) -> list[str]:
