@@ -153,9 +153,6 @@ def measure_command(
     help="Compile the best candidates and the obvious ones, and choose by compiled peak."
     "  [default: if that takes less than a minute]",
 )
-@click.option(
-    "--offload", is_flag=True, help="Also allow policies that move values to host memory."
-)
 @click.option("--apply", "is_applied", is_flag=True, help="Write the plan into the source.")
 @click.option("--strict", is_flag=True, help="Also fail if the budget is only met by the trace.")
 @entry_options
@@ -166,7 +163,6 @@ def plan_command(
     target: str | None,
     budget: str | None,
     pareto: bool,
-    offload: bool,
     is_applied: bool,
     strict: bool,
     output_format: str,
@@ -208,7 +204,6 @@ def plan_command(
             base,
             limit,
             pareto=pareto,
-            offload=offload,
             open_source=writing.open_source if is_applied else None,
         )
     write_plan(found, output_format, output_file or sys.stdout)

@@ -18,7 +18,6 @@ from ..errors import VerificationError
 from ..measure.options import MeasureOptions
 from ..measure.session import measuring
 from ..measure.target import Target
-from ..measure.worker.records import Need
 from ..measure.worker.schedules import sizes_of
 from ..plan.applying import AppliedPlan, Source
 from ..plan.chain import Place
@@ -168,8 +167,7 @@ class Writing:
         if failure is not None:
             undo(root, written=written)
             return failure
-        now = Need(cost.peak_bytes, cost.flops)
-        as_planned = placement is promised and is_as_planned(placement, now, compiled)
+        as_planned = placement is promised and is_as_planned(placement, cost, compiled)
         how = "as planned" if as_planned else "otherwise than planned"
         for line in written_lines(changes, how, screen_of(sys.stderr)):
             say(line)

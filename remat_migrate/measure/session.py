@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from ..errors import VerificationError
 from ..verify.options import check_options, find_python
@@ -21,7 +24,6 @@ from .options import MeasureOptions
 from .target import Target, parse_target
 from .worker.records import (
     Alternative,
-    CallLine,
     Cost,
     NameUse,
     PolicyUse,
@@ -34,6 +36,7 @@ from .worker.records import (
 START = Path(__file__).parent / "worker" / "start.py"
 # Errors that JAX raises if Python code needs the value of a traced array.
 _NEEDS_VALUE = re.compile(r"ConcretizationTypeError|Tracer\w+ConversionError|NonConcrete")
+_Fields = dict[str, Any]
 _ADDRESS = re.compile(r" object at 0x[0-9a-f]+")
 
 
@@ -80,14 +83,14 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
         VerificationError: the function cannot be measured; the message says why.
     """
     with measuring(target, options, folder) as session:
-        options = compiling(options, session.measurement)
-        found = _add_passes(session, options, session.measurement)
-        found = _add_names(session, found)
-        found = _add_alternatives(session, options, found)
-        if found.sites and not options.policies:
-            if reply := session.ask("cheaper")["cheaper"]:
-                found = replace(found, cheaper=_alternative(reply))
-        return _add_compiled(session, options, found)
+        found = session.measurement
+        options = compiling(options, found)
+        for failure, asked in _MORE.items():
+            try:
+                found = replace(found, **asked(session, options, found))
+            except VerificationError as error:
+                found = replace(found, notes=(*found.notes, f"{failure}: {error}"))
+        return found
 
 
 def compiling(options: MeasureOptions, found: Measurement) -> MeasureOptions:
@@ -164,7 +167,7 @@ def _measured(
         reply["forward_flops"],
         Cost(*reply["cost"]),
         Cost(*reply["bare"]),
-        tuple(map(_site, reply["sites"])),
+        decoded(tuple[SiteMeasurement, ...], reply["sites"]),
         device=parse_device(options.device) if options.device else None,
         argument_bytes=reply["argument_bytes"],
         devices=reply["devices"],
@@ -172,69 +175,54 @@ def _measured(
     )
 
 
-def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    """Add the residuals and the jaxprs of both passes, if requested."""
-    try:
-        if options.residuals:
-            rows = session.ask("residuals")["residuals"]
-            found = replace(found, residuals=tuple(map(_residual, rows)))
-        if options.jaxprs:
-            reply = session.ask("jaxprs")
-            found = replace(found, jaxprs=(reply["forward"], reply["backward"]))
-    except VerificationError as error:
-        return replace(found, notes=(*found.notes, f"not shown: {error}"))
-    return found
+def _passes(session: Session, options: MeasureOptions, found: Measurement) -> _Fields:
+    """Return the residuals and the jaxprs of both passes, if requested."""
+    more: _Fields = {}
+    if options.residuals:
+        rows = session.ask("residuals")["residuals"]
+        more["residuals"] = decoded(tuple[Residual, ...], rows)
+    if options.jaxprs:
+        reply = session.ask("jaxprs")
+        more["jaxprs"] = reply["forward"], reply["backward"]
+    return more
 
 
-def _add_names(session: Session, found: Measurement) -> Measurement:
-    """Add what each name and policy saves."""
-    try:
-        reply = session.ask("explain")
-    except VerificationError as error:
-        return replace(found, notes=(*found.notes, f"names not explained: {error}"))
-    names, policies = map(NameUse._make, reply["names"]), map(PolicyUse._make, reply["policies"])
-    return replace(
-        found,
-        names=tuple(one._replace(path=one.path and Path(one.path)) for one in names),
-        policies=tuple(one._replace(path=Path(one.path)) for one in policies),
-    )
+def _names(session: Session, options: MeasureOptions, found: Measurement) -> _Fields:
+    """Return what each name and policy saves."""
+    reply = session.ask("explain")
+    policies = decoded(tuple[PolicyUse, ...], reply["policies"])
+    return {"names": decoded(tuple[NameUse, ...], reply["names"]), "policies": policies}
 
 
-def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    which = {"compiling": options.compile, "are_all": options.policies}
-    try:
-        reply = session.ask("alternatives", **which)
-    except VerificationError as error:
-        return replace(found, failed={str(error): ["all placements"]})
+def _alternatives(session: Session, options: MeasureOptions, found: Measurement) -> _Fields:
+    reply = session.ask("alternatives", compiling=options.compile, are_all=options.policies)
     failed: dict[str, list[str]] = {}
     for name, reason in reply["failed"]:
         failed.setdefault(_failure_message(reason), []).append(name)
-    return replace(
-        found,
-        alternatives=tuple(pareto_marked(list(map(_alternative, reply["alternatives"])))),
-        failed=failed,
-    )
+    rows = decoded(tuple[Alternative, ...], reply["alternatives"])
+    return {"alternatives": tuple(pareto_marked(rows)), "failed": failed}
 
 
-def _add_compiled(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    """Add figures of the compiled program, if requested or if a checkpoint looks wasteful."""
-    sites, notes, total, needed = list(found.sites), list(found.notes), None, None
-    try:
-        if options.compile:
-            reply = session.ask("compile_target")
-            total, needed = reply["temporary"], reply["needed"]
-        for number, site in enumerate(sites):
-            if options.compile or site.verdict is SiteVerdict.WASTEFUL:
-                sites[number] = _site(session.ask("confirm", site=number)["site"])
-    except VerificationError as error:
-        notes.append(f"not confirmed by the compiled program: {error}")
-    return replace(
-        found,
-        sites=tuple(sites),
-        compiled_bytes=total,
-        needed_compiled=needed,
-        notes=tuple(notes),
-    )
+def _compiled(session: Session, options: MeasureOptions, found: Measurement) -> _Fields:
+    """Return what is compiled: all if that is requested, or else sites that look wasteful."""
+    sites, more = list(found.sites), {}
+    if options.compile:
+        reply = session.ask("compile_target")
+        more = {"compiled_bytes": reply["temporary"], "needed_compiled": reply["needed"]}
+    for number, site in enumerate(sites):
+        if options.compile or site.verdict is SiteVerdict.WASTEFUL:
+            reply = session.ask("confirm", site=number)
+            sites[number] = decoded(SiteMeasurement, reply["site"])
+    return {**more, "sites": tuple(sites)}
+
+
+# What else to ask about a target, by what it means if the request fails.
+_MORE: Mapping[str, Callable[[Session, MeasureOptions, Measurement], _Fields]] = {
+    "not shown": _passes,
+    "names not explained": _names,
+    "no other placement measured": _alternatives,
+    "not confirmed by the compiled program": _compiled,
+}
 
 
 def _ask(
@@ -257,27 +245,24 @@ def _location(target: Target) -> dict[str, object]:
     return {"module": target.module, "path": path, "qualname": target.qualname}
 
 
-def _site(fields: Any) -> SiteMeasurement:
-    site = SiteMeasurement._make(fields)
-    return site._replace(
-        path=Path(site.path),
-        calls=tuple(CallLine(Path(path), line, times) for path, line, times in site.calls),
-        cost=Cost(*site.cost),
-        without=Cost(*site.without),
-        verdict=SiteVerdict(site.verdict),
-        compiled=site.compiled and (site.compiled[0], site.compiled[1]),
-        rivals=tuple((Path(path), line) for path, line in site.rivals),
-    )
+def decoded(kind: Any, value: Any) -> Any:
+    """Return a value of a type from its JSON: a record is an array of its fields."""
+    arguments = get_args(kind)
+    if value is None or (arguments and type(None) in arguments):
+        return None if value is None else decoded(arguments[0], value)
+    if arguments:
+        kinds = itertools.repeat(arguments[0]) if ... in arguments else arguments
+        return tuple(map(decoded, kinds, value))
+    if hasattr(kind, "_fields"):
+        return kind(*map(decoded, _kinds(kind), value))
+    return kind(value) if issubclass(kind, Path | Enum) else value
 
 
-def _alternative(fields: Any) -> Alternative:
-    found = Alternative._make(fields)
-    return found._replace(lines=tuple((Path(path), line) for path, line in found.lines))
-
-
-def _residual(fields: Any) -> Residual:
-    found = Residual._make(fields)
-    return found._replace(path=found.path and Path(found.path))
+@functools.cache
+def _kinds(record: Any) -> tuple[Any, ...]:
+    """Return the types of the fields of a record."""
+    hints = get_type_hints(record)
+    return tuple(hints[name] for name in record._fields)
 
 
 def _failure_message(error: Mapping[str, Any]) -> str:

@@ -88,21 +88,13 @@ class Source:
             return True
         path, function, line = chain[arc.start].place
         group = arc.lines if len(arc.lines) > 1 else ()
-        return self._allows(
-            StageDecision(Path(path), line, function, 1, 1, arc.kind, arc.policy, group)
-        )
-
-    def allows_all_but_last(self, place: Place, kind: str) -> bool:
-        """Return whether a line with a checkpoint can go without it when it runs the last time."""
-        path, function, line = place
-        return self._allows(StageDecision(Path(path), line, function, 2, 1, kind, None))
-
-    def _allows(self, stage: StageDecision) -> bool:
-        names = names_in(stage.policy)
-        key = stage.path, stage.line, stage.decision, stage.all_but_last, stage.group, names
+        names = names_in(arc.policy)
+        key = path, line, arc.kind, group, names
         if key not in self._answers:
             try:
-                self._changes(stage)
+                self._changes(
+                    StageDecision(Path(path), line, function, 1, 1, arc.kind, arc.policy, group)
+                )
                 self._answers[key] = True
             except Refused:
                 self._answers[key] = False

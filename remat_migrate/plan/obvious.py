@@ -6,23 +6,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..measure.worker.records import BODY, PLAIN, WRAPPED, Chain
 from ..measure.worker.schedules import sizes_of
-from .chain import GROUP, Arc, Writable, occurrences
+from .chain import GROUP, Arc, occurrences
 
 
 def obvious_paths(
-    chain: Chain, arcs: Sequence[Sequence[Arc]], source: Writable | None = None
+    chain: Chain, arcs: Sequence[Sequence[Arc]]
 ) -> Iterator[tuple[str, tuple[Arc, ...]]]:
     """Yield the name and path of each obvious placement of a chain.
 
     These are checkpoints on every stage and on every stage that repeats, each with every policy,
-    and on all of them but the last; and on every call of a function that runs several stages and is
-    called repeatedly. A stage that is a loop over layers gets one on its body, and a long one may
-    run in segments.
+    and on all of them but the last, unless that one repeats; and on every call of a function that
+    runs several stages and is called repeatedly. A stage that is a loop over layers gets one on its
+    body, and a long one may run in segments.
 
     Args:
         chain: the chain.
         arcs: the arcs that start at each stage.
-        source: the source that the placements are written into, if any.
     """
     places = occurrences(chain)
     every = [number for number, link in enumerate(chain) if link.heavy]
@@ -37,9 +36,7 @@ def obvious_paths(
         for policy in policies:
             suffix = f" with {policy}" if policy else ""
             yield name + suffix, _path(arcs, chosen, policy)
-        last = chain[chosen[-1]].place
-        is_tied = source is not None and not source.allows_all_but_last(last, WRAPPED)
-        if len(chosen) > 1 and not (is_tied and len(places[last]) > 1):
+        if len(chosen) > 1 and len(places[chain[chosen[-1]].place]) == 1:
             yield f"{name} but the last", _path(arcs, chosen[:-1], None)
     schedules = [[arc for arc in here if sizes_of(arc.kind)] for here in arcs]
     for level in range(max(map(len, schedules), default=0)):

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import VerificationError
 from ..measure.options import MeasureOptions
-from ..measure.session import compiling, measuring
+from ..measure.session import compiling, decoded, measuring
 from ..measure.target import Target
-from ..measure.worker.records import Chain, NamedValue, Need
+from ..measure.worker.records import Chain, Cost, NamedValue
 from .budget import Budget
-from .chain import Arc, Place, Run, Writable, chain_from, promise, runs_of
+from .chain import Allows, Arc, Place, Run, arcs, promise, runs_of
 from .obvious import obvious_paths
 from .plan import MERGED, Obstacle, Placement, Plan, decisions
 from .solve import Solver
@@ -63,11 +63,11 @@ class Gradient:
         bare: its cost without checkpoints.
     """
 
-    def __init__(self, bare: Need, asked: Callable[..., Any], seconds: float = math.inf) -> None:
+    def __init__(self, bare: Cost, asked: Callable[..., Any], seconds: float = math.inf) -> None:
         """Remember how to ask the measuring process, and the time that compiling may take."""
         self.bare = bare
         self._asked = asked
-        self._traced: dict[tuple[Run, ...], Need] = {(): bare}
+        self._traced: dict[tuple[Run, ...], Cost] = {(): bare}
         self._compiled: dict[tuple[Run, ...], int] = {}
         self._seconds = seconds
         self._longest = 0.0
@@ -81,10 +81,10 @@ class Gradient:
         """The number of placements that were traced."""
         return len(self._traced) - 1
 
-    def traced(self, runs: tuple[Run, ...]) -> Need:
+    def traced(self, runs: tuple[Run, ...]) -> Cost:
         """Return the cost with checkpoints on runs of equations."""
         if runs not in self._traced:
-            self._traced[runs] = Need(*self._asked("trace", runs=runs)["need"])
+            self._traced[runs] = Cost(*self._asked("trace", runs=runs)["cost"])
         return self._traced[runs]
 
     def compiled(self, runs: tuple[Run, ...]) -> int:
@@ -101,10 +101,11 @@ class Gradient:
 class Planner:
     """Solves one chain for budgets and traces the placements."""
 
-    def __init__(self, chain: Chain, gradient: Gradient, source: Writable | None = None) -> None:
-        """Plan for a chain; with a `source`, only what can be written into it."""
-        self._chain, self._gradient, self._source = chain, gradient, source
-        self._solver = Solver(chain, source)
+    def __init__(self, chain: Chain, gradient: Gradient, allows: Allows | None = None) -> None:
+        """Plan for a chain; only what can be written, if that is known."""
+        self._chain, self._gradient = chain, gradient
+        self._arcs = arcs(chain, allows)
+        self._solver = Solver(chain, self._arcs)
         self._least: dict[int, float] = {}
 
     def least(self, limit: int) -> float:
@@ -124,7 +125,7 @@ class Planner:
             path = self._solver.solve(int(aim))
             if path is None:
                 # The placement with the lowest peak may need less than expected.
-                path = self._solver.lowest()
+                path = self._solver.lowest
                 if path in seen:
                     break
             path = self._frugal(path)
@@ -165,7 +166,7 @@ class Planner:
 
     def front(self) -> Iterator[Placement]:
         """Yield placements for budgets from the lowest possible to that without checkpoints."""
-        lowest = self._solver.lowest()
+        lowest = self._solver.lowest
         low, high = promise(lowest).peak_bytes, self._gradient.bare.peak_bytes
         paths = [lowest]
         for number in range(1, _POINTS + 1):
@@ -175,13 +176,13 @@ class Planner:
                 paths.append(path)
         return map(self.placement, dict.fromkeys(paths))
 
-    def obvious(self, is_wanted: Callable[[Need], bool]) -> Iterator[Placement]:
+    def obvious(self, is_wanted: Callable[[Cost], bool]) -> Iterator[Placement]:
         """Yield the obvious placements whose expected cost is wanted."""
-        for name, path in obvious_paths(self._chain, self._solver.arcs, self._source):
+        for name, path in obvious_paths(self._chain, self._arcs):
             if is_wanted(self._promise(path)):
                 yield self.placement(path, name)
 
-    def _promise(self, path: tuple[Arc, ...]) -> Need:
+    def _promise(self, path: tuple[Arc, ...]) -> Cost:
         return promise(path, self._gradient.bare.flops)
 
     def placement(self, path: tuple[Arc, ...], name: str = "") -> Placement:
@@ -198,7 +199,6 @@ def plan(
     budget: Budget,
     *,
     pareto: bool = False,
-    offload: bool = False,
     open_source: OpenSource | None = None,
 ) -> Plan:
     """Return the cheapest placement of checkpoints within a budget.
@@ -210,7 +210,6 @@ def plan(
         folder: the folder that names in the options are relative to.
         budget: how much memory it may use.
         pareto: whether to return the Pareto front, too.
-        offload: whether policies may offload values to host memory.
         open_source: opens the source, given the files and lines of its current checkpoints, and
             the files of all stages. The placement is then one that can be written into it.
 
@@ -220,11 +219,11 @@ def plan(
     with measuring(target, options, folder) as session:
         found = session.measurement
         options = compiling(options, found)
-        reply = session.ask("chains", offload=offload)
+        reply = session.ask("chains")
         gradient = Gradient(
-            Need(*reply["bare"]), session.ask, math.inf if options.compile else _SECONDS
+            Cost(*reply["bare"]), session.ask, math.inf if options.compile else _SECONDS
         )
-        chains = [chain_from(data) for data in reply["chains"]]
+        chains = decoded(tuple[Chain, ...], reply["chains"])
         if not chains:
             raise VerificationError(
                 f"{target.text}: nothing to checkpoint: none of its functions runs several stages"
@@ -252,7 +251,7 @@ def plan(
         ideal: Placement | None = None
         obstacles: tuple[Obstacle, ...] = ()
         others: tuple[Placement, ...] = ()
-        values = [NamedValue(name, Path(path), *more) for name, path, *more in reply["values"]]
+        values = decoded(tuple[NamedValue, ...], reply["values"])
         if open_source is not None:
             files = {Path(link.path) for chain in chains for link in chain if link.heavy}
             sites = [(site.path, site.line) for site in found.sites]
@@ -260,7 +259,7 @@ def plan(
             obstacles = source.apply(best.stages).obstacles
             if obstacles:
                 ideal = best
-                search.planners = [Planner(chain, gradient, source) for chain in chains]
+                search.planners = [Planner(chain, gradient, source.allows) for chain in chains]
                 writable = [one for one in search.tried if not source.apply(one.stages).obstacles]
                 search.run(limit, writable)
                 best, is_met = search.best_writable(limit, source) or (best, is_met)
@@ -372,7 +371,7 @@ class _Search:
         best, is_met = best_of(tried, limit)
         are_all = self._are_all or self.compiles or not is_met
 
-        def is_wanted(need: Need) -> bool:
+        def is_wanted(need: Cost) -> bool:
             return are_all or (
                 need.peak_bytes <= _NEAR * limit and need.flops <= _EXACT * best.measured.flops
             )

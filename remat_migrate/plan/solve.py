@@ -8,12 +8,13 @@ that a feasible budget is met.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import NamedTuple
 
 from ..measure.worker.records import Chain
-from .chain import Arc, Writable, arcs
+from .chain import Arc
 from .ties import Open, Ties
 
 BUCKETS = 500
@@ -35,18 +36,10 @@ class _Label(NamedTuple):
 class Solver:
     """Solves a chain for several budgets."""
 
-    def __init__(self, chain: Chain, source: Writable | None = None) -> None:
-        """Prepare the arcs; with a `source`, those that can be written into it."""
-        self._arcs = arcs(chain)
-        if source is not None:
-            self._arcs = [[arc for arc in here if source.allows(chain, arc)] for here in self._arcs]
-        self._ties = Ties(chain, self._arcs, source)
-        self._lowest: tuple[Arc, ...] | None = None
-
-    @property
-    def arcs(self) -> list[list[Arc]]:
-        """The arcs that start at each stage."""
-        return self._arcs
+    def __init__(self, chain: Chain, arcs: list[list[Arc]]) -> None:
+        """Prepare to solve a chain, given the arcs that start at each stage."""
+        self._arcs = arcs
+        self._ties = Ties(chain, arcs)
 
     def solve(self, budget: int, buckets: int = BUCKETS) -> tuple[Arc, ...] | None:
         """Return the cheapest path, None if none is within the budget.
@@ -58,13 +51,9 @@ class Solver:
         label = self._search(budget, buckets)
         return None if label is None else _path(label)
 
+    @functools.cached_property
     def lowest(self) -> tuple[Arc, ...]:
-        """Return a path whose peak is within a hundredth of the lowest."""
-        if self._lowest is None:
-            self._lowest = self._found_lowest()
-        return self._lowest
-
-    def _found_lowest(self) -> tuple[Arc, ...]:
+        """A path whose peak is within a hundredth of the lowest."""
         highest = sum(max(arc.peak for arc in here) for here in self._arcs)
         found = self._search(highest, 1)
         assert found is not None

@@ -237,12 +237,11 @@ def test_output_of_the_measured_code_is_not_in_the_report(target, measure):
 
 def test_alternatives_for_a_function_without_checkpoints(measure):
     ran = measure("model:bare", "--args", "model:many_rows")
-    assert "It has no checkpoint. Placements that lower the traced peak:" in ran.out
-    assert "stages" in ran.out
+    assert "`remat-migrate plan model:bare --budget 50%`" in ran.out
     ran = measure("model:bare", "--args", "model:args", "--output-format", "json")
     document = json.loads(ran.out)
     assert document["sites"] == []
-    assert len(document["alternatives"]) > 1
+    assert document["alternatives"] == []
 
 
 def test_one_of_several_targets_fails(measure):

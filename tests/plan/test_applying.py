@@ -332,41 +332,6 @@ def test_what_is_written_instead_is_said(project, monkeypatch):
     assert "The plan was not written: the rewritten source needs " in ran.err
 
 
-REPEATED = """\
-import jax
-import jax.numpy as jnp
-
-
-def block(w, x):
-    return x + jnp.tanh(jnp.sin(x @ w[0]) * jnp.cos(x)) @ w[1]
-
-
-def loss(w, x):
-    for i in range(8):
-        x = block((w[0][i], w[1][i]), x)
-    return jnp.mean(x**2)
-
-
-def args():
-    w = jax.ShapeDtypeStruct((8, 32, 32), "float32")
-    return (w, w), jax.ShapeDtypeStruct((512, 32), "float32")
-"""
-CHECKPOINTED = "(jax.checkpoint(block) if i < 7 else block)((w[0][i], w[1][i]), x)"
-
-
-def test_a_function_is_checkpointed_where_a_condition_selects_iterations(project):
-    """The lambda of earlier versions was a new function object in each iteration."""
-    words = ("plan", "repeated:loss", "--args", "repeated:args", "--budget", "35%", "--apply")
-    write_files(project, {"repeated.py": REPEATED})
-    assert cli(project, *words).code == 0
-    written = (project / "repeated.py").read_text()
-    assert f"x = {CHECKPOINTED}\n" in written
-    # The plan that it follows already changes nothing; another one replaces it.
-    assert cli(project, *words).err == "No files changed: the source already follows the plan.\n"
-    assert cli(project, *words[:-2], "100%", "--apply").code == 0
-    assert (project / "repeated.py").read_text() == REPEATED
-
-
 CHOSEN = """\
 import jax
 import jax.numpy as jnp

@@ -91,7 +91,7 @@ def confirm(site: int) -> Reply:
 def compile_target() -> Reply:
     """Compile the program as it is."""
     with interception.plan({}):
-        return compiled(_Session.entry, _Session.entry.differentiated)._asdict()
+        return compiled(_Session.entry)._asdict()
 
 
 def explain() -> Reply:
@@ -111,18 +111,12 @@ def alternatives(compiling: bool | None, are_all: bool) -> Reply:
     return {"alternatives": rows, "failed": failed}
 
 
-def cheaper() -> Reply:
-    """Return a cheaper policy for all checkpoints, if there is one."""
-    measured = _Session.measured
-    return {"cheaper": placements.cheaper_policy(_Session.entry, measured.cost, measured.bare)}
-
-
-def chains(offload: bool = False) -> Reply:
+def chains() -> Reply:
     """Return the chains of the function, with the costs of each stage."""
     entry = _Session.entry
     _Session.flat = flat = gradients.flat_loss(entry)
     # The stages first, whose traces the whole gradient shares.
-    found = plan_costs.chains(entry, flat, offloading=offload)
+    found = plan_costs.chains(flat)
     bare = plan_costs.trace(entry, flat, {})
     if entry.how.by == NONE:
         found = [plan_costs.in_step(entry, flat, chain, bare) for chain in found]
@@ -132,12 +126,13 @@ def chains(offload: bool = False) -> Reply:
 
 def trace(runs: Runs) -> Reply:
     """Trace the gradient computation with checkpoints on runs of equations."""
-    return {"need": plan_costs.trace(_Session.entry, _Session.flat, _kinds(runs))}
+    return {"cost": plan_costs.trace(_Session.entry, _Session.flat, _kinds(runs))}
 
 
 def compile_runs(runs: Runs) -> Reply:
     """Compile the gradient computation with checkpoints on runs of equations."""
-    return {"bytes": plan_costs.compiled_bytes(_Session.entry, _Session.flat, _kinds(runs))}
+    run = plan_costs.with_runs(_Session.entry, _Session.flat, _kinds(runs))
+    return {"bytes": compiled(_Session.entry, run).peak}
 
 
 def _kinds(runs: Runs) -> dict[tuple[int, int], Kind]:

@@ -12,7 +12,7 @@ import jax
 
 from . import interception
 from .differentiation import TracedLoss, observed, taken
-from .entry import NONE, Differentiation, Entry, Unfit
+from .entry import NONE, Differentiation, Entry, Run, Unfit
 from .interception import LEAVE_OUT
 from .kinds import Kind
 from .sites import Measured, measure
@@ -65,13 +65,10 @@ def flat_loss(entry: Entry) -> Flat:
         found.setdefault(flat.key, []).append(flat)
         return loss.evaluate
 
-    if entry.how.by != NONE and entry.forward_pass is not None:
+    if entry.how.by != NONE:
         return Flat(TracedLoss(entry.forward_pass, entry.differentiated_leaves(), 1))
     with interception.plan({}, LEAVE_OUT), observed(observer):
-        if entry.how.by != NONE:
-            closed = jax.make_jaxpr(entry.forward)(*entry.shapes)
-            return Flat(TracedLoss(closed, entry.differentiated_leaves(), 1))
-        jax.make_jaxpr(entry.differentiated)(*entry.shapes)
+        jax.make_jaxpr(entry.forward)(*entry.shapes)
     if not found:
         raise Unfit(
             "it takes no gradient with jax.grad, jax.value_and_grad or jax.vjp (--grad none): name"
@@ -80,8 +77,8 @@ def flat_loss(entry: Entry) -> Flat:
     return max(found.values(), key=lambda same: len(same) * sum(same[0].flops))[0]
 
 
-def gradient(entry: Entry, flat: Flat, wrapped: Wrapped, loops: Loops) -> Callable[..., Any]:
-    """Return the gradient computation or training step with checkpoints on stages of its loss.
+def checkpointed(entry: Entry, flat: Flat, wrapped: Wrapped, loops: Loops) -> Run:
+    """Return the target with checkpoints on stages of its loss.
 
     Args:
         entry: the target.
@@ -94,7 +91,7 @@ def gradient(entry: Entry, flat: Flat, wrapped: Wrapped, loops: Loops) -> Callab
         return loss.with_loops(loops).staged(wrapped)
 
     if entry.how.by != NONE:
-        return entry.gradient_of(staged(flat))
+        return staged(flat)
 
     def observer(loss: TracedLoss) -> Callable[..., Sequence[Any]]:
         again = Flat(loss)
@@ -102,6 +99,6 @@ def gradient(entry: Entry, flat: Flat, wrapped: Wrapped, loops: Loops) -> Callab
 
     def program(*arrays: Any) -> Any:
         with interception.plan({}, LEAVE_OUT), observed(observer):
-            return entry.differentiated(*arrays)
+            return entry.forward(*arrays)
 
     return program

@@ -105,11 +105,11 @@ def explained(entry: Entry) -> tuple[list[NameUse], list[PolicyUse]]:
     if not values and not own:
         return [], []
     watch = _Watch()
-    cost = trace(entry, {}, Decision(policy=watch.watched)).cost
-    bare = trace(entry, {}, _NOTHING).cost
+    cost = trace(entry, {}, Decision(policy=watch.watched))
+    bare = trace(entry, {}, _NOTHING)
     policies = []
     for site, policy in own.items():
-        without = trace(entry, {site: _NOTHING}).cost if len(own) > 1 else bare
+        without = trace(entry, {site: _NOTHING}) if len(own) > 1 else bare
         policies.append(_policy_use(site, policy, watch, cost, without))
         for name in policies[-1].absent:
             values.setdefault(name, [])
@@ -149,10 +149,10 @@ def _name_use(
     states = {state for state, _ in asked.values()}
     with_policy = [site for site in asked if site in own]
     only = _changed(name, is_offloaded=_OFFLOADED in states)
-    is_residual = bool(asked) and trace(entry, {}, only).cost != bare
+    is_residual = bool(asked) and trace(entry, {}, only) != bare
     if is_residual and with_policy and states == {_NOT}:
         # The policy may save the operation whose result has the name.
-        if trace(entry, {}, _changed(name, keeps_own=True)).cost == cost:
+        if trace(entry, {}, _changed(name, keeps_own=True)) == cost:
             states = {_SAVED}
     reason = _reason(found, states, with_policy, is_residual=is_residual)
     state = _NOT if reason else _OFFLOADED if _OFFLOADED in states else _SAVED

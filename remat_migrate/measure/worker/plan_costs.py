@@ -20,36 +20,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .entry import Entry
-from .gradients import gradient
-from .instruments.compiled import compiled
+from .entry import Entry, Run
+from .gradients import checkpointed
 from .instruments.flops import flops
-from .instruments.liveness import LiveAtMark, host_bytes, peak, size
+from .instruments.liveness import Liveness, peak, size
+from .instruments.residuals import cost_and_jaxpr
 from .internals import internals
 from .kinds import DOTS_POLICIES, Kind, available_kinds, can_differentiate
 from .named_values import names_in
-from .records import PLAIN, WRAPPED, Chain, Choice, Link, Need
+from .records import PLAIN, WRAPPED, Chain, Choice, Cost, Link
 from .stages import Flat, Stage, combinations, evaluating, shapes_of
 
 _BOUNDARY = "remat_migrate_boundary"
-# As the first of `DOTS_POLICIES`, in host memory.
-_OFFLOADING = 'offload_dot_with_no_batch_dims("device", "pinned_host")'
 
 
-def chains(entry: Entry, flat: Flat, *, offloading: bool = False) -> list[Chain]:
+def chains(flat: Flat) -> list[Chain]:
     """Return the chains of a program, the outermost first, with the costs of each stage.
-
-    Args:
-        entry: the function.
-        flat: its jaxpr.
-        offloading: whether policies may offload values to host memory.
 
     Raises:
         Exception: any error that JAX raises while it traces a stage.
     """
     known: dict[Any, Any] = {}
-    found = [_Links(entry, flat, stages, known, offloading) for stages in cut(flat)]
-    return [tuple(links.links()) for links in found]
+    return [tuple(_Links(flat, stages, known).links()) for stages in cut(flat)]
 
 
 def cut(flat: Flat) -> list[list[Stage]]:
@@ -60,26 +52,12 @@ def cut(flat: Flat) -> list[list[Stage]]:
     return found
 
 
-def trace(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Need:
+def trace(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Cost:
     """Trace the gradient computation with checkpoints on some runs of equations."""
-    jaxpr = entry.traced(gradient_with(entry, flat, runs))
-    return Need(entry.peak(jaxpr), flops(jaxpr), host_bytes(jaxpr))
+    return cost_and_jaxpr(entry, with_runs(entry, flat, runs))[0]
 
 
-def compiled_bytes(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> int:
-    """Compile the gradient computation with checkpoints, and return its memory besides inputs.
-
-    On the CPU, whose memory is host memory, what policies offload does not count either.
-    """
-    program = gradient_with(entry, flat, runs)
-    found = compiled(entry, program).peak
-    offloads = any("offload" in str(kind.policy) for kind in runs.values())
-    if offloads and jax.default_backend() == "cpu":
-        found -= host_bytes(entry.traced(program))
-    return found
-
-
-def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Need) -> Chain:
+def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Cost) -> Chain:
     """Return a chain of a loss with costs that are those of the whole training step.
 
     The step has values of its own while it differentiates the loss, such as its arguments and the
@@ -118,10 +96,8 @@ def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Need) -> Chain:
     )
 
 
-def gradient_with(
-    entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]
-) -> Callable[..., Any]:
-    """Return the gradient computation with checkpoints on some runs of equations."""
+def with_runs(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Run:
+    """Return the target with checkpoints on some runs of equations."""
     wrapped, on_loops = {}, {}
     loops = set(flat.scans())
     for (start, stop), kind in runs.items():
@@ -129,25 +105,17 @@ def gradient_with(
             on_loops.update({n: kind for n in loops if start <= n < stop})
         elif kind.kind != PLAIN:
             wrapped[start, stop] = kind.options
-    return gradient(entry, flat, wrapped, on_loops)
+    return checkpointed(entry, flat, wrapped, on_loops)
 
 
 class _Links:
     """The stages of a chain, with a light stage wherever nothing is worth a checkpoint."""
 
-    def __init__(
-        self,
-        entry: Entry,
-        flat: Flat,
-        stages: Sequence[Stage],
-        known: dict[Any, Any],
-        offloading: bool,
-    ) -> None:
+    def __init__(self, flat: Flat, stages: Sequence[Stage], known: dict[Any, Any]) -> None:
         """Find the values that pass between stages; `known` caches traces across chains."""
-        self._flat, self._offloading = flat, offloading
+        self._flat = flat
         # Of the whole program, as a group of stages has one policy.
-        policies = [*DOTS_POLICIES, *([_OFFLOADING] if offloading else ())]
-        self._policies = [one for one in policies if can_differentiate(flat.jaxpr, one)]
+        self._policies = [one for one in DOTS_POLICIES if can_differentiate(flat.jaxpr, one)]
         self._stages = stages
         self._loops = set(flat.scans())
         self._segments = [flat.segment(stage.start, stage.stop) for stage in self._stages]
@@ -230,12 +198,6 @@ class _Links:
         for count in sorted({(len(values) + 1) // 2, len(values)} - {0}):
             names = ", ".join(f'"{one.name}"' for one in values[:count])
             yield f"save_only_these_names({names})"
-        if values and self._offloading:
-            yield (
-                "save_and_offload_only_these_names(names_which_can_be_saved=[],"
-                f' names_which_can_be_offloaded=[{names}], offload_src="device",'
-                ' offload_dst="pinned_host")'
-            )
 
     def _loops_in(self, stage: Stage) -> list[int]:
         return [loop for loop in self._loops if stage.start <= loop < stage.stop]
@@ -354,16 +316,19 @@ class Passes:
         self._jaxpr = internals().dead_code_removed(traced)
         # The first arguments of the program are those of the stage.
         self._inputs = traced.invars[: len(segment.invars)]
-        live = LiveAtMark(self._jaxpr, _BOUNDARY)
+        values = Liveness(self._jaxpr)
+        named = values.named()
+        mark, read = named.pop(_BOUNDARY)
+        kept = {name for name, (_, value) in named.items() if values.is_used(value, mark)}
         self.saved = Saved(
-            tuple(map(live.is_read, self._inputs)),
-            tuple(live.is_named(_BOUNDARY + "_%d" % n) for n in range(len(segment.outvars))),
-            live.bytes,
+            tuple(values.is_used(one, mark) for one in self._inputs),
+            tuple(_BOUNDARY + "_%d" % n in kept for n in range(len(segment.outvars))),
+            values.live_after(mark) - values.size_of(read),
         )
         self._flops = flops(self._jaxpr)
-        self._needs: dict[tuple[int, ...], Need] = {}
+        self._needs: dict[tuple[int, ...], Cost] = {}
 
-    def needs(self, own: tuple[int, ...]) -> Need:
+    def needs(self, own: tuple[int, ...]) -> Cost:
         """Return the cost, including the inputs that count for this stage.
 
         Args:
@@ -371,7 +336,7 @@ class Passes:
         """
         if own not in self._needs:
             counted = {self._inputs[place] for place in own}
-            self._needs[own] = Need(peak(self._jaxpr, counted=counted), self._flops)
+            self._needs[own] = Cost(peak(self._jaxpr, counted=counted), self._flops)
         return self._needs[own]
 
 

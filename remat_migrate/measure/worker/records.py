@@ -28,12 +28,13 @@ class Cost(NamedTuple):
     Attributes:
         peak_bytes: peak of live bytes, arguments excluded.
         flops: floating-point operations.
-        residual_bytes: bytes of the residuals; None if the function takes gradients itself.
+        residual_bytes: bytes of the residuals; None if the function takes gradients itself, and for
+            an estimate.
     """
 
     peak_bytes: int
     flops: int
-    residual_bytes: int | None
+    residual_bytes: int | None = None
 
 
 class CallLine(NamedTuple):
@@ -107,7 +108,6 @@ class Alternative(NamedTuple):
         flops: its floating-point operations.
         compiled_bytes: temporary memory of the compiled program, None if not compiled.
         pareto: whether no other alternative is better in both peak and operations.
-        lines: file and line of each stage under a checkpoint.
         policy: the policy of all its checkpoints, or the empty string for their own ones.
         residual_bytes: bytes of the residuals; None if unknown.
     """
@@ -117,7 +117,6 @@ class Alternative(NamedTuple):
     flops: int
     compiled_bytes: int | None
     pareto: bool = False
-    lines: tuple[tuple[Path, int], ...] = ()
     policy: str = ""
     residual_bytes: int | None = None
 
@@ -190,20 +189,6 @@ class Residual(NamedTuple):
 
 # Kinds of checkpoints on a stage: none, one on the stage, or one on the body of its loop.
 PLAIN, WRAPPED, BODY = "plain", "wrapped", "body"
-
-
-class Need(NamedTuple):
-    """The cost of a gradient computation.
-
-    Attributes:
-        peak_bytes: peak of live bytes, arguments excluded.
-        flops: floating-point operations.
-        host_bytes: bytes that policies offload to host memory.
-    """
-
-    peak_bytes: int
-    flops: int
-    host_bytes: int = 0
 
 
 class NamedValue(NamedTuple):

@@ -31,20 +31,21 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
         yield ""
         yield from _site(site, found, screen)
     yield from _saved_lines(found, screen)
-    if found.cheaper:
-        yield ""
-        yield _cheaper(found, found.cheaper)
     if not found.sites:
         yield ""
-        yield from _advice(found, screen)
+        yield (
+            "It has no checkpoint. To find where checkpoints lower its peak:"
+            f" `remat-migrate plan {printable(found.target)} --budget 50%`"
+        )
     if rows := [one for one in found.alternatives if one.policy]:
         yield ""
         where = "on its checkpoints" if found.sites else "on a checkpoint of the whole function"
         yield f"Policies {where}, traced (* Pareto-optimal in memory and operations):"
         yield from _policy_table(rows, found, screen)
-    if found.alternatives and found.sites:
+    if others := [one for one in found.alternatives if not one.policy]:
         yield ""
-        yield from alternative_lines(found, screen)
+        yield "Alternatives, traced (* Pareto-optimal in memory and operations):"
+        yield from _table(others, found, screen)
     if found.residuals is not None:
         yield ""
         yield from _residuals(found.residuals, screen)
@@ -72,17 +73,6 @@ def how(found: Measurement) -> str:
 def devices(count: int) -> str:
     """Return what numbers refer to."""
     return "one device" if count == 1 else f"each of {count} devices"
-
-
-def _cheaper(found: Measurement, one: Alternative) -> str:
-    """Return what a cheaper policy keeps of the savings of all checkpoints."""
-    bare, now = found.bare, found.cost
-    kept = (bare.peak_bytes - one.peak_bytes) / (bare.peak_bytes - now.peak_bytes)
-    work = (one.flops - bare.flops) / (now.flops - bare.flops)
-    return (
-        f"Cheaper: with policy=jax.checkpoint_policies.{one.name}, the checkpoints keep {kept:.0%}"
-        f" of the savings (traced peak {size(one.peak_bytes)}) for {work:.0%} of the recomputation."
-    )
 
 
 def _totals(found: Measurement) -> Iterator[str]:
@@ -176,28 +166,6 @@ def effect(site: SiteMeasurement, found: Measurement) -> str:
         return f"{peak}, recomputes {operations(flops)} ({flops / max(site.without.flops, 1):+.0%})"
     passes = flops / found.forward_flops
     return f"{peak}, recomputes {passes:.2f} of a forward pass ({operations(flops)})"
-
-
-def _advice(found: Measurement, screen: Screen) -> Iterator[str]:
-    """Yield what checkpoints would save in a target that has none."""
-    better = [
-        one
-        for one in found.alternatives
-        if one.pareto and one.peak_bytes < 0.98 * found.cost.peak_bytes
-    ]
-    if better:
-        yield "It has no checkpoint. Placements that lower the traced peak:"
-        yield from _table(better, found, screen)
-    elif len(found.alternatives) > 1 and not found.failed:  # it is itself the first
-        yield "It has no checkpoint, and a checkpoint on a stage would not lower the traced peak."
-    else:
-        yield "It has no checkpoint. No other placement was measured."
-
-
-def alternative_lines(found: Measurement, screen: Screen) -> Iterator[str]:
-    """Yield the alternatives as a table with the Pareto front marked."""
-    yield "Alternatives, traced (* Pareto-optimal in memory and operations):"
-    yield from _table([one for one in found.alternatives if not one.policy], found, screen)
 
 
 def _saved_lines(found: Measurement, screen: Screen) -> Iterator[str]:

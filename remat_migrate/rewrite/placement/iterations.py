@@ -1,7 +1,4 @@
-"""The iterations of a Python loop: which of them come before the last.
-
-for p in params:  ->  for index, p in enumerate(params):   # index < len(params) - 1
-"""
+"""The iterations of a Python loop, and how many there are."""
 
 from __future__ import annotations
 
@@ -9,37 +6,7 @@ import ast
 
 from ...analysis import Module
 from ...analysis.names.scopes import FunctionNode
-from ...codemod.changes import Change, Code, Replace
-from ..arguments.free_names import free_name, words_in
 from ..refusal import Refused
-
-
-def before_last(module: Module, statement: ast.stmt, left: int) -> tuple[str, list[Change]]:
-    """Return the condition that an iteration is not one of the last, and changes that count them.
-
-    Args:
-        module: the module.
-        statement: a statement in the loop.
-        left: how many iterations are the last.
-
-    Raises:
-        Refused: no loop that has a length repeats the statement.
-    """
-    loop = loop_around(module, statement)
-    count = length(loop)
-    last = str(int(count) - left) if count.isdigit() else f"{count} - {left}"
-    match loop.iter, loop.target:
-        case (ast.Call(func=ast.Name("range")), ast.Name(index)) | (
-            ast.Call(func=ast.Name("enumerate")),
-            ast.Tuple(elts=[ast.Name(index), _]),
-        ) if index != "_":
-            return f"{index} < {last}", []
-    index = free_name("index", words_in(module))
-    counting: list[Change] = [
-        Replace(module, loop.target, Code(f"{index}, {ast.unparse(loop.target)}")),
-        Replace(module, loop.iter, Code.of("enumerate({items})", items=loop.iter)),
-    ]
-    return f"{index} < {last}", counting
 
 
 def loop_around(module: Module, statement: ast.stmt) -> ast.For:
