@@ -226,11 +226,12 @@ def _device_budget(options: MeasureOptions) -> Budget:
         UsageError: no device is given.
     """
     from ..measure.devices import parse_device
-    from ..plan.budget import device_budget
+    from ..plan.budget import Budget
 
     if options.device is None:
         raise UsageError("missing --budget SHARE|BYTES, or --device NAME|BYTES")
-    return device_budget(parse_device(options.device))
+    device = parse_device(options.device)
+    return Budget(device.name, device.memory, is_device=True)
 
 
 def _measurement(

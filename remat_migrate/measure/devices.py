@@ -6,7 +6,6 @@ v3, one of its two cores). Memory is in decimal units, as the data sheets name i
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from dataclasses import dataclass
@@ -105,18 +104,12 @@ def parse_device(text: str) -> Device:
     if memory:
         return Device(text, memory)
     wanted = _plain(text)
-    by_name = {_plain(device.name): device for device in DEVICES}
-    if wanted in by_name:
-        return by_name[wanted]
-    names = [device.name for key, device in by_name.items() if wanted and wanted in key]
-    if len(names) == 1:
-        return by_name[_plain(names[0])]
-    if not names:
-        near = difflib.get_close_matches(wanted, by_name, cutoff=0.4)
-        names = [by_name[key].name for key in near] or [device.name for device in DEVICES]
-    raise UsageError(
-        f"--device {text}: expected memory such as 80GB, or a name such as {', '.join(names)}"
-    )
+    found = [device for device in DEVICES if wanted and wanted in _plain(device.name)]
+    exact = [device for device in found if _plain(device.name) == wanted] or found
+    if len(exact) == 1:
+        return exact[0]
+    names = ", ".join(device.name for device in found or DEVICES)
+    raise UsageError(f"--device {text}: expected memory such as 80GB, or a name such as {names}")
 
 
 def _plain(name: str) -> str:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ..errors import SettingsError, UsageError
 from ..settings import Settings
 from ..verify.options import VerifyOptions, verify_options
 
-_TABLE = "tool.remat-migrate.measure"
 # Seconds for a request.
 _TIMEOUT = 600.0
 GRAD_MODES = ("value_and_grad", "grad", "none")
@@ -21,8 +21,8 @@ class MeasureOptions:
     """How to measure.
 
     Attributes:
-        args: `module:function` or `file.py:function` that returns the arguments, or None.
-        args_of: the same for each of several targets, in their order or by target.
+        args: `module:function` or `file.py:function` that returns the arguments, if there are any:
+            one for all targets, or one for each.
         grad: `value_and_grad`, `grad`, or `none` for a function that takes gradients itself.
         argnums: arguments to differentiate by.
         has_aux: whether the function returns a pair of the loss and auxiliary data.
@@ -37,8 +37,7 @@ class MeasureOptions:
         running: interpreter and limits for running code, shared with verification.
     """
 
-    args: str | None = None
-    args_of: tuple[str, ...] | Mapping[str, str] = ()
+    args: tuple[str, ...] = ()
     grad: str = "value_and_grad"
     argnums: tuple[int, ...] = (0,)
     has_aux: bool = False
@@ -52,6 +51,36 @@ class MeasureOptions:
     running: VerifyOptions = field(default_factory=VerifyOptions)
 
 
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _are_names(value: object) -> bool:
+    return all(isinstance(one, str) and ":" in one for one in _listed(value))
+
+
+def _are_indices(value: object) -> bool:
+    return bool(_listed(value)) and all(type(one) is int for one in _listed(value))
+
+
+def _is_boolean(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+# For each setting, whether a value is valid, and what is expected.
+_SETTINGS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "target": (_are_names, "module:function or an array of them"),
+    "args": (_are_names, "module:function, an array of them for several targets"),
+    "grad": (GRAD_MODES.__contains__, f"one of {', '.join(GRAD_MODES)}"),
+    "device": (lambda value: isinstance(value, str), "a string"),
+    "devices": (lambda value: type(value) is int and value > 0, "a positive integer"),
+    "argnums": (_are_indices, "an integer or an array of integers"),
+    "x64": (_is_boolean, "a boolean"),
+    "compile": (_is_boolean, "a boolean"),
+    "has-aux": (_is_boolean, "a boolean"),
+}
+
+
 def measure_options(settings: Settings) -> MeasureOptions:
     """Return the options from the settings.
 
@@ -61,32 +90,32 @@ def measure_options(settings: Settings) -> MeasureOptions:
     running = verify_options(settings)
     if "timeout" not in settings.verify:
         running = replace(running, timeout=_TIMEOUT)
-    options = MeasureOptions(running=running)
-    for key, value in settings.measure.items():
-        name = f"{settings.origin}: {_TABLE}.{key}"
-        match key:
-            case "args":
-                options = _with_args(options, value, name)
-            case "grad":
-                if value not in GRAD_MODES:
-                    raise SettingsError(
-                        f"{name}: expected one of {', '.join(GRAD_MODES)}, got {value!r}"
-                    )
-                options = replace(options, grad=str(value))
-            case "device":
-                options = replace(options, device=str(value))
-            case "devices":
-                if type(value) is not int or value < 1:
-                    raise SettingsError(f"{name}: expected a positive integer, got {value!r}")
-                options = replace(options, devices=value)
-            case "argnums":
-                options = replace(options, argnums=_argnums(value, name))
-            case "x64" | "compile" | "has-aux":
-                if not isinstance(value, bool):
-                    raise SettingsError(f"{name}: expected a boolean, got {value!r}")
-                flag = {key.replace("-", "_"): value}
-                options = replace(options, **flag)  # type: ignore[arg-type]
-    return options
+    values: dict[str, Any] = {}
+    for key in settings.measure.keys() - {"target"}:
+        value = _setting(settings, key)
+        is_tuple = key in ("args", "argnums")
+        values[key.replace("-", "_")] = tuple(_listed(value)) if is_tuple else value
+    return MeasureOptions(running=running, **values)
+
+
+def _setting(settings: Settings, key: str) -> Any:
+    value = settings.measure[key]
+    is_valid, expected = _SETTINGS[key]
+    if not is_valid(value):
+        raise SettingsError(
+            f"{settings.origin}: tool.remat-migrate.measure.{key}: expected {expected},"
+            f" got {value!r}"
+        )
+    return value
+
+
+def configured_targets(settings: Settings) -> tuple[str, ...]:
+    """Return the targets from the settings.
+
+    Raises:
+        SettingsError: the setting is neither a string nor an array of strings.
+    """
+    return tuple(_listed(_setting(settings, "target"))) if "target" in settings.measure else ()
 
 
 def options_of_targets(options: MeasureOptions, targets: Sequence[str]) -> list[MeasureOptions]:
@@ -95,34 +124,15 @@ def options_of_targets(options: MeasureOptions, targets: Sequence[str]) -> list[
     Raises:
         UsageError: there are arguments for another number of targets.
     """
-    given = options.args_of
-    if isinstance(given, Mapping):
-        return [replace(options, args=given.get(target, options.args)) for target in targets]
-    if given and len(given) != len(targets):
+    given = options.args
+    if len(given) <= 1:
+        return [options] * len(targets)
+    if len(given) != len(targets):
         raise UsageError(
             f"{len(given)} functions return arguments (--args), but there are {len(targets)}"
             " targets: name one for all of them, or one for each in the same order"
         )
-    return [replace(options, args=args) for args in given or [options.args] * len(targets)]
-
-
-def _with_args(options: MeasureOptions, value: object, name: str) -> MeasureOptions:
-    named: list[object]
-    match value:
-        case str():
-            named, options = [value], replace(options, args=value)
-        case list():
-            named = value
-        case dict():
-            named, options = [*value.values()], replace(options, args_of=value)
-        case _:
-            named = [value]
-    if not all(isinstance(one, str) and ":" in one for one in named):
-        raise SettingsError(
-            f"{name}: expected module:function, an array of them for several targets, or a table"
-            f" by target, got {value!r}"
-        )
-    return replace(options, args_of=tuple(map(str, named))) if isinstance(value, list) else options
+    return [replace(options, args=(args,)) for args in given]
 
 
 def chosen_options(
@@ -136,40 +146,10 @@ def chosen_options(
         how: other values of `MeasureOptions` by name, likewise.
     """
     options = measure_options(settings)
-    paths = {
+    paths: dict[str, Any] = {
         key: value.expanduser().absolute() if isinstance(value, Path) else value
         for key, value in running.items()
         if value is not None
     }
-    given = {key: value for key, value in how.items() if value is not None}
-    if "args" in given:
-        named: tuple[str, ...] = given.pop("args")  # type: ignore[assignment]
-        options = replace(options, args=named[0], args_of=named if len(named) > 1 else ())
-    return replace(
-        options,
-        running=replace(options.running, **paths),  # type: ignore[arg-type]
-        **given,  # type: ignore[arg-type]
-    )
-
-
-def configured_targets(settings: Settings) -> tuple[str, ...]:
-    """Return the targets from the settings.
-
-    Raises:
-        SettingsError: the setting is neither a string nor an array of strings.
-    """
-    value = settings.measure.get("target", [])
-    targets = [value] if isinstance(value, str) else value
-    if not isinstance(targets, list) or not all(isinstance(each, str) for each in targets):
-        raise SettingsError(
-            f"{settings.origin}: {_TABLE}.target: expected module:function or an array of them,"
-            f" got {value!r}"
-        )
-    return tuple(targets)
-
-
-def _argnums(value: object, name: str) -> tuple[int, ...]:
-    numbers = value if isinstance(value, list) else [value]
-    if not numbers or not all(type(number) is int for number in numbers):
-        raise SettingsError(f"{name}: expected an integer or an array of integers, got {value!r}")
-    return tuple(numbers)
+    given: dict[str, Any] = {key: value for key, value in how.items() if value is not None}
+    return replace(options, running=replace(options.running, **paths), **given)

@@ -113,7 +113,7 @@ def measuring(target: Target, options: MeasureOptions, folder: Path) -> Iterator
     check_options(options.running)
     if options.device:
         parse_device(options.device)
-    args = parse_target(options.args, folder) if options.args else None
+    args = parse_target(options.args[0], folder) if options.args else None
     started = time.monotonic()
     with scratch_folder() as scratch:
         worker = _worker(target, args, options, scratch)

@@ -113,24 +113,15 @@ def _thinned(labels: list[_Label], budget: int, buckets: int) -> list[_Label]:
 
 def _fewest(by_decision: dict[Open, list[_Label]]) -> dict[Open, list[_Label]]:
     """Return all labels, or the cheapest if there are too many."""
-    if sum(map(len, by_decision.values())) <= _MOST_LABELS:
+    every = [(label, made) for made, labels in by_decision.items() for label in labels]
+    if len(every) <= _MOST_LABELS:
         return by_decision
-    ranked = sorted(
-        (
-            (label.cost, number, made, label)
-            for number, (made, labels) in enumerate(by_decision.items())
-            for label in labels
-        ),
-        key=lambda item: (item[0], item[1]),
-    )[:_MOST_LABELS]
     # Keep the label with the least residuals, so that a feasible budget is met.
-    least = min(
-        ((made, label) for made, labels in by_decision.items() for label in labels),
-        key=lambda item: item[1].saved,
-    )
-    found: dict[Open, list[_Label]] = {least[0]: [least[1]]}
-    for _, _, made, label in ranked:
-        if label is not least[1]:
+    least = min(every, key=lambda one: one[0].saved)
+    cheapest = sorted(every, key=lambda one: one[0].cost)[:_MOST_LABELS]
+    found: dict[Open, list[_Label]] = {least[1]: [least[0]]}
+    for label, made in cheapest:
+        if label is not least[0]:
             found.setdefault(made, []).append(label)
     for labels in found.values():
         labels.sort(key=lambda label: label.saved)

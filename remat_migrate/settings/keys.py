@@ -257,8 +257,8 @@ VERIFY: Mapping[str, Setting] = {
 MEASURE: Mapping[str, Setting] = {
     "target": Setting("Function to measure, as module:function, or several.", _TARGETS),
     "args": Setting(
-        "Function that returns the arguments, one for each target, or a table of them by target.",
-        {"anyOf": [_STRING, _STRINGS, _table_of(_STRING)]},
+        "Function that returns the arguments of all targets, or one for each of them.",
+        {"anyOf": [_STRING, _STRINGS]},
     ),
     "grad": Setting(
         "How to differentiate the target.",

@@ -93,7 +93,7 @@ def style(
     pytest.importorskip(LIBRARIES.get(name, "jax"))
     share(worker, monkeypatch)
     target = parse_target(f"{name}:loss", folder)
-    options = MeasureOptions(args=f"{name}:arguments")
+    options = MeasureOptions(args=(f"{name}:arguments",))
     with measuring(target, options, folder) as session:
         yield Style(name, session, Writing(target, options, folder).open_source((), (), {}))
 
@@ -110,7 +110,7 @@ def load(path: Path) -> ModuleType:
 
 def compiled(path: Path, folder: Path) -> int:
     """Return the compiled bytes of a source besides its inputs, in the measuring process."""
-    options = MeasureOptions(args=f"{path.stem}:arguments")
+    options = MeasureOptions(args=(f"{path.stem}:arguments",))
     with measuring(parse_target(f"{path}:loss", folder), options, folder) as session:
         return int(session.ask("compile_target")["peak"])
 

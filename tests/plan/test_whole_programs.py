@@ -189,7 +189,7 @@ def test_of_about_equally_cheap_placements_the_lowest_is_best():
 class _Compiler(Gradient):
     """Compiled programs need three times what their traces promise if they have few operations."""
 
-    def compiled(self, runs: tuple[Run, ...]) -> int:
+    def _compiled(self, runs: tuple[Run, ...]) -> int:
         [(size, *_)] = runs
         return 3 * size if size > 40 else size
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from ..entry import NONE, Entry, Run, Unfit
+from ..inlining import inlined
 from ..internals import internals
 from ..records import Cost, Residual
 from .flops import flops
@@ -26,22 +27,29 @@ def residuals(entry: Entry) -> list[Residual]:
     """
     _check_loss(entry)
     _, jaxpr, shapes = entry.gradient_jaxpr()
-    opened = internals().opened(jaxpr)
+    opened, constants, frames_of = inlined(jaxpr)
     held = set(_held(opened, *shapes))
-    inputs = [(variable, "from a constant") for variable in opened.constvars]
-    inputs += [
-        (variable, "from the argument " + name)
-        for variable, name in zip(opened.invars, entry.names())
-    ]
+    origins = ["from a constant"] * len(constants)
+    origins += ["from the argument " + name for name in entry.names()]
     found = [
         Residual(_text(variable.aval), size(variable.aval), origin)
-        for variable, origin in inputs
+        for variable, origin in zip(opened.invars, origins)
         if variable in held
     ]
-    for equation in opened.eqns:
-        for place, variable in enumerate(equation.outvars):
-            if variable in held:
-                found.append(_computed(variable.aval, _producer(opened, equation, place)))
+    makers = {variable: equation for equation in opened.eqns for variable in equation.outvars}
+    for variable, maker in makers.items():
+        if variable in held:
+            while _rounds_to_own_precision(maker) and maker.invars[0] in makers:
+                maker = makers[maker.invars[0]]
+            origin, name = "output of " + internals().name(maker), ""
+            if internals().name(maker) == "name":
+                name = internals().label(maker)
+                origin = f"named '{name}'"
+            path, _, line = next(iter(frames_of(maker)), ("", "", 0))
+            place = Path(path) if path else None
+            found.append(
+                Residual(_text(variable.aval), size(variable.aval), origin, name, place, line)
+            )
     return found
 
 
@@ -64,32 +72,6 @@ def passes(entry: Entry) -> tuple[str, str]:
 def _check_loss(entry: Entry) -> None:
     if entry.how.by == NONE:
         raise Unfit("it takes gradients itself: name the loss to see its residuals and passes")
-
-
-def _computed(aval: Any, equation: Any) -> Residual:
-    """Return the residual that an equation computes."""
-    origin, name = "output of " + internals().name(equation), ""
-    if internals().name(equation) == "name":
-        name = internals().label(equation)
-        origin = f"named '{name}'"
-    path, _, line = next(internals().places(equation), ("", "", 0))
-    return Residual(_text(aval), size(aval), origin, name, Path(path) if path else None, line)
-
-
-def _producer(jaxpr: Any, equation: Any, place: int) -> Any:
-    """Return the equation that computes an output, looking into jitted functions."""
-    atom = equation.outvars[place]
-    if internals().is_inlined_call(equation):
-        jaxpr = internals().opened(internals().inner(equation)[1][0])
-        atom = jaxpr.outvars[place]
-    elif _rounds_to_own_precision(equation):
-        atom = equation.invars[0]
-    else:
-        return equation
-    for maker in jaxpr.eqns:
-        if not internals().is_literal(atom) and atom in maker.outvars:
-            return _producer(jaxpr, maker, maker.outvars.index(atom))
-    return equation
 
 
 def _rounds_to_own_precision(equation: Any) -> bool:
