@@ -6,8 +6,7 @@ import functools
 import itertools
 import os
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -22,22 +21,22 @@ from .devices import parse_device
 from .measurement import Measurement
 from .options import MeasureOptions
 from .target import Target, parse_target
-from .worker.records import (
-    Alternative,
-    Cost,
-    NameUse,
-    PolicyUse,
-    Residual,
-    SiteMeasurement,
-    SiteVerdict,
-    pareto_marked,
-)
+from .worker.records import pareto_marked
 
 START = Path(__file__).parent / "worker" / "start.py"
 # Errors that JAX raises if Python code needs the value of a traced array.
 _NEEDS_VALUE = re.compile(r"ConcretizationTypeError|Tracer\w+ConversionError|NonConcrete")
-_Fields = dict[str, Any]
 _ADDRESS = re.compile(r" object at 0x[0-9a-f]+")
+
+
+# What is said of a request that fails, whose answer is left out.
+_FAILURES = {
+    "residuals": "not shown",
+    "jaxprs": "not shown",
+    "explain": "names not explained",
+    "alternatives": "no other placement measured",
+    "confirm": "not confirmed by the compiled program",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +45,13 @@ class Session:
 
     Attributes:
         measurement: the target as it is.
-        target: the target.
+        target: its name.
         worker: the process.
-        options: how it is measured.
-        folder: the folder that relative names in the options refer to.
-        seconds: how long it took to start the process and to measure the target.
     """
 
     measurement: Measurement
-    target: Target
+    target: str
     worker: Worker
-    options: MeasureOptions
-    folder: Path
-    seconds: float
 
     def ask(self, request: str, **fields: object) -> Mapping[str, Any]:
         """Return the reply to a request.
@@ -68,7 +61,7 @@ class Session:
         """
         if not self.worker.is_running:
             raise VerificationError("the measuring process has ended")
-        return _ask(self.worker, self.target.text, request, fields)
+        return _ask(self.worker, self.target, request, fields)
 
 
 def measure(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
@@ -85,11 +78,20 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
     with measuring(target, options, folder) as session:
         found = session.measurement
         options = compiling(options, found)
-        for failure, asked in _MORE.items():
+        wanted: dict[str, dict[str, object]] = {
+            "explain": {},
+            "alternatives": {"compiling": options.compile, "are_all": options.policies},
+            "confirm": {"are_all": bool(options.compile)},
+        }
+        if options.jaxprs:
+            wanted = {"jaxprs": {}, **wanted}
+        if options.residuals:
+            wanted = {"residuals": {}, **wanted}
+        for request, fields in wanted.items():
             try:
-                found = replace(found, **asked(session, options, found))
+                found = replace(found, **_fields(session.ask(request, **fields)))
             except VerificationError as error:
-                found = replace(found, notes=(*found.notes, f"{failure}: {error}"))
+                found = replace(found, notes=(*found.notes, f"{_FAILURES[request]}: {error}"))
         return found
 
 
@@ -114,12 +116,10 @@ def measuring(target: Target, options: MeasureOptions, folder: Path) -> Iterator
     if options.device:
         parse_device(options.device)
     args = parse_target(options.args[0], folder) if options.args else None
-    started = time.monotonic()
     with scratch_folder() as scratch:
         worker = _worker(target, args, options, scratch)
         with closing(worker):
-            found = _measured(worker, target, args, options)
-            yield Session(found, target, worker, options, folder, time.monotonic() - started)
+            yield Session(_measured(worker, target, args, options), target.text, worker)
 
 
 def _worker(target: Target, args: Target | None, options: MeasureOptions, scratch: Path) -> Worker:
@@ -159,70 +159,22 @@ def _measured(
         "has_aux": options.has_aux,
     }
     reply = _ask(worker, target.text, "measure", how)
-    return Measurement(
-        target.text,
-        worker.jax,
-        reply["backend"],
-        reply["grad"],
-        reply["forward_flops"],
-        Cost(*reply["cost"]),
-        Cost(*reply["bare"]),
-        decoded(tuple[SiteMeasurement, ...], reply["sites"]),
-        device=parse_device(options.device) if options.device else None,
-        argument_bytes=reply["argument_bytes"],
-        devices=reply["devices"],
-        is_random=reply["is_random"],
-    )
+    device = parse_device(options.device) if options.device else None
+    return Measurement(target.text, worker.jax, device=device, **_fields(reply))
 
 
-def _passes(session: Session, options: MeasureOptions, found: Measurement) -> _Fields:
-    """Return the residuals and the jaxprs of both passes, if requested."""
-    more: _Fields = {}
-    if options.residuals:
-        rows = session.ask("residuals")["residuals"]
-        more["residuals"] = decoded(tuple[Residual, ...], rows)
-    if options.jaxprs:
-        reply = session.ask("jaxprs")
-        more["jaxprs"] = reply["forward"], reply["backward"]
-    return more
-
-
-def _names(session: Session, options: MeasureOptions, found: Measurement) -> _Fields:
-    """Return what each name and policy saves."""
-    reply = session.ask("explain")
-    policies = decoded(tuple[PolicyUse, ...], reply["policies"])
-    return {"names": decoded(tuple[NameUse, ...], reply["names"]), "policies": policies}
-
-
-def _alternatives(session: Session, options: MeasureOptions, found: Measurement) -> _Fields:
-    reply = session.ask("alternatives", compiling=options.compile, are_all=options.policies)
-    failed: dict[str, list[str]] = {}
-    for name, reason in reply["failed"]:
-        failed.setdefault(_failure_message(reason), []).append(name)
-    rows = decoded(tuple[Alternative, ...], reply["alternatives"])
-    return {"alternatives": tuple(pareto_marked(rows)), "failed": failed}
-
-
-def _compiled(session: Session, options: MeasureOptions, found: Measurement) -> _Fields:
-    """Return what is compiled: all if that is requested, or else sites that look wasteful."""
-    sites, more = list(found.sites), {}
-    if options.compile:
-        reply = session.ask("compile_target")
-        more = {"compiled_bytes": reply["temporary"], "needed_compiled": reply["needed"]}
-    for number, site in enumerate(sites):
-        if options.compile or site.verdict is SiteVerdict.WASTEFUL:
-            reply = session.ask("confirm", site=number)
-            sites[number] = decoded(SiteMeasurement, reply["site"])
-    return {**more, "sites": tuple(sites)}
-
-
-# What else to ask about a target, by what it means if the request fails.
-_MORE: Mapping[str, Callable[[Session, MeasureOptions, Measurement], _Fields]] = {
-    "not shown": _passes,
-    "names not explained": _names,
-    "no other placement measured": _alternatives,
-    "not confirmed by the compiled program": _compiled,
-}
+def _fields(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a measurement that a reply holds."""
+    kinds = get_type_hints(Measurement)
+    fields = {
+        name: decoded(kinds[name], value) for name, value in reply.items() if name != "failed"
+    }
+    if "alternatives" in fields:
+        failed: dict[str, list[str]] = {}
+        for name, reason in reply["failed"]:
+            failed.setdefault(_failure_message(reason), []).append(name)
+        fields |= {"alternatives": pareto_marked(fields["alternatives"]), "failed": failed}
+    return fields
 
 
 def _ask(

@@ -145,6 +145,8 @@ def test_values_of_a_staged_step():
     from remat_migrate.measure.worker import differentiation
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
     from remat_migrate.measure.worker.gradients import checkpointed, flat_loss
+    from remat_migrate.measure.worker.kinds import Kind
+    from remat_migrate.measure.worker.records import WRAPPED
 
     with pytest.MonkeyPatch().context() as patched:
         for name in ("grad", "value_and_grad", "vjp"):
@@ -165,7 +167,7 @@ def test_values_of_a_staged_step():
             entry = Entry(function, (w, given), {}, Differentiation(NONE))
             flat = flat_loss(entry)
             [run] = {(0, len(flat.jaxpr.eqns))}
-            staged = checkpointed(entry, flat, {run: {}}, {})
+            staged = checkpointed(entry, flat, {run: Kind(WRAPPED)})
             assert "remat" in str(jax.make_jaxpr(staged)(*w, given))
             for old, new in zip(
                 jax.tree_util.tree_leaves(function(w, given)),

@@ -14,7 +14,7 @@ import jax
 
 from . import interception
 from .entry import Entry, Run
-from .gradients import Wrapped, checkpointed, flat_loss
+from .gradients import checkpointed, flat_loss
 from .instruments.compiled import compiled
 from .instruments.liveness import host_bytes
 from .instruments.residuals import cost_and_jaxpr
@@ -22,7 +22,7 @@ from .interception import KEEP, LEAVE_OUT, MARK, Decision
 from .internals import internals
 from .kinds import POLICIES, Kind, can_differentiate, every_policy
 from .named_values import names_in
-from .records import Alternative
+from .records import WRAPPED, Alternative
 from .schedules import LONG, described, schedules
 from .stages import Flat, combinations
 
@@ -67,9 +67,9 @@ def variants(entry: Entry, has_sites: bool, are_all: bool) -> Iterator[Variant]:
             yield Variant(label, _with_policy(policy), policy=policy)
         for policy in POLICIES if has_sites else every:
             if policy in every:
-                options = Kind(policy=policy).options
-                run = checkpointed(entry, flat, {(0, len(flat.jaxpr.eqns)): options}, {})
+                whole = {(0, len(flat.jaxpr.eqns)): Kind(WRAPPED, policy)}
                 label = f"whole function with {policy}{instead}"
+                run = checkpointed(entry, flat, whole)
                 yield Variant(label, run=run, policy="" if has_sites else policy)
     for label, run in loops:
         yield Variant(label + instead, run=run)
@@ -82,16 +82,16 @@ def _long_loops(entry: Entry, flat: Flat) -> Iterator[tuple[str, Run]]:
             path, _, line = flat.frames[number][0]
             for one in schedules(internals().inner(flat.jaxpr.eqns[number])[2]):
                 label = f"{described(one)} of the scan at {os.path.basename(path)}:{line}"
-                yield label, checkpointed(entry, flat, {}, {number: Kind(one)})
+                yield label, checkpointed(entry, flat, {(number, number + 1): Kind(one)})
     stages = dict.fromkeys(stage for chain in combinations(flat) for stage in chain)
     for path, _, line in dict.fromkeys(stage[2:5] for stage in stages):
         own = [stage for stage in stages if (stage.path, stage.line) == (path, line)]
         size = math.isqrt(len(own))
         groups = [own[start : start + size] for start in range(0, len(own), size)]
         if len(own) >= LONG:
-            runs: Wrapped = {(group[0].start, group[-1].stop): {} for group in groups}
+            runs = {(group[0].start, group[-1].stop): Kind(WRAPPED) for group in groups}
             where = f"{os.path.basename(path)}:{line}"
-            yield f"groups of {size} iterations at {where}", checkpointed(entry, flat, runs, {})
+            yield f"groups of {size} iterations at {where}", checkpointed(entry, flat, runs)
 
 
 def measured(variant: Variant, entry: Entry, compiling: bool | None) -> Alternative:

@@ -21,6 +21,7 @@ from .instruments import residuals as passes
 from .instruments.compiled import compiled
 from .instruments.flops import draws_random_numbers
 from .kinds import Kind
+from .records import SiteVerdict
 from .segments import scan_in_segments
 
 Reply = dict[str, Any]
@@ -82,10 +83,20 @@ def measure(by: str, argnums: Sequence[int], has_aux: bool) -> Reply:
     }
 
 
-def confirm(site: int) -> Reply:
-    """Measure one site again, with the compiled program."""
-    entry, measured = _Session.entry, _Session.measured
-    return {"site": sites.confirm(entry, measured.sites[site], measured.measurements[site])}
+def confirm(are_all: bool) -> Reply:
+    """Compile the target as it is and without each site, or only sites that look wasteful."""
+    reply: Reply = {}
+    if are_all:
+        whole = compile_target()
+        reply = {"compiled_bytes": whole["temporary"], "needed_compiled": whole["needed"]}
+    measured = _Session.measured
+    rows = [
+        sites.confirm(_Session.entry, site, one)
+        if are_all or one.verdict is SiteVerdict.WASTEFUL
+        else one
+        for site, one in zip(measured.sites, measured.measurements)
+    ]
+    return {**reply, "sites": rows}
 
 
 def compile_target() -> Reply:
@@ -131,7 +142,7 @@ def trace(runs: Runs) -> Reply:
 
 def compile_runs(runs: Runs) -> Reply:
     """Compile the gradient computation with checkpoints on runs of equations."""
-    run = plan_costs.with_runs(_Session.entry, _Session.flat, _kinds(runs))
+    run = gradients.checkpointed(_Session.entry, _Session.flat, _kinds(runs))
     return {"bytes": compiled(_Session.entry, run).peak}
 
 
@@ -149,7 +160,7 @@ def jaxprs() -> Reply:
     """Return the forward and the backward pass as text."""
     with interception.plan({}):
         forward, backward = passes.passes(_Session.entry)
-    return {"forward": forward, "backward": backward}
+    return {"jaxprs": (forward, backward)}
 
 
 @contextlib.contextmanager

@@ -18,10 +18,6 @@ from .kinds import Kind
 from .sites import Measured, measure
 from .stages import Flat
 
-# Options of the checkpoint on a run of equations, and the kind of those on a loop.
-Wrapped = Mapping[tuple[int, int], Mapping[str, Any]]
-Loops = Mapping[int, Kind]
-
 
 def measured(
     function: Callable[..., Any],
@@ -77,25 +73,14 @@ def flat_loss(entry: Entry) -> Flat:
     return max(found.values(), key=lambda same: len(same) * sum(same[0].flops))[0]
 
 
-def checkpointed(entry: Entry, flat: Flat, wrapped: Wrapped, loops: Loops) -> Run:
-    """Return the target with checkpoints on stages of its loss.
-
-    Args:
-        entry: the target.
-        flat: its loss.
-        wrapped: options of the checkpoint on each run of equations.
-        loops: kind of the checkpoints on the body or the segments of each scan.
-    """
-
-    def staged(loss: Flat) -> Callable[..., Any]:
-        return loss.with_loops(loops).staged(wrapped)
-
+def checkpointed(entry: Entry, flat: Flat, kinds: Mapping[tuple[int, int], Kind]) -> Run:
+    """Return the target with checkpoints on runs of equations of its loss, given their kinds."""
     if entry.how.by != NONE:
-        return staged(flat)
+        return flat.staged(kinds)
 
     def observer(loss: TracedLoss) -> Callable[..., Sequence[Any]]:
         again = Flat(loss)
-        return staged(again) if again.key == flat.key else loss.evaluate
+        return again.staged(kinds) if again.key == flat.key else loss.evaluate
 
     def program(*arrays: Any) -> Any:
         with interception.plan({}, LEAVE_OUT), observed(observer):

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .entry import Entry, Run
+from .entry import Entry
 from .gradients import checkpointed
 from .instruments.flops import flops
 from .instruments.liveness import Liveness, peak, size
@@ -54,7 +54,7 @@ def cut(flat: Flat) -> list[list[Stage]]:
 
 def trace(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Cost:
     """Trace the gradient computation with checkpoints on some runs of equations."""
-    return cost_and_jaxpr(entry, with_runs(entry, flat, runs))[0]
+    return cost_and_jaxpr(entry, checkpointed(entry, flat, runs))[0]
 
 
 def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Cost) -> Chain:
@@ -96,18 +96,6 @@ def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Cost) -> Chain:
     )
 
 
-def with_runs(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Run:
-    """Return the target with checkpoints on some runs of equations."""
-    wrapped, on_loops = {}, {}
-    loops = set(flat.scans())
-    for (start, stop), kind in runs.items():
-        if kind.is_on_loop:
-            on_loops.update({n: kind for n in loops if start <= n < stop})
-        elif kind.kind != PLAIN:
-            wrapped[start, stop] = kind.options
-    return checkpointed(entry, flat, wrapped, on_loops)
-
-
 class _Links:
     """The stages of a chain, with a light stage wherever nothing is worth a checkpoint."""
 
@@ -127,15 +115,15 @@ class _Links:
                 self._readers.setdefault(variable, []).append(number)
         self._active = _active(flat)
         self._known = known
-        self._signatures: dict[int, Any] = {}
 
     def links(self) -> list[Link]:
         kept = [
-            {kind: self._passes(number, kind).saved for kind in self._kinds(number)}
+            {kind: self._passes(number, kind) for kind in self._kinds(number)}
             for number in range(len(self._stages))
         ]
-        owners = self._owners([by_kind[Kind()] for by_kind in kept])
-        shared = self._shared_bytes(kept, owners)
+        plain = [by_kind[Kind()] for by_kind in kept]
+        owners = self._owners(plain)
+        shared = self._shared_bytes(plain, owners)
         gradients = self._gradient_bytes()
         return [
             self._link(number, kept[number], owners, shared[number], gradients[number])
@@ -145,7 +133,7 @@ class _Links:
     def _link(
         self,
         number: int,
-        kept: Mapping[Kind, Saved],
+        kept: Mapping[Kind, Passes],
         owners: Mapping[Any, int],
         shared: int,
         gradients: int,
@@ -153,12 +141,12 @@ class _Links:
         stage, segment = self._stages[number], self._segments[number]
         own = tuple(place for place, v in enumerate(segment.invars) if owners.get(v, -1) == number)
         sizes = [size(variable.aval) for variable in segment.invars]
-        bare = self._passes(number, Kind()).needs(own)
+        bare = kept[Kind()].needs(own)
         choices = []
-        for kind, values in kept.items():
-            need = self._passes(number, kind).needs(own)
-            inputs = sum(sizes[n] for n in own if values.inputs[n])
-            others = values.others - (shared if kind == Kind() else 0)
+        for kind, passes in kept.items():
+            need = passes.needs(own)
+            inputs = sum(sizes[n] for n in own if passes.inputs[n])
+            others = passes.others - (shared if kind == Kind() else 0)
             choices.append(
                 Choice(*kind, inputs, others, need.peak_bytes + gradients, need.flops - bare.flops)
             )
@@ -215,7 +203,7 @@ class _Links:
 
     # -- the stage that each value counts for
 
-    def _owners(self, plain: list[Saved]) -> dict[Any, int]:
+    def _owners(self, plain: list[Passes]) -> dict[Any, int]:
         """Return for each value from a stage the stage that it counts for as an input."""
         found: dict[Any, int] = {}
         for variable, readers in self._readers.items():
@@ -228,16 +216,16 @@ class _Links:
                 found[variable] = next(saving, readers[0])
         return found
 
-    def _shared_bytes(self, kept: list[dict[Kind, Saved]], owners: Mapping[Any, int]) -> list[int]:
+    def _shared_bytes(self, plain: list[Passes], owners: Mapping[Any, int]) -> list[int]:
         """Return for each stage the bytes of its outputs that both it and their reader save."""
         found = []
         for number, segment in enumerate(self._segments):
             total = 0
             for place, variable in enumerate(segment.outvars):
                 reader = owners.get(variable)
-                if reader is not None and kept[number][Kind()].outputs[place]:
+                if reader is not None and plain[number].outputs[place]:
                     where = self._segments[reader].invars.index(variable)
-                    if kept[reader][Kind()].inputs[where]:
+                    if plain[reader].inputs[where]:
                         total += size(variable.aval)
             found.append(total)
         return found
@@ -267,11 +255,9 @@ class _Links:
         return found
 
     def _signature(self, number: int) -> Any:
-        if number not in self._signatures:
-            segment = self._segments[number]
-            active = [v in self._active for v in (*segment.invars, *segment.outvars)]
-            self._signatures[number] = self._flat.signature(segment), tuple(active)
-        return self._signatures[number]
+        segment = self._segments[number]
+        active = (v in self._active for v in (*segment.invars, *segment.outvars))
+        return self._flat.signature(segment), tuple(active)
 
     def _run(self, number: int, kind: Kind) -> Callable[..., Any]:
         """Return a function that runs a stage with a checkpoint."""
@@ -283,25 +269,13 @@ class _Links:
         return self._flat.runner(self._segments[number], options)
 
 
-class Saved(NamedTuple):
-    """The values that the forward pass of a stage saves.
-
-    Attributes:
-        inputs: whether each input is saved.
-        outputs: whether each output is saved.
-        others: bytes of all saved values except inputs, including outputs.
-    """
-
-    inputs: tuple[bool, ...]
-    outputs: tuple[bool, ...]
-    others: int
-
-
 class Passes:
     """The forward and the backward pass of a stage with one kind of checkpoint.
 
     Attributes:
-        saved: the values that are live between the passes.
+        inputs: whether each input is saved for the backward pass.
+        outputs: whether each output is saved.
+        others: bytes of all saved values except inputs, including outputs.
     """
 
     def __init__(self, run: Callable[..., Any], segment: Any, active: Collection[Any]) -> None:
@@ -320,11 +294,9 @@ class Passes:
         named = values.named()
         mark, read = named.pop(_BOUNDARY)
         kept = {name for name, (_, value) in named.items() if values.is_used(value, mark)}
-        self.saved = Saved(
-            tuple(values.is_used(one, mark) for one in self._inputs),
-            tuple(_BOUNDARY + "_%d" % n in kept for n in range(len(segment.outvars))),
-            values.live_after(mark) - values.size_of(read),
-        )
+        self.inputs = [values.is_used(one, mark) for one in self._inputs]
+        self.outputs = [_BOUNDARY + "_%d" % n in kept for n in range(len(segment.outvars))]
+        self.others = values.live_after(mark) - values.size_of(read)
         self._flops = flops(self._jaxpr)
         self._needs: dict[tuple[int, ...], Cost] = {}
 

@@ -273,7 +273,7 @@ class Link(NamedTuple):
 Chain = tuple[Link, ...]
 
 
-def pareto_marked(alternatives: Sequence[Alternative]) -> list[Alternative]:
+def pareto_marked(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
     """Sort alternatives by peak, and mark the Pareto front; the first of equal ones is on it."""
     least: int | None = None
     marked = []
@@ -281,4 +281,4 @@ def pareto_marked(alternatives: Sequence[Alternative]) -> list[Alternative]:
         best = least is None or one.flops < least
         marked.append(one._replace(pareto=best))
         least = one.flops if best else least
-    return marked
+    return tuple(marked)

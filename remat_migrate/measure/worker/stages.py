@@ -162,20 +162,24 @@ class Flat:
         shapes = tuple(getattr(v.aval, "shape", None) for v in equation.outvars)
         return equation.primitive.name, self.frames[number], shapes
 
-    def staged(self, wrapped: Mapping[tuple[int, int], Mapping[str, Any]]) -> Callable[..., Any]:
+    def staged(self, kinds: Mapping[tuple[int, int], Kind]) -> Callable[..., Any]:
         """Return the function with checkpoints on some runs of equations.
 
         Args:
-            wrapped: options of the checkpoint, by start and stop of the run.
+            kinds: kind of the checkpoint, by start and stop of the run.
         """
+        scans = list(self.scans())
+        on_loops = [(run, kind) for run, kind in kinds.items() if kind.is_on_loop]
+        flat = self.with_loops({n: k for run, k in on_loops for n in scans if n in range(*run)})
         runs: list[tuple[int, int, Mapping[str, Any] | None]] = []
         position = 0
-        for start, stop in sorted(wrapped):
-            runs += ((first, last, None) for first, last in self._pieces(position, start))
-            runs.append((start, stop, wrapped[start, stop]))
-            position = stop
+        for (start, stop), kind in sorted(kinds.items()):
+            if not kind.is_on_loop:
+                runs += ((first, last, None) for first, last in self._pieces(position, start))
+                runs.append((start, stop, kind.options))
+                position = stop
         runs += ((first, last, None) for first, last in self._pieces(position, None))
-        segments = [(self.segment(start, stop), options) for start, stop, options in runs]
+        segments = [(flat.segment(start, stop), options) for start, stop, options in runs]
 
         def function(*flat: Any) -> Any:
             values = dict(zip(self.jaxpr.invars, (*self.constants, *flat)))
