@@ -332,6 +332,41 @@ def test_what_is_written_instead_is_said(project, monkeypatch):
     assert "The plan was not written: the rewritten source needs " in ran.err
 
 
+UNPACKED = """\
+import jax
+import jax.numpy as jnp
+
+
+def block(p, x):
+    up, down = p
+    return x + jnp.tanh(jnp.sin(x @ up) * jnp.cos(x)) @ down
+
+
+def loss(params, x):
+    for p in params:
+        x = block(p, x)
+    return jnp.mean(x**2)
+
+
+def args():
+    w = jax.ShapeDtypeStruct((32, 32), "float32")
+    return [(w, w)] * 8, jax.ShapeDtypeStruct((512, 32), "float32")
+"""
+
+
+def test_a_function_that_unpacks_its_argument_is_checkpointed_itself(project):
+    """A lambda would be a new function object in each iteration, which RMT310 reports."""
+    words = ("plan", "unpacked:loss", "--args", "unpacked:args", "--budget", "35%", "--apply")
+    write_files(project, {"unpacked.py": UNPACKED})
+    assert cli(project, *words).code == 0
+    written = UNPACKED.replace("x = block(p, x)", "x = jax.checkpoint(block)(p, x)")
+    assert (project / "unpacked.py").read_text() == written
+    # The plan that it follows already changes nothing; another one replaces it.
+    assert cli(project, *words).err == "No files changed: the source already follows the plan.\n"
+    assert cli(project, *words[:-2], "100%", "--apply").code == 0
+    assert (project / "unpacked.py").read_text() == UNPACKED
+
+
 CHOSEN = """\
 import jax
 import jax.numpy as jnp
