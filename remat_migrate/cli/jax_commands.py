@@ -26,8 +26,8 @@ from .output_control import output_control
 from .progress_bar import is_interactive, progress_bar
 
 if TYPE_CHECKING:
+    from ..measure.devices import Budget
     from ..measure.options import MeasureOptions
-    from ..plan.budget import Budget
     from ..report.content import Weighed
     from ..settings import Settings
     from ..verify.evidence import Verdict
@@ -179,9 +179,9 @@ def plan_command(
     Exits with 1 if the budget cannot be met or the plan cannot be written, and with --strict if
     the budget is met by the trace, but no program was compiled.
     """
+    from ..measure.devices import parse_budget
     from ..measure.options import options_of_targets
     from ..measure.target import parse_target
-    from ..plan.budget import parse_budget
     from ..plan.planning import plan
     from ..report.jax_output import write_plan
     from ..report.output import say
@@ -225,8 +225,7 @@ def _device_budget(options: MeasureOptions) -> Budget:
     Raises:
         UsageError: no device is given.
     """
-    from ..measure.devices import parse_device
-    from ..plan.budget import Budget
+    from ..measure.devices import Budget, parse_device
 
     if options.device is None:
         raise UsageError("missing --budget SHARE|BYTES, or --device NAME|BYTES")

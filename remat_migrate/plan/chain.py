@@ -98,22 +98,13 @@ def _groups(links: Sequence[Link], start: int) -> Iterator[Arc]:
     """
     if not links[start].heavy:
         return
-    last = min(len(links), _end_of(links, start))
-    for stop in range(start + 2, last + 1):
+    heavy = 1
+    for stop in range(start + 2, len(links) + 1):
         if links[stop - 1].heavy:
-            if links[stop - 1].place[:2] != links[start].place[:2]:
+            heavy += 1
+            if heavy > _LONGEST_GROUP or links[stop - 1].place[:2] != links[start].place[:2]:
                 return  # a group is written as a function of its own
             yield from _group(links, start, stop)
-
-
-def _end_of(links: Sequence[Link], start: int) -> int:
-    """Return the end of the longest group that starts at a stage."""
-    heavy = 0
-    for number in range(start, len(links)):
-        heavy += links[number].heavy
-        if heavy == _LONGEST_GROUP:
-            return number + 1
-    return len(links)
 
 
 def _group(links: Sequence[Link], start: int, stop: int) -> Iterator[Arc]:

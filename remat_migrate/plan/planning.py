@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VerificationError
+from ..measure.devices import Budget
 from ..measure.options import MeasureOptions
 from ..measure.session import compiling, decoded, measuring
 from ..measure.target import Target
 from ..measure.worker.records import Chain, Cost, NamedValue
-from .budget import Budget
 from .chain import Allows, Arc, Place, Run, arcs, promise, runs_of
 from .obvious import obvious_paths
 from .plan import MERGED, Obstacle, Placement, Plan, decisions

@@ -9,8 +9,7 @@ from planned_chains import paths, random_chain
 
 from remat_migrate.measure.worker.records import PLAIN, WRAPPED
 from remat_migrate.plan.chain import GROUP, Arc, arcs, promise
-from remat_migrate.plan.solve import Solver
-from remat_migrate.plan.ties import Open, Ties
+from remat_migrate.plan.solve import Open, Solver, Ties
 
 # Lines of the stages: each its own; a loop over one; loops over two and three; a loop between
 # others; two loops one after the other.

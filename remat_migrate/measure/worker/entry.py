@@ -127,10 +127,6 @@ class Entry:
         args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
         return args, kwargs
 
-    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments, with shapes in place of arrays."""
-        return self._filled(self.placed_shapes)
-
     def names(self) -> list[str]:
         """Return the name of each traced argument, such as `params['w']`."""
         args, kwargs = self._filled(self.shapes)

@@ -22,6 +22,9 @@ class SiteVerdict(StrEnum):
     __str__ = str.__str__
 
 
+REMOVABLE = (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
+
+
 class Cost(NamedTuple):
     """The memory and operations of a gradient computation.
 
@@ -60,7 +63,7 @@ class SiteMeasurement(NamedTuple):
         verdict: effect of the checkpoint.
         compiled: temporary bytes of the compiled program with and without it, if compiled.
         note: further explanation, or the empty string.
-        rivals: other checkpoints that may go instead of this one, but not with it.
+        rivals: the other checkpoints that could be removed, if not all of them can be.
     """
 
     path: Path
@@ -79,7 +82,7 @@ class SiteMeasurement(NamedTuple):
     @property
     def is_removable(self) -> bool:
         """Whether the gradient computation needs no more memory without it."""
-        return self.verdict in (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
+        return self.verdict in REMOVABLE
 
     @property
     def peak_bytes_saved(self) -> int:

@@ -19,7 +19,7 @@ from .instruments.compiled import compiled
 from .instruments.flops import flops
 from .instruments.residuals import cost_and_jaxpr
 from .interception import COUNT, KEEP, LEAVE_OUT, Decision, Site
-from .records import CallLine, Cost, SiteMeasurement, SiteVerdict
+from .records import REMOVABLE, CallLine, Cost, SiteMeasurement, SiteVerdict
 
 # Smaller shares of the peak without a checkpoint count as no difference.
 PEAK_TOLERANCE = 0.02
@@ -88,39 +88,18 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
-    rivals = _rivals(entry, forward, cost, dict(zip(sites, measurements)))
-    measurements = [
-        one._replace(rivals=tuple((Path(r.location.path), r.location.line) for r in rivals[site]))
-        for site, one in zip(sites, measurements)
-    ]
+    # Two nested checkpoints do nothing beside each other, but without both, all residuals are kept.
+    removable = {site: one for site, one in zip(sites, measurements) if one.is_removable}
+    together = trace(entry, dict.fromkeys(removable, LEAVE_OUT)) if len(removable) > 1 else cost
+    if verdict(cost, together, forward) not in REMOVABLE:
+        places = [(one.path, one.line) for one in removable.values()]
+        measurements = [
+            one._replace(rivals=tuple(place for place in places if place != (one.path, one.line)))
+            if one.is_removable
+            else one
+            for one in measurements
+        ]
     return Measured(forward, cost, bare, sites, measurements)
-
-
-def _rivals(
-    entry: Entry, forward: int, cost: Cost, found: dict[Site, SiteMeasurement]
-) -> dict[Site, list[Site]]:
-    """Return the checkpoints that may go instead of each one, but not with it.
-
-    Two nested checkpoints do nothing beside each other, but without both, all residuals are kept.
-    """
-
-    def can_go(sites: list[Site]) -> bool:
-        without = trace(entry, dict.fromkeys(sites, LEAVE_OUT))
-        return verdict(cost, without, forward) in (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
-
-    rivals: dict[Site, list[Site]] = {site: [] for site in found}
-    removable = [site for site, one in found.items() if one.is_removable]
-    if len(removable) < 2 or can_go(removable):
-        return rivals
-    gone: list[Site] = []
-    for site in removable:
-        if not gone or can_go([*gone, site]):
-            gone.append(site)
-            continue
-        for other in [one for one in gone if not can_go([one, site])] or gone:
-            rivals[site].append(other)
-            rivals[other].append(site)
-    return rivals
 
 
 def trace(entry: Entry, decisions: dict[Site, Decision], default: Decision = KEEP) -> Cost:

@@ -133,7 +133,7 @@ def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator
     if site.is_removable:
         if site.rivals:
             others = ", ".join(f"{screen.path(path)}:{line}" for path, line in site.rivals)
-            yield f"  One of this checkpoint and {others} is redundant: remove only one of them."
+            yield f"  Of this checkpoint and {others}, remove only one, then measure again."
         if site.compiled is None:
             yield "  Before you remove it, confirm this with the compiled program: --compile"
         elif not site.rivals:
