@@ -108,22 +108,14 @@ class Source:
             return AppliedPlan(obstacles=tuple(dict.fromkeys(self._in_the_way)))
         obstacles = _Obstacles()
         wraps = [stage for stage in stages if stage.decision != PLAIN]
-        additions: list[codemod.Change] = []
-        places: set[tuple[Path, ast.stmt]] = set()
+        additions: dict[codemod.Change, None] = {}
         for stage in wraps:
             with obstacles.of(stage.path, stage.line):
-                statements = self._statements(stage)
-                if not places.isdisjoint((stage.path, each) for each in statements):
-                    raise Refused("one statement runs several stages: write one statement for each")
-                places.update((stage.path, each) for each in statements)
-                additions += self._changes(stage)
-        bare = self._bare if wraps else self._without_checkpoints(())[0]
-        after = dict(bare)
-        if not obstacles:
-            try:
-                after |= self._made(list(dict.fromkeys(additions)))[0]
-            except Refused as refused:
-                obstacles += [Obstacle(s.path, s.line, refused.reason) for s in wraps[:1]]
+                additions.update(dict.fromkeys(self._changes(stage)))
+        after = dict(self._bare if wraps else self._without_checkpoints(())[0])
+        for stage in wraps[:1] if not obstacles else ():
+            with obstacles.of(stage.path, stage.line):
+                after |= self._made(list(additions))[0]
         if obstacles:
             return AppliedPlan(obstacles=tuple(dict.fromkeys(obstacles)))
         before = self._before

@@ -103,13 +103,19 @@ class Planner:
         self._arcs = arcs(chain, allows)
         self._solver = Solver(chain, self._arcs)
 
-    def within(self, limit: int) -> list[Placement]:
-        """Return the placements tried for a budget, whose traces correct what it is solved for."""
+    def within(self, limit: int, most: float) -> list[Placement]:
+        """Return the placements tried for a budget, which are expected to take at most some FLOPs.
+
+        Their traces correct what the chain is solved for.
+        """
         tried: dict[tuple[Run, ...], Placement] = {}
         aim = limit
         for _ in range(_ROUNDS):
             # The placement with the lowest peak may need less than expected.
-            one = self.placement(self._frugal(self._solver.solve(aim) or self._solver.lowest))
+            path = self._frugal(self._solver.solve(aim) or self._solver.lowest)
+            if self._promise(path).flops > most:
+                break
+            one = self.placement(path)
             if one.runs in tried:
                 break
             tried[one.runs] = one
@@ -135,10 +141,11 @@ class Planner:
         paths = [lowest, *filter(None, (self._solver.solve(int(step)) for step in steps))]
         return map(self.placement, dict.fromkeys(paths))
 
-    def obvious(self) -> Iterator[Placement]:
-        """Yield the obvious placements."""
+    def obvious(self, most: float) -> Iterator[Placement]:
+        """Yield the obvious placements that are expected to take at most some FLOPs."""
         for name, path in obvious_paths(self._chain, self._arcs):
-            yield self.placement(path, name)
+            if self._promise(path).flops <= most:
+                yield self.placement(path, name)
 
     def _promise(self, path: tuple[Arc, ...]) -> Cost:
         return promise(path, self._gradient.bare.flops)
@@ -270,8 +277,9 @@ class _Search:
         """Try placements for a budget, besides some others that were traced."""
         # A share of the compiled peak is planned as the same share of the traced peak.
         aim = limit * self._gradient.bare.peak_bytes // max(self._gradient.reached, 1)
-        obvious = [one for each in self.planners for one in each.obvious()]
-        self.tried = [*self._solved(aim), *obvious, *others]
+        self.tried = [*self._solved(aim), *others]
+        most = math.inf if self._gradient.compiles else _interesting(self.tried, aim)
+        self.tried += [one for each in self.planners for one in each.obvious(most)]
         self.candidates = ()
         if self._gradient.compiles:
             self.candidates = compiled_candidates(
@@ -304,7 +312,10 @@ class _Search:
         return tuple(front)
 
     def _solved(self, limit: int) -> list[Placement]:
-        return [one for planner in self.planners for one in planner.within(limit)]
+        found: list[Placement] = []
+        for planner in self.planners:
+            found += planner.within(limit, _interesting(found, limit))
+        return found
 
 
 def saved_by(placement: Placement, values: Sequence[NamedValue]) -> tuple[NamedValue, ...]:
@@ -316,6 +327,12 @@ def saved_by(placement: Placement, values: Sequence[NamedValue]) -> tuple[NamedV
 def _is_as_good(one: Placement, other: Placement) -> bool:
     """Return whether a placement needs about as little as another."""
     return one.measured.flops <= _EXACT * other.measured.flops and one.peak <= _EXACT * other.peak
+
+
+def _interesting(tried: Sequence[Placement], limit: int) -> float:
+    """Return the FLOPs of the best placement within a budget; further ones must not take more."""
+    best, is_met = best_of(tried, limit) if tried else (None, False)
+    return _EXACT * best.measured.flops if best and is_met else math.inf
 
 
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:

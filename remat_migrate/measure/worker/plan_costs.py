@@ -123,10 +123,9 @@ class _Links:
         ]
         plain = [by_kind[Kind()] for by_kind in kept]
         owners = self._owners(plain)
-        shared = self._shared_bytes(plain, owners)
         gradients = self._gradient_bytes()
         return [
-            self._link(number, kept[number], owners, shared[number], gradients[number])
+            self._link(number, kept[number], owners, gradients[number])
             for number in range(len(self._stages))
         ]
 
@@ -135,7 +134,6 @@ class _Links:
         number: int,
         kept: Mapping[Kind, Passes],
         owners: Mapping[Any, int],
-        shared: int,
         gradients: int,
     ) -> Link:
         stage, segment = self._stages[number], self._segments[number]
@@ -146,9 +144,14 @@ class _Links:
         for kind, passes in kept.items():
             need = passes.needs(own)
             inputs = sum(sizes[n] for n in own if passes.inputs[n])
-            others = passes.others - (shared if kind == Kind() else 0)
             choices.append(
-                Choice(*kind, inputs, others, need.peak_bytes + gradients, need.flops - bare.flops)
+                Choice(
+                    *kind,
+                    inputs,
+                    passes.others,
+                    need.peak_bytes + gradients,
+                    need.flops - bare.flops,
+                )
             )
         choices = [one for one in choices if one.policy is None or not _is_dominated(one, choices)]
         return Link(
@@ -216,20 +219,6 @@ class _Links:
                 found[variable] = next(saving, readers[0])
         return found
 
-    def _shared_bytes(self, plain: list[Passes], owners: Mapping[Any, int]) -> list[int]:
-        """Return for each stage the bytes of its outputs that both it and their reader save."""
-        found = []
-        for number, segment in enumerate(self._segments):
-            total = 0
-            for place, variable in enumerate(segment.outvars):
-                reader = owners.get(variable)
-                if reader is not None and plain[number].outputs[place]:
-                    where = self._segments[reader].invars.index(variable)
-                    if plain[reader].inputs[where]:
-                        total += size(variable.aval)
-            found.append(total)
-        return found
-
     def _gradient_bytes(self) -> list[int]:
         """Return the bytes of gradients and cotangents that are live while a stage runs backward.
 
@@ -274,7 +263,6 @@ class Passes:
 
     Attributes:
         inputs: whether each input is saved for the backward pass.
-        outputs: whether each output is saved.
         others: bytes of all saved values except inputs, including outputs.
     """
 
@@ -291,11 +279,8 @@ class Passes:
         # The first arguments of the program are those of the stage.
         self._inputs = traced.invars[: len(segment.invars)]
         values = Liveness(self._jaxpr)
-        named = values.named()
-        mark, read = named.pop(_BOUNDARY)
-        kept = {name for name, (_, value) in named.items() if values.is_used(value, mark)}
+        mark, read = values.named(_BOUNDARY)
         self.inputs = [values.is_used(one, mark) for one in self._inputs]
-        self.outputs = [_BOUNDARY + "_%d" % n in kept for n in range(len(segment.outvars))]
         self.others = values.live_after(mark) - values.size_of(read)
         self._flops = flops(self._jaxpr)
         self._needs: dict[tuple[int, ...], Cost] = {}
@@ -326,11 +311,7 @@ def _traced(run: Callable[..., Any], segment: Any, active: Collection[Any]) -> A
 
         chosen = [arguments[place] for place in active_inputs]
         _, pull, outputs = jax.vjp(stage, *chosen, has_aux=True)
-        named = [
-            internals().named(value, "%s_%d" % (_BOUNDARY, place))
-            for place, value in enumerate(outputs)
-        ]
-        mark = internals().named(_read(named), _BOUNDARY)
+        mark = internals().named(_read(outputs), _BOUNDARY)
         if not active_outputs:
             return mark
         # Cotangents that depend on the mark do not exist before it.

@@ -183,13 +183,13 @@ class Liveness:
             self._known[id(opened)] = Liveness(body, self._known).peak()
         return self._known[id(opened)]
 
-    def named(self) -> dict[str, tuple[int, Any]]:
-        """Return for each `checkpoint_name` its equation and the value that it names."""
-        return {
-            internals().label(equation): (number, equation.outvars[0])
+    def named(self, name: str) -> tuple[int, Any]:
+        """Return the number of the equation that gives a name, and the value that gets it."""
+        return next(
+            (number, equation.outvars[0])
             for number, equation in enumerate(self._equations)
-            if internals().name(equation) == "name"
-        }
+            if internals().name(equation) == "name" and internals().label(equation) == name
+        )
 
     def is_used(self, variable: Any, after: int) -> bool:
         """Return whether a value or a view of it is used after an equation."""
