@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from measuring import printed, run, share, worker_for
+from measuring import printed, run
 from support import cli, write_files
 
 pytest.importorskip("jax")
@@ -74,23 +74,7 @@ def square():
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("project")
-    write_files(folder, {"pyproject.toml": "", "model.py": MODEL})
-    return folder
-
-
-@pytest.fixture(scope="module")
-def worker(folder, tmp_path_factory):
-    with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
-        yield worker
-
-
-@pytest.fixture
-def project(worker, monkeypatch):
-    share(worker, monkeypatch)
-    return worker.side.copy
+SETTINGS = ""
 
 
 def test_a_failed_trace_is_a_failure(project):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,13 +54,13 @@ class _Watch:
 
     Attributes:
         asked: for each name, the decisions on it by site, and the bytes of a value.
-        matched: what the policy of each site saves, with how often it was asked.
+        matched: what the policy of each site saves.
         products: whether each product that the policy was asked about has batch dimensions.
     """
 
     def __init__(self) -> None:
         self.asked: dict[str, dict[Site, tuple[str, int]]] = {}
-        self.matched: dict[Site, Counter[str]] = {}
+        self.matched: dict[Site, dict[str, None]] = {}
         self.products: dict[Site, list[bool]] = {}
         # The same function for the same policy, as JAX caches by it.
         self.watched = functools.cache(self._watched)
@@ -78,7 +77,7 @@ class _Watch:
                 has_batch = bool(params["dimension_numbers"][1][0])
                 self.products.setdefault(site, []).append(has_batch)
             if state != _NOT:
-                self.matched.setdefault(site, Counter())[what] += 1
+                self.matched.setdefault(site, {})[what] = None
             return decision
 
         return decide
