@@ -1,8 +1,8 @@
 """Plan checkpoints: measure the stages of a target, solve its chains, trace the placements.
 
 The expected cost of a placement is the sum of its stages; the whole gradient is then traced with
-it. If that exceeds the budget, the chain is solved for less memory; if it uses clearly less than
-expected, for more. The obvious placements are candidates, too. With `compile`, the compiled
+it. Where the two differ, the chain is solved again for as much less or more memory. The obvious
+placements are candidates, too. With `compile`, the compiled
 programs decide instead of the traces, and the chain is solved again where they disagree: a compiled
 program can need several times what its trace promises.
 """
