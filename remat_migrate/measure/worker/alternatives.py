@@ -5,6 +5,7 @@ Each alternative traces the whole function again, differentiated in the same way
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Iterator
@@ -83,15 +84,18 @@ def _long_loops(entry: Entry, flat: Flat) -> Iterator[tuple[str, Run]]:
             for one in schedules(internals().inner(flat.jaxpr.eqns[number])[2]):
                 label = f"{described(one)} of the scan at {os.path.basename(path)}:{line}"
                 yield label, checkpointed(entry, flat, {(number, number + 1): Kind(one)})
-    stages = dict.fromkeys(stage for chain in combinations(flat) for stage in chain)
-    for path, _, line in dict.fromkeys(stage[2:5] for stage in stages):
-        own = [stage for stage in stages if (stage.path, stage.line) == (path, line)]
-        size = math.isqrt(len(own))
-        groups = [own[start : start + size] for start in range(0, len(own), size)]
-        if len(own) >= LONG:
-            runs = {(group[0].start, group[-1].stop): Kind(WRAPPED) for group in groups}
-            where = f"{os.path.basename(path)}:{line}"
-            yield f"groups of {size} iterations at {where}", checkpointed(entry, flat, runs)
+    found: dict[tuple[tuple[int, int], ...], str] = {}
+    for chain in combinations(flat):
+        for (path, _, line), stages in itertools.groupby(chain, key=lambda stage: stage[2:5]):
+            own = list(stages)
+            size = math.isqrt(len(own))
+            groups = [own[start : start + size] for start in range(0, len(own), size)]
+            runs = tuple((group[0].start, group[-1].stop) for group in groups)
+            if len(own) >= LONG:
+                label = f"groups of {size} iterations at {os.path.basename(path)}:{line}"
+                found.setdefault(runs, label)
+    for runs, label in found.items():
+        yield label, checkpointed(entry, flat, dict.fromkeys(runs, Kind(WRAPPED)))
 
 
 def measured(variant: Variant, entry: Entry, compiling: bool | None) -> Alternative:
