@@ -11,7 +11,6 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from remat_migrate.cli.exit_codes import EXIT_CODES
 from remat_migrate.engine.rules import load_rules
 from remat_migrate.measure.devices import DEVICES
 from remat_migrate.report.outputs import FORMATS
@@ -89,7 +88,6 @@ def _settings(keys: Mapping[str, Setting]) -> str:
 
 TABLES = {
     "formats": _table(("format", "what it is"), ((f"`{n}`", d) for n, d in FORMATS.items())),
-    "exit codes": _table(("code", "meaning"), EXIT_CODES.items()),
     "settings": _settings(SETTINGS),
     "verify settings": _settings(VERIFY),
     "measure settings": _settings(MEASURE),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from .codemod.changes import SetComment
 from .rule import Finding, Rule
 from .text import SourceFile, Span
+from .text.escapes import MARK
 
 _CODE = r"[A-Za-z]+[0-9]+"
 _NOQA = re.compile(
@@ -244,7 +245,9 @@ def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
         row, column = token.start
         if token.type == tokenize.COMMENT:
             start = starts[row - 1] + column
-            comment = Span(start, start + len(_own_comment(source, token.string)))
+            # Without the marker that a notebook's view appends.
+            own = token.string.partition(f"#{MARK}")[0].rstrip()
+            comment = Span(start, start + len(own))
             if first is None:
                 yield comment, range(0)
             else:
@@ -256,14 +259,6 @@ def _python_comments(source: SourceFile) -> Iterator[tuple[Span, range]]:
             pending, first = [], None
         elif first is None and token.type not in _BETWEEN_LINES:
             first = row
-
-
-def _own_comment(source: SourceFile, comment: str) -> str:
-    """Return a comment without the marker that a notebook's text view appends."""
-    if source.container is None:
-        return comment
-    own, mark, _ = comment.partition(f"#{source.container.mark}")
-    return own.rstrip() if mark else comment
 
 
 _BETWEEN_LINES = frozenset(

@@ -111,9 +111,9 @@ class Copy:
         """Return how many findings `--fix` fixes, by rule, and undo it."""
         patch = self.run("check", "--no-cache", "--diff", *options, ".", seed=2)
         self.expect(self.files, "--diff writes")
-        log = self.folder.with_name("log.sarif")
-        self.run("check", "--fix", *options, "--output-format", f"sarif={log}", ".")
-        fixed = json.loads(log.read_bytes())["runs"][0]["properties"]["fixed"]
+        said = self.run("check", "--fix", *options, "--output-format", "concise", ".").decode()
+        [line] = re.findall(r"^Fixed \d+: (.*)", said, re.MULTILINE) or [""]
+        fixed = {code: int(number) for number, code in re.findall(r"(\d+) (RMT\d+)", line)}
         after = read_files(self.folder)
         for name, data in after.items():
             if name.endswith(".py") and data != self.files[name]:
@@ -127,7 +127,7 @@ class Copy:
                 command = ["git", "apply", "--whitespace=nowarn", *direction, "-"]
                 subprocess.run(command, input=patch, cwd=self.folder, check=True)
                 self.expect(state, "--diff is not what --fix writes:")
-        return {code: number for code, number in fixed.items() if number}
+        return fixed
 
     def expect(self, files: dict[str, bytes], problem: str) -> None:
         """Check what is in the folder."""

@@ -283,7 +283,6 @@ class TestStale:
             ("NO_COLOR", "1"),
             ("TERM", "strange"),
             ("VIRTUAL_ENV", "/nowhere"),
-            ("GITHUB_WORKSPACE", "/"),
         ],
     )
     def test_the_environment(

@@ -138,8 +138,8 @@ class TestOutput:
 
     def test_statistics(self, project: Path) -> None:
         assert cli(project, "src", "--statistics").out == (
-            "1  RMT001  [*]  unused-suppression  in 1 file\n\n"
-            "[*] all fixable with --fix\nFound 1 finding in 1 file: 1 fixable.\n"
+            "1  RMT001  unused-suppression  in 1 file  (1 fixable)\n"
+            "Found 1 finding in 1 file: 1 fixable.\n"
         )
 
     def test_report_table_and_json(self, project: Path) -> None:

@@ -93,7 +93,7 @@ def test_unsafe_fixes_alone_changes_nothing_and_says_so(tmp_path: Path) -> None:
 def test_quiet_prints_findings_only(tmp_path: Path) -> None:
     write_files(tmp_path, {"pyproject.toml": "", "m.py": CODE, "docs/a.sh": "true\n"})
     loud = cli(tmp_path, "--output-format", "concise", "m.py", "docs")
-    ran = cli(tmp_path, "-q", "check", "--output-format", "concise", "m.py", "docs")
+    ran = cli(tmp_path, "check", "-q", "--output-format", "concise", "m.py", "docs")
     assert ran.code == loud.code == 1
     assert ran.out.splitlines() == loud.out.splitlines()[:-1]
     assert loud.err == "warning: no Python files under docs; checked 1 other file\n"

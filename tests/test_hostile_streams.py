@@ -14,7 +14,7 @@ from support import write_files
 
 from remat_migrate.discovery import listing
 from remat_migrate.errors import UsageError
-from remat_migrate.text.source_file import MAX_BYTES
+from remat_migrate.text.regular_files import MAX_BYTES
 
 OLD = "import jax\nf = jax.checkpoint(g, concrete=False)\n"
 RUN = [sys.executable, "-m", "remat_migrate", "--no-cache"]

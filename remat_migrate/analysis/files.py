@@ -16,8 +16,8 @@ from ..prefilter.word_index import WordIndex
 from ..prefilter.word_search import Places, WordSearch
 from ..prefilter.words import CONCRETE, ESCAPED, SCAN, WORDS
 from ..text import SourceFile, read_source
-from ..text.regular_files import COARSE_NS
-from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
+from ..text.regular_files import COARSE_NS, MAX_BYTES
+from ..text.source_file import may_be_notebook, read_bytes
 
 # The start of a line of a notebook's code.
 _QUOTE = re.compile(rb"(?:^[ \t]*|\"source\":\s*\[?\s*|\",\s*)\"", re.MULTILINE)

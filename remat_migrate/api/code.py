@@ -23,4 +23,3 @@ from ..errors import SourceError
 from ..suppressions import Directive, SuppressionRule, Unused, suppressed_at
 from ..text import Edit, SourceFile, Span
 from ..text.source_file import read_bytes
-from ..text.tokens import layout_of

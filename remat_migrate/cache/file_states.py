@@ -13,8 +13,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..text.regular_files import COARSE_NS
-from ..text.source_file import MAX_BYTES
+from ..text.regular_files import COARSE_NS, MAX_BYTES
 
 _ABSENT = "-"
 

@@ -15,10 +15,8 @@ from ..discovery.installed import ENTRY_POINTS, descriptions, environments
 
 # The variables that reports and analysis read; `tests/test_cache.py` looks for others.
 VARIABLES = (
-    "CI_PROJECT_DIR",
     "COLUMNS",
     "FORCE_COLOR",
-    "GITHUB_WORKSPACE",
     "NO_COLOR",
     "TERM",
     "VIRTUAL_ENV",

@@ -1,10 +1,11 @@
-"""Fixing files, showing the fixes as a diff, and verifying them on the way."""
+"""Fixing files, showing and verifying the fixes, and suppressing findings by comments."""
 
 from __future__ import annotations
 
 import io
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,12 +17,13 @@ from ..engine.run import Run
 from ..report.output import say, screen_of, write_diff, write_lines
 from ..rule import Finding
 from ..settings.settings import check_known, codes
-from .exit_codes import CLEAN, FINDINGS, SIGNALLED
+from ..text.regular_files import read_regular
+from .exit_codes import CLEAN, ERROR, FINDINGS, SIGNALLED
 from .progress_bar import progress_bar
 from .results import Result, exit_code, report_of
 
 if TYPE_CHECKING:
-    from ..engine.fix_rounds import FixOutcome
+    from ..engine.fix_rounds import FileChange, FixOutcome
     from ..verify.fixes import Proved
     from ..verify.options import VerifyOptions
 
@@ -74,30 +76,41 @@ def apply_fixes(run: Run, how: FixOptions) -> Result:
             changed.
     """
     from ..engine.journal import entry_names
-    from ..engine.writing import WriteError, write_changes
-    from ..report.terminal.fixing import fixed_by_code, unwritten_files
+    from ..report.terminal.fixing import fixed_by_code
 
-    root = run.settings.root
-    before = entry_names(root)
+    before = entry_names(run.settings.root)
     outcome, proved = _fixed(run, how)
+    failed = _warn_of_skipped_fixes(run, outcome)
     unwritten: Mapping[Path, str] = {}
-    lines: list[str] = []
-    is_fault = False
     if run.overlay:
         _print_stdin(run, outcome)
-    elif outcome.changes:
-        try:
-            write_changes(outcome.changes, root, before)
-        except WriteError as error:
-            unwritten = error.failures
-            lines = list(unwritten_files(error, screen_of(sys.stderr)))
-            is_fault = bool(error.faults)
-    failed = _warn_of_skipped_fixes(run, outcome) or is_fault
-    for line in lines:
-        say(line)
+    else:
+        unwritten, is_fault = write_all(outcome.changes, run.settings.root, before)
+        failed = failed or is_fault
     # Files that were not written still have their findings.
     analysis = check_run(run) if unwritten else outcome.analysis
     return Result(analysis, fixed_by_code(outcome, unwritten), failed, proved)
+
+
+def write_all(
+    changes: Sequence[FileChange], root: Path, before: Sequence[str]
+) -> tuple[Mapping[Path, str], bool]:
+    """Write changes; return and print what was not written, and return whether by a fault.
+
+    Raises:
+        ApplyError: see `apply_fixes`.
+    """
+    from ..engine.writing import WriteError, write_changes
+    from ..report.terminal.fixing import unwritten_files
+
+    try:
+        if changes:
+            write_changes(changes, root, before)
+    except WriteError as error:
+        for line in unwritten_files(error, screen_of(sys.stderr)):
+            say(line)
+        return error.failures, bool(error.faults)
+    return {}, False
 
 
 def show_diff(run: Run, how: FixOptions, *, exit_zero: bool = False) -> int:
@@ -192,3 +205,39 @@ def _print_stdin(run: Run, outcome: FixOutcome[Analysis]) -> None:
     for path, source in run.overlay.items():
         sys.stdout.buffer.write(source.encode(fixed.get(path, source).text))
     sys.stdout.buffer.flush()
+
+
+def suppress_findings(run: Run) -> int:
+    """Add a comment for each finding that suppresses it, and return the exit code.
+
+    Raises:
+        ApplyError: the journal cannot be written, or another run wrote meanwhile.
+    """
+    from ..engine.journal import entry_names
+    from ..engine.suppress import suppress
+    from ..report.terminal.display import pluralize
+
+    root = run.settings.root
+    before = entry_names(root)
+    done = suppress(check_run(run))
+    unwritten, _ = write_all(done.changes, root, before)
+    for finding in done.left:
+        place = screen_of(sys.stderr).place(finding.source, finding.span.start)
+        why = "cannot be suppressed by a comment; use per-file-ignores in the settings"
+        say(f"warning: {place}: {finding.code} {why}")
+    say(f"Added {pluralize(done.added, 'noqa comment')}.")
+    if done.added and _is_unknown_to_ruff(root):
+        say('note: `ruff --fix` removes these comments (RUF102) unless lint.external = ["RMT"]')
+    return ERROR if unwritten else CLEAN
+
+
+def _is_unknown_to_ruff(root: Path) -> bool:
+    """Return whether a project configures ruff and does not list these codes as external."""
+    for name in (".ruff.toml", "ruff.toml", "pyproject.toml"):
+        try:
+            text = read_regular(root / name).decode(errors="replace")
+        except OSError:
+            continue
+        if name != "pyproject.toml" or "[tool.ruff" in text:
+            return re.search(r"\bexternal\s*=\s*\[[^\]]*RMT", text) is None
+    return False

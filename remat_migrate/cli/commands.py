@@ -22,8 +22,7 @@ from ..report.outputs import needs_rules, shows_placements, write_file
 from .default_group import DefaultGroup, GroupedCommand
 from .exit_codes import BROKEN_PIPE, CLEAN, ERROR, FINDINGS, SIGNALLED
 from .jax_commands import measure_command, measure_configured, plan_command, verify_command
-from .options import analysis_options, fix_choice, proof_options
-from .output_control import output_control
+from .options import analysis_options, fix_choice, output_control, proof_options
 from .rule_commands import explain_command, rules_command
 from .run_setup import describe_run, set_up_run, verification, with_progress
 from .sweep_command import sweep_command
@@ -158,7 +157,7 @@ def check(
         return cache.outcome.replay()
 
     from ..engine.check import check_run
-    from .check import FixOptions, apply_fixes, chosen_fixes, show_diff
+    from .check import FixOptions, apply_fixes, chosen_fixes, show_diff, suppress_findings
     from .results import Result, exit_code, record_baseline, report_of, write_reports
 
     with cache.recording():
@@ -171,8 +170,6 @@ def check(
         if diff:
             return show_diff(run, how_to_fix, exit_zero=exit_zero)
         if add_noqa:
-            from .suppressing import suppress_findings
-
             return suppress_findings(run)
         result = apply_fixes(run, how_to_fix) if fix else Result(check_run(run))
     if baseline.write:
@@ -248,14 +245,7 @@ def report(
     from ..engine.check import check_run
     from ..report.site_rows import site_rows
     from .check import FixOptions, fix_without_writing
-    from .results import (
-        Result,
-        exit_code,
-        record_baseline,
-        report_of,
-        warn_of_waste,
-        write_reports,
-    )
+    from .results import Result, exit_code, record_baseline, report_of, warn_of_waste, write_reports
 
     with cache.recording():
         run = set_up_run(paths, None, options, baseline, cache.about)
@@ -351,7 +341,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        _check_current_folder()
+        try:
+            os.getcwd()
+        except OSError as error:
+            raise UsageError(f"the current folder cannot be used: {error.strerror}") from error
         code = cli.main(arguments, prog_name="remat-migrate", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
@@ -385,19 +378,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if arguments is None:
         _exit_at_once(code)
     sys.exit(code)
-
-
-def _check_current_folder() -> None:
-    """Check that there is a current folder.
-
-    Raises:
-        UsageError: there is none.
-    """
-    try:
-        os.getcwd()
-    except OSError as error:
-        reason = error.strerror or error
-        raise UsageError(f"the current folder cannot be used: {reason}") from error
 
 
 def _exit_at_once(code: object) -> None:

@@ -7,22 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .output_control import behind_command
-
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
 # The options of `check` by what they are about; the rest comes last.
 _GROUPS = {
-    "Rules": (
-        *("select", "ignore", "extend_select", "jax_version", "fixable", "unfixable"),
-        "ignore_noqa",
-    ),
+    "Rules": ("select", "ignore", "extend_select", "jax_version", "fixable", "unfixable"),
     "Files": ("exclude", "force_exclude", "config", "stdin_filename"),
     "Fixes": ("fix", "unsafe_fixes", "diff", "add_noqa"),
     "Verification": ("verify", "command", "cases", "python"),
-    "Report": ("outputs", "output_file", "statistics", "baseline", "write_baseline"),
+    "Report": ("outputs", "output_file", "statistics", "ignore_noqa", "baseline", "write_baseline"),
     "Exit code": ("fail_on", "exit_zero", "exit_non_zero_on_fix"),
 }
 
@@ -47,10 +42,12 @@ class DefaultGroup(click.Group):
         """Insert `check` unless the first argument is a command."""
         if ctx.resilient_parsing and not args:
             return super().parse_args(ctx, args)  # completion of the first word
-        args = behind_command(args, [*self.commands])
         if not args or args[0] not in {"--help", "-h", "--version", *self.commands}:
             if args and not args[0].startswith("-") and not os.path.lexists(args[0]):
-                self._suggest_command(ctx, args[0])
+                from difflib import get_close_matches
+
+                for command in get_close_matches(args[0], self.commands, n=1):
+                    ctx.fail(f"No file or command {args[0]!r}; did you mean `{command}`?")
             args = ["check", *args]
         # As an option with an optional value, `--verify src/` would swallow the path.
         args = ["--verify-strict" if arg == "--verify=strict" else arg for arg in args]
@@ -68,12 +65,6 @@ class DefaultGroup(click.Group):
                 [paths] = [p for p in check.get_params(own) if isinstance(p, click.Argument)]
                 found += paths.shell_complete(own, incomplete)
         return list({item.value: item for item in found}.values())
-
-    def _suggest_command(self, ctx: click.Context, word: str) -> None:
-        from difflib import get_close_matches
-
-        for command in get_close_matches(word, self.commands, n=1):
-            ctx.fail(f"No file or command {word!r}; did you mean `{command}`?")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Also list the options of `check`."""

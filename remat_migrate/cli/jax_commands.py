@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -18,23 +17,19 @@ from .options import (
     check_output,
     entry_options,
     measure_options,
+    output_control,
     output_options,
     running_options,
     verify_options,
 )
-from .output_control import output_control
 from .progress_bar import is_interactive, progress_bar
 
 if TYPE_CHECKING:
-    from ..measure.devices import Budget
     from ..measure.options import MeasureOptions
     from ..report.content import Weighed
     from ..settings import Settings
     from ..verify.evidence import Verdict
     from ..verify.options import VerifyOptions
-
-
-NO_TARGET = "note: not measured: the settings name no target"
 
 
 @click.command()
@@ -72,7 +67,9 @@ def verify_command(
     """
     from ..discovery.discover import check_paths
     from ..discovery.roots import find_root
-    from ..report.jax_output import write_proof, write_verdict
+    from ..report.machine_readable.json import render_proof
+    from ..report.output import screen_of, write_lines, write_result
+    from ..report.terminal.verdicts import closing_lines, lines_of, proof_lines, tally
     from ..settings import load_settings
     from ..verify.migration import prove_migration
     from ..verify.schedule import ignore
@@ -87,14 +84,18 @@ def verify_command(
     with progress_bar() as progress:
 
         def decided(verdict: Verdict) -> None:
-            with progress.erased():
-                write_verdict(verdict, sys.stdout if is_streamed else sys.stderr)
+            stream = sys.stdout if is_streamed else sys.stderr
+            if not verdict.unit.is_text:  # those come at the end
+                with progress.erased():
+                    write_lines(lines_of(verdict, screen_of(stream)), stream)
 
         options = chosen_verification(settings, **how)
         shown = decided if is_streamed or is_interactive(sys.stderr) else ignore
         since = None if without_checkpoints else base or "HEAD"
         proof = prove_migration(paths, since, options, progress, shown)
-    write_proof(proof, output_format, output_file or sys.stdout, is_streamed=is_streamed)
+    lines = closing_lines if is_streamed else proof_lines
+    to = output_file or sys.stdout
+    write_result(proof, output_format, to, render_proof, lambda *a: [*lines(*a), tally(proof)])
     if proof.interrupted:
         return SIGNALLED + proof.interrupted
     differs = proof.wrong or (proof.command and proof.command.wrong)
@@ -118,8 +119,9 @@ def measure_command(
     TARGET is the loss function: module:function or path/to/file.py:function. By default it comes
     from the settings. The function is traced on the shapes of its arguments; nothing is computed.
     """
-    from ..report.jax_output import write_measurements
-    from ..report.output import say
+    from ..report.machine_readable.json import render_measurements
+    from ..report.output import say, write_result
+    from ..report.terminal.weights import measurement_lines
 
     check_output(output_file)
     names, options, base = _measurement(targets, how)
@@ -128,7 +130,7 @@ def measure_command(
     weighed = _weighed(names, options, base)
     if weighed.found:
         to = output_file or sys.stdout
-        write_measurements(weighed.found, output_format, to, weighed.failed)
+        write_result(weighed, output_format, to, render_measurements, measurement_lines)
     for reason in weighed.failed.values():
         say(f"error: {reason}")
     for one in weighed.found:
@@ -179,58 +181,47 @@ def plan_command(
     Exits with 1 if the budget cannot be met or the plan cannot be written, and with --strict if
     the budget is met by the trace, but no program was compiled.
     """
-    from ..measure.devices import parse_budget
+    from ..measure.devices import Budget, parse_budget, parse_device
     from ..measure.options import options_of_targets
     from ..measure.target import parse_target
     from ..plan.planning import plan
-    from ..report.jax_output import write_plan
-    from ..report.output import say
+    from ..report.machine_readable.json import render_plan
+    from ..report.output import say, write_result
+    from ..report.terminal.plans import plan_lines
     from .plan_writing import Writing
 
     check_output(output_file)
-    limit = parse_budget(budget) if budget else None
     names, options, base = _measurement((target,) if target else (), how)
-    limit = limit or _device_budget(options)
+    if budget:
+        limit = parse_budget(budget)
+    elif options.device:
+        device = parse_device(options.device)
+        limit = Budget(device.name, device.memory, is_device=True)
+    else:
+        raise UsageError("missing --budget SHARE|BYTES, or --device NAME|BYTES")
     if len(names) != 1:
         raise UsageError("missing TARGET: one module:function or path/to/file.py:function")
     [options] = options_of_targets(options, names)
     function = parse_target(names[0], base)
     with progress_bar("Planning") as progress:
         progress(names[0], 0, 1)
-        writing = Writing(function, options, base)
+        writing = Writing(function, options, base) if is_applied else None
         found = plan(
             function,
             options,
             base,
             limit,
             pareto=pareto,
-            open_source=writing.open_source if is_applied else None,
+            open_source=writing.open_source if writing else None,
         )
-    write_plan(found, output_format, output_file or sys.stdout)
+    write_result(found, output_format, output_file or sys.stdout, render_plan, plan_lines)
     is_proved = found.is_met and not (strict and found.best.compiled is None)
-    if is_applied and is_proved:
+    if writing and is_proved:
         return writing.write(found)
-    if is_applied:
-        say(
-            "No files changed: the budget cannot be met."
-            if not found.is_met
-            else "No files changed: the budget is only met by the trace."
-        )
+    if writing:
+        why = "is only met by the trace" if found.is_met else "cannot be met"
+        say(f"No files changed: the budget {why}.")
     return CLEAN if is_proved else FINDINGS
-
-
-def _device_budget(options: MeasureOptions) -> Budget:
-    """Return the memory of the device as a budget.
-
-    Raises:
-        UsageError: no device is given.
-    """
-    from ..measure.devices import Budget, parse_device
-
-    if options.device is None:
-        raise UsageError("missing --budget SHARE|BYTES, or --device NAME|BYTES")
-    device = parse_device(options.device)
-    return Budget(device.name, device.memory, is_device=True)
 
 
 def _measurement(
@@ -275,7 +266,7 @@ def measure_configured(settings: Settings, *, policies: bool = False) -> Weighed
 
     targets = configured_targets(settings)
     if not targets:
-        say(NO_TARGET)
+        say("note: not measured: the settings name no target")
         return None
     options = replace(measure_options(settings), policies=policies)
     weighed = _weighed(targets, options, settings.base)
@@ -300,40 +291,14 @@ def _weighed(targets: Sequence[str], options: MeasureOptions, base: Path) -> Wei
             progress(target, number, len(targets))
             try:
                 found.append(measure(parse_target(target, base), how, base))
-            except VerificationError as error:
-                failed[target] = f"{error}{_migration_hint(target, base)}"
-            except UsageError as error:
+            except (UsageError, VerificationError) as error:
                 failed[target] = str(error)
-        progress("", len(targets), len(targets))
     return Weighed(tuple(found), failed)
-
-
-def _migration_hint(target: str, base: Path) -> str:
-    """Return the command that migrates the file of a target, if its code uses removed APIs."""
-    from ..engine.check import check_run
-    from ..engine.run import prepare
-    from ..measure.target import parse_target
-    from ..report.output import screen_of
-    from ..settings import Options
-
-    path = parse_target(target, base).path
-    if path is None:
-        return ""
-    findings = check_run(prepare([path], Options(select=("RMT1",)))).findings
-    codes = dict.fromkeys(one.code for one in findings if one.severity == "error")
-    if not codes:
-        return ""
-    file = screen_of(sys.stderr).path(path)
-    return f"\nMigrate first: `remat-migrate --fix {file}` ({', '.join(codes)})."
 
 
 def chosen_verification(settings: Settings, **how: Any) -> VerifyOptions:
     """Return how to verify: the settings, overridden by the given options that are not None."""
     from ..verify.options import verify_options
 
-    given = {
-        name: Path(os.path.abspath(value.expanduser())) if isinstance(value, Path) else value
-        for name, value in how.items()
-        if value is not None
-    }
-    return replace(verify_options(settings), **given)  # type: ignore[arg-type]
+    given = {name: value for name, value in how.items() if value is not None}
+    return replace(verify_options(settings), **given)

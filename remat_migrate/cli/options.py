@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from ..console import configure
 from ..discovery.named_outputs import resolve_named
 from ..engine.baseline import BaselineChoice
 from ..errors import UsageError
@@ -84,6 +85,11 @@ def _numbers(
         return None if value is None else tuple(map(int, value.split(",")))
     except ValueError:
         raise click.BadParameter(f"{value!r} is not a comma-separated list of integers.") from None
+
+
+def _absolute(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+    """Return a path that does not depend on the current folder; links stay."""
+    return value and value.expanduser().absolute()
 
 
 def _codes_option(name: str, help: str) -> _Decorator:
@@ -213,19 +219,30 @@ def _with_options(command: _Command) -> _Command:
     return bundled
 
 
+def output_control(command: _Command) -> _Command:
+    """Add `--quiet` and `--verbose` to a command."""
+
+    @click.option("--quiet", "-q", is_flag=True, help="Print findings and errors, nothing else.")
+    @click.option("--verbose", "-v", is_flag=True, help="Print what the run does.")
+    @wraps(command)
+    def controlled(quiet: bool, verbose: bool, **more: Any) -> Any:
+        if quiet and verbose:
+            raise UsageError("--quiet cannot be combined with --verbose")
+        configure(quiet=quiet, verbose=verbose)
+        return command(**more)
+
+    return controlled
+
+
 def check_output(*files: Path | None) -> None:
     """Check, before anything is done, that reports can be written.
 
     Raises:
-        UsageError: a file's folder does not exist, the file is a folder, or a link in a project
-            leads to it.
+        UsageError: a file's folder does not exist, or a link in a project leads to it.
     """
     for file in filter(None, files):
-        if not file.absolute().parent.is_dir():
-            raise UsageError(f"--output-file: folder {file.parent} does not exist")
-        if file.is_dir():
-            raise UsageError(f"--output-file: {file} is a folder")
         try:
+            os.stat(file.parent)
             resolve_named(file)
         except OSError as error:
             raise UsageError(f"--output-file: {file}: {error.strerror or error}") from error
@@ -247,13 +264,18 @@ def output_options(formats: Sequence[str], what: str) -> _Decorator:
 
 def _cases(what: str) -> _Decorator:
     return click.option(
-        "--cases", type=_FILE, metavar="FILE", help=f"Python file of functions that return {what}."
+        "--cases",
+        type=_FILE,
+        callback=_absolute,
+        metavar="FILE",
+        help=f"Python file of functions that return {what}.",
     )
 
 
 _python = click.option(
     "--python",
     type=_FILE,
+    callback=_absolute,
     metavar="PATH",
     help="Interpreter with JAX and the project's packages.",
 )
@@ -279,12 +301,6 @@ verify_options = _options(
         "--project-tests/--no-project-tests",
         default=None,
         help="Run the project's tests for inputs where none can be generated.  [default: run]",
-    ),
-    click.option(
-        "--test-budget",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="SECONDS",
-        help="Time that these tests may take in all.  [default: 60]",
     ),
     _platform,
 )

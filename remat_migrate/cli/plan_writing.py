@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from ..analysis import Project
 from ..analysis.loading import load_project
 from ..engine.fix_rounds import FileChange
-from ..engine.run import Run, prepare
+from ..engine.run import prepare
 from ..engine.undo import undo
 from ..engine.writing import write_changes
 from ..errors import VerificationError
@@ -23,17 +22,12 @@ from ..plan.applying import AppliedPlan, Source
 from ..plan.chain import Place
 from ..plan.plan import Obstacle, Placement, Plan, is_as_planned
 from ..report.output import say, screen_of
-from ..report.terminal.plans import (
-    exceeded_line,
-    rewritten_lines,
-    unwritable_lines,
-    written_lines,
-)
+from ..report.terminal.plans import exceeded_line, rewritten_lines, unwritable_lines, written_lines
 from ..settings import Options
 from ..text import SourceFile
 from ..verify.scratch import scratch_folder
 from ..verify.worker.program.agreement import DIFFERS, SAME, agreement
-from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
+from .exit_codes import CLEAN, ERROR, FINDINGS, VERIFICATION_FAILED
 
 # The rewritten source may need this much more than planned, if that is within the budget.
 _CLOSE = 1.1
@@ -48,23 +42,13 @@ class _Failure:
 
 
 class Writing:
-    """Writes plans for one target."""
+    """Writes plans for one target into its project."""
 
     def __init__(self, target: Target, options: MeasureOptions, base: Path) -> None:
-        """Prepare to write into the project of a target.
-
-        Args:
-            target: the planned function.
-            options: how to measure it.
-            base: the folder that names in the options are relative to.
-        """
-        self._target, self._options, self._base = target, options, base
+        self._how = target, options, base
+        self._run = prepare([target.root], Options())
         self._source: Source | None = None
         self._installed: list[Path] = []
-
-    @cached_property
-    def _run(self) -> Run:
-        return prepare([self._target.root], Options())
 
     def open_source(
         self,
@@ -91,11 +75,7 @@ class Writing:
         return load_project(run.settings, targets, (), run.context, overlay=texts)
 
     def write(self, plan: Plan) -> int:
-        """Write a plan, or the next best if that turns out wrong; return the exit code.
-
-        Raises:
-            VerificationError: the rewritten source fails.
-        """
+        """Write a plan, or the next best if that turns out wrong; return the exit code."""
         assert self._source is not None
         if plan.is_in_place:
             say("No files changed: the source already follows the plan.")
@@ -105,7 +85,7 @@ class Writing:
             for line in unwritable_lines(obstacles, screen_of(sys.stderr)):
                 say(line)
             return FINDINGS
-        failures: list[_Failure | VerificationError] = []
+        failures: list[_Failure] = []
         with scratch_folder() as scratch:
             for number, placement in enumerate((plan.best, *plan.others)):
                 new = self._source.apply(placement.stages)
@@ -115,18 +95,17 @@ class Writing:
                     say("No files changed: the source already follows the plan.")
                     return CLEAN
                 folder = scratch / str(number)
-                with measuring(self._target, self._options, self._base) as session:
+                with measuring(*self._how) as session:
                     session.ask("program", folder=str(folder / "old"))
                 failure = self._write(plan, placement, new.changes, folder)
                 if failure is None:
                     for one in failures[:1]:
-                        say(f"The plan was not written: {getattr(one, 'text', one)}")
+                        say(f"The plan was not written: {one.text}")
                     return CLEAN
                 failures.append(failure)
-        if isinstance(failures[0], VerificationError):
-            raise failures[0]
-        say(f"No files changed: {failures[0].text}")
-        return failures[0].code
+        first = failures[0]
+        say(f"{'error: no' if first.code == ERROR else 'No'} files changed: {first.text}")
+        return first.code
 
     def _obstacles(self, new: AppliedPlan) -> Sequence[Obstacle]:
         """Return why a placement cannot be written."""
@@ -140,7 +119,7 @@ class Writing:
         placement: Placement,
         changes: Sequence[FileChange],
         folder: Path,
-    ) -> _Failure | VerificationError | None:
+    ) -> _Failure | None:
         """Write and measure; revert it and return why, if it is not what was planned.
 
         A plan that was compiled is compiled again as it was written.
@@ -149,21 +128,23 @@ class Writing:
         compiled: int | None = None
         root = self._run.settings.root
         written = write_changes(changes, root)
-        failure: _Failure | VerificationError | None = None
+        failure: _Failure | None = None
         try:
-            with measuring(self._target, self._options, self._base) as session:
+            with measuring(*self._how) as session:
                 session.ask("program", folder=str(folder / "new"))
                 if placement.compiled is not None:
                     compiled = int(session.ask("compile_target")["peak"])
             cost = session.measurement.cost
+            peak = cost.peak_bytes if compiled is None else compiled
+            most = _CLOSE * placement.measured.peak_bytes
             program = agreement(str(folder / "old"), str(folder / "new"))
             if program.state == DIFFERS:
                 text = f"the rewritten source is not the same program: {program.detail}"
                 failure = _Failure(text, VERIFICATION_FAILED)
-            elif _exceeds(planned, cost.peak_bytes, compiled):
+            elif peak > plan.budget_bytes or cost.peak_bytes > most:
                 failure = _Failure(exceeded_line(planned, cost, compiled), FINDINGS)
         except VerificationError as error:
-            failure = VerificationError(f"no files changed: the rewritten source fails: {error}")
+            failure = _Failure(f"the rewritten source fails: {error}", ERROR)
         if failure is not None:
             undo(root, written=written)
             return failure
@@ -178,9 +159,3 @@ class Writing:
             apart = "checkpoints and segments of loops" if in_segments else "checkpoints"
             say(f"Both are the same program, but for {apart}: values and gradients are equal.")
         return None
-
-
-def _exceeds(plan: Plan, traced: int, compiled: int | None) -> bool:
-    """Return whether a rewritten source is over the budget, or needs far more than planned."""
-    peak = traced if compiled is None else compiled
-    return peak > plan.budget_bytes or traced > _CLOSE * plan.best.measured.peak_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -48,7 +48,7 @@ class Result:
 
 def report_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
     """Return the report on a result."""
-    findings = _withholding(run, _with_reasons(result))
+    findings = tuple(_explained(run, result))
     edited = {path for finding in findings if finding.fix for path in finding.fix.paths}
     return Report(
         findings,
@@ -66,38 +66,28 @@ def report_of(run: Run, result: Result, *, unsafe: bool = False) -> Report:
     )
 
 
-def _with_reasons(result: Result) -> tuple[Finding, ...]:
-    """Return the findings, those with a rejected fix with the reason instead of the fix."""
-    reasons: dict[FindingKey, str] = {}
+def _explained(run: Run, result: Result) -> Iterator[Finding]:
+    """Yield the findings, with the reasons for which their fixes were not applied.
+
+    Fixes that verification reverted are left out. Fixes that also edit files that were not named
+    are marked.
+    """
+    reverted: Mapping[FindingKey, str] = {}
     if result.proved is not None:
-        for key, why in result.proved.reasons.items():
-            reasons[key] = f"the fix was reverted: {why}"
-    if not reasons:
-        return result.analysis.findings
-    from ..verify.fixes import finding_key
+        from ..verify.fixes import finding_key
 
-    return tuple(
-        replace(finding, fix=None, reason=reasons[key])
-        if (key := finding_key(finding)) in reasons
-        else finding
-        for finding in result.analysis.findings
-    )
-
-
-def _withholding(run: Run, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Mark the fixes that also edit files that were not named, and say which."""
-    named, folder = run.files, Path.cwd()
-    marked = []
-    for finding in findings:
+        reverted = result.proved.reasons
+    folder = Path.cwd()
+    for finding in result.analysis.findings:
         fix = finding.fix
-        others = fix.paths - named if fix is not None and fix.is_automatic else ()
-        if others:
+        if reverted and (why := reverted.get(finding_key(finding))):
+            finding = replace(finding, fix=None, reason=f"the fix was reverted: {why}")
+        elif fix is not None and fix.is_automatic and (others := fix.paths - run.files):
             shown = ", ".join(display_path(path, folder) for path in sorted(others))
             why = f"not applied unless you also name {shown}, which the fix edits"
             reason = "\n".join(filter(None, (finding.reason, why)))
             finding = replace(finding, reason=reason, is_withheld=True)
-        marked.append(finding)
-    return tuple(marked)
+        yield finding
 
 
 def warn_of_waste(result: Result, weights: Sequence[SiteMeasurement]) -> Result:

@@ -9,7 +9,7 @@ import click
 
 from ..errors import UsageError
 from .exit_codes import CLEAN, FINDINGS
-from .output_control import output_control
+from .options import output_control
 
 _format = click.option(
     "--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format."

@@ -12,8 +12,7 @@ import click
 
 from ..errors import UsageError
 from .exit_codes import CLEAN, FINDINGS, VERIFICATION_FAILED
-from .options import selection_options
-from .output_control import output_control
+from .options import output_control, selection_options
 from .progress_bar import progress_bar
 
 if TYPE_CHECKING:
@@ -166,11 +165,8 @@ def _summary(totals: Totals, kept: int, plan: Plan) -> Iterator[str]:
         f" and {severities['note']:,} pieces of advice in {totals.with_findings:,} sources;"
         f" {totals.fixes['safe']:,} with a safe fix, {totals.fixes['unsafe']:,} with an unsafe one."
     )
-    if totals.verdicts:
-        found = totals.verdicts
-        yield (
-            f"Verified: {found['equal']:,} equal, {found['wrong']:,} wrong,"
-            f" {found['not_exercised']:,} not exercised."
-        )
+    if found := totals.verdicts:
+        counts = (f"{found[verdict]:,} {verdict}" for verdict in ("equal", "wrong"))
+        yield f"Verified: {', '.join(counts)}, {found['not_exercised']:,} not exercised."
     yield f"{pluralize(totals.patches, 'patch', 'patches')}."
     yield f"Results: {plan.store.folder / PAGE}"

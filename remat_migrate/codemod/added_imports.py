@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Sequence
 
-from ..text.edits import Edit
-from ..text.tokens import Layout
+from ..text import Edit, SourceFile
+from ..text.escapes import MARK
 
 ImportNode = ast.Import | ast.ImportFrom
 Key = tuple[int, bool, str]
 
+# In a notebook, the comment that announces a cell ends what is above.
+_COMMENT = re.compile(rf"[ \t]*#(?!{MARK})")
 _DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def insert_import(
-    layout: Layout, tree: ast.Module, statement: str, *, before: ast.stmt | None = None
+    source: SourceFile, tree: ast.Module, statement: str, *, before: ast.stmt | None = None
 ) -> Edit:
     """Return the edit that adds an import to its section at the top of a module, in order.
 
     It comes after the docstring and `from __future__`, never into an `if` or `try`.
 
     Args:
-        layout: the file.
+        source: the file.
         tree: its tree.
         statement: the import, without a line ending.
         before: the top-level statement that needs it.
@@ -36,16 +39,16 @@ def insert_import(
     order = _key if sorted(same, key=_key) == same else _name_first
     smaller = [node for node in same if order(node) < order(new)]
     lower = [node for node in imports if _key(node)[0] < _key(new)[0]]
-    newline = layout.source.newline
+    newline = source.newline
     if smaller:
-        return _line(layout, _line_behind(layout, tree, smaller[-1]), statement + newline)
+        return _line(source, _line_behind(source, tree, smaller[-1]), statement + newline)
     if lower and not same:
-        behind = _line_behind(layout, tree, lower[-1])
-        return _line(layout, behind, newline + statement + newline)
+        behind = _line_behind(source, tree, lower[-1])
+        return _line(source, behind, newline + statement + newline)
     if imports:
-        at = layout.line_start(layout.source.span((same or imports)[0]).start)
-        return _line(layout, at, statement + newline + ("" if same else newline))
-    return _first_import(layout, tree, statement)
+        at = source.line_start(source.span((same or imports)[0]).start)
+        return _line(source, at, statement + newline + ("" if same else newline))
+    return _first_import(source, tree, statement)
 
 
 # -- where an import goes
@@ -81,49 +84,47 @@ def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level
 
 
-def _line_behind(layout: Layout, tree: ast.Module, node: ast.stmt) -> int:
+def _line_behind(source: SourceFile, tree: ast.Module, node: ast.stmt) -> int:
     """Return the start of the line below a top-level statement and all that share lines with it."""
-    end = layout.source.span(node).end
+    end = source.span(node).end
     for other in tree.body[tree.body.index(node) + 1 :]:
-        start, below = layout.source.span(other)
-        if start >= layout.line_end(end):
+        start, below = source.span(other)
+        if start >= source.line_end(end):
             break
         end = below
-    return layout.next_line(end)
+    return source.next_line(end)
 
 
-def _line(layout: Layout, at: int, text: str) -> Edit:
-    if at == len(layout.source.text) and at > layout.line_start(at):
+def _line(source: SourceFile, at: int, text: str) -> Edit:
+    if at == len(source.text) and at > source.line_start(at):
         # The last line of the file has no ending.
-        newline = layout.source.newline
+        newline = source.newline
         text = newline + text.removesuffix(newline)
-    return Edit(layout.source.path, at, at, text)
+    return Edit(source.path, at, at, text)
 
 
-def _first_import(layout: Layout, tree: ast.Module, statement: str) -> Edit:
+def _first_import(source: SourceFile, tree: ast.Module, statement: str) -> Edit:
     """Return the edit for a module that has none at its top."""
-    newline, text = layout.source.newline, layout.source.text
+    newline, text = source.newline, source.text
     start = 0
     for node in tree.body:
         if not (_is_future(node) or (node is tree.body[0] and _is_docstring(node))):
             break
-        start = _line_behind(layout, tree, node)
+        start = _line_behind(source, tree, node)
     if start:
-        line = text[start : layout.line_end(start)]
+        line = text[start : source.line_end(start)]
         blank = "" if not line.strip() else newline
-        return _line(layout, start, newline + statement + newline + blank)
+        return _line(source, start, newline + statement + newline + blank)
     if not tree.body:
-        return _line(layout, len(text), statement + newline)
+        return _line(source, len(text), statement + newline)
     first = tree.body[0]
-    at = layout.line_start(layout.source.full_span(first).start)
+    at = source.line_start(source.full_span(first).start)
     above = at
-    while above > 0 and text[layout.line_start(above - 1) :].lstrip(" \t").startswith("#"):
-        if layout.source.is_escaped(above - 1):
-            break  # the cell of a notebook starts here
-        above = layout.line_start(above - 1)
+    while above > 0 and _COMMENT.match(text, source.line_start(above - 1)):
+        above = source.line_start(above - 1)
     # Comments at the very top are the file's (a licence, `#!`), those further down the statement's.
     definition = isinstance(first, _DEFINITIONS)
-    return _line(layout, above or at, statement + newline * (3 if definition else 2))
+    return _line(source, above or at, statement + newline * (3 if definition else 2))
 
 
 def _is_docstring(node: ast.stmt) -> bool:

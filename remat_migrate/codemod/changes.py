@@ -170,8 +170,6 @@ class Nest(Change):
         reassigned: those of them that the body assigns; they become parameters with defaults.
         decorator: the checkpoint, as it decorates the inner function.
         removed: the index of the decorator that is replaced; None if it was applied elsewhere.
-        moved: the indices of the decorators that move to the inner function.
-        super_call: what `super()` becomes; "" if the body does not call it.
     """
 
     name: str
@@ -179,8 +177,6 @@ class Nest(Change):
     reassigned: tuple[str, ...]
     decorator: Code
     removed: int | None
-    moved: frozenset[int]
-    super_call: str = ""
 
 
 @dataclass(frozen=True, slots=True)

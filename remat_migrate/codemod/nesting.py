@@ -24,34 +24,25 @@ def nested(nest: Nest, node: Any) -> list[cst.FunctionDef]:
     docstring, blanks, body = _split(node.body)
     if docstring and not blanks:
         blanks = [cst.EmptyLine(indent=False)]
-    if nest.super_call:
-        replaced = body.visit(_Super(cst.parse_expression(nest.super_call)))
-        body = cst.ensure_type(replaced, cst.IndentedBlock)
-    decorators = [cst.Decorator(cst.parse_expression(nest.decorator.text))]
-    decorators += [_plain(d) for i, d in enumerate(node.decorators) if i in nest.moved]
     inner = cst.FunctionDef(
         cst.Name(nest.name),
         _without(node.params, nest.closed, nest.reassigned),
         body,
-        decorators,
+        [cst.Decorator(cst.parse_expression(nest.decorator.text))],
         leading_lines=blanks,
     )
     call = cst.Call(cst.Name(nest.name), _passed(node.params, nest.closed))
     last = cst.SimpleStatementLine([cst.Return(call)], leading_lines=[cst.EmptyLine(indent=False)])
-    gone = {*nest.moved} if nest.removed is None else {nest.removed, *nest.moved}
-    lines = [line for i in sorted(gone) for line in _lines_of(node.decorators[i])]
+    decorators = list(node.decorators)
+    lines = [] if nest.removed is None else _lines_of(decorators.pop(nest.removed))
     block = node.body if isinstance(node.body, cst.IndentedBlock) else cst.IndentedBlock([])
     return [
         node.with_changes(
-            decorators=[d for i, d in enumerate(node.decorators) if i not in gone],
+            decorators=decorators,
             lines_after_decorators=[*lines, *node.lines_after_decorators],
             body=block.with_changes(body=[*docstring, inner, last]),
         )
     ]
-
-
-def _plain(decorator: cst.Decorator) -> cst.Decorator:
-    return decorator.with_changes(leading_lines=(), trailing_whitespace=cst.TrailingWhitespace())
 
 
 def _lines_of(decorator: cst.Decorator) -> Lines:
@@ -118,26 +109,6 @@ def _passed(params: cst.Parameters, closed: Collection[str]) -> list[cst.Arg]:
     if params.star_kwarg is not None:
         found.append(cst.Arg(params.star_kwarg.name, star="**"))
     return [arg for arg in found if cst.ensure_type(arg.value, cst.Name).value not in closed]
-
-
-class _Super(cst.CSTTransformer):
-    """Replaces `super()` in a body, except in nested functions and classes."""
-
-    def __init__(self, put: cst.BaseExpression) -> None:
-        super().__init__()
-        self.put = put
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        return False
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
-        return False
-
-    def leave_Call(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
-        match original:
-            case cst.Call(cst.Name("super"), []):
-                return self.put
-        return updated
 
 
 def grouped(group: Group, node: Any) -> list[Any]:

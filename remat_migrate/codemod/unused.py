@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 
-from ..text.tokens import Layout, layout_of
+from ..text import SourceFile
+from ..text.comments import comments_of
 from .changes import File
 
 _KEEP = re.compile(r"#\s*noqa\s*(?:$|[^:\s]|:[^#]*\bF401\b)", re.IGNORECASE)
@@ -92,27 +93,28 @@ def unused_imports(
         lost: the nodes that are removed, with all that is in them.
         is_used: whether new code, or another file, uses a name.
     """
-    names, layout = names_of(file.tree), layout_of(file.source)
+    names, source = names_of(file.tree), file.source
     read = {n.id for n in lost if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     for name in sorted(read - names.words):
         imports = names.imports[name]
         for scope in {scope for _, _, scope in imports}:
             own = [(alias, statement) for alias, statement, at in imports if at is scope]
             uses = list(names.used_in(name, scope))
-            if uses and all(use in lost for use in uses) and _may_go(name, own, layout):
+            if uses and all(use in lost for use in uses) and _may_go(name, own, source):
                 if not is_used(name):
                     yield from (alias for alias, _ in own)
 
 
-def _may_go(name: str, imports: Sequence[tuple[ast.alias, ImportNode]], layout: Layout) -> bool:
+def _may_go(name: str, imports: Sequence[tuple[ast.alias, ImportNode]], source: SourceFile) -> bool:
     """Return whether nothing says that imports are there for others."""
-    is_package = layout.source.path.name == "__init__.py"
+    comments = comments_of(source)
+    is_package = source.path.name == "__init__.py"
     for alias, statement in imports:
-        start, end = layout.source.span(statement)
-        comments = layout.comments_in(start, layout.line_end(end))
-        if any(_KEEP.search(comment.text) for comment in comments):
+        start, end = source.span(statement)
+        end = source.line_end(end)
+        if any(start <= one.start < end and _KEEP.search(one.text) for one in comments):
             return False
         if alias.asname == alias.name or (is_package and isinstance(statement, ast.ImportFrom)):
             return False
     of_type = re.compile(rf"#\s*type:.*\b{re.escape(name)}\b")
-    return not any(of_type.search(comment.text) for comment in layout.comments)
+    return not any(of_type.search(comment.text) for comment in comments)

@@ -16,7 +16,6 @@ import libcst as cst
 
 from ..errors import CodemodError
 from ..text import Edit
-from ..text.tokens import layout_of
 from . import expressions
 from .added_imports import insert_import
 from .arguments import arranged, spread
@@ -213,8 +212,7 @@ class WrittenFile:
         # At one place, `import` comes before `from`.
         for change in sorted(added, key=lambda one: (one.statement[0] == "f", one.statement)):
             before = change.node if isinstance(change.node, ast.stmt) else None
-            layout, tree = layout_of(self.source), self.file.tree
-            edit = insert_import(layout, tree, change.statement, before=before)
+            edit = insert_import(self.source, self.file.tree, change.statement, before=before)
             text, last = found.get(edit.start, (edit.text, change.statement))
             if last != change.statement:
                 text = text.replace(last, last + self.source.newline + change.statement)

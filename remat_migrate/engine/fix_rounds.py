@@ -392,10 +392,7 @@ class _Rounds(Generic[A]):
         for finding, at in self._pending:
             candidates = starts[finding.code, finding.path]
             offsets = maps.get(finding.path, OffsetMap(()))
-            first = last = offsets.moved(at)
-            if not offsets.kept(at):
-                # It may be anywhere in the text that replaced its start.
-                first, last = offsets.before(at), offsets.after(at)
+            first, last = offsets.spread(at)
             found = next((offset for offset in candidates if first <= offset <= last), None)
             if found is None:
                 self._fixed.append(finding)

@@ -19,8 +19,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from ..analysis.names.module import Module
 from ..errors import BoundReached, SourceError
 from ..text import Edit, OffsetMap, SourceFile, first_line, read_source
+from ..text.comments import comments_of
 from ..text.escapes import BrokenEscape
-from ..text.tokens import layout_of
 from .large_stack import with_large_stack
 
 
@@ -72,12 +72,11 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
         return str(error)
     except SourceError as error:
         return f"the new text cannot be read back: {error}"
+    if again.text == after.text:
+        return None
     if after.container is not None:
-        if again.text != after.container.as_reread(after.text):
-            return "the cells of the notebook, or their lines that are not Python, would change"
-    elif again.text != after.text:
-        return _not_encodable("the new text", after)
-    return None
+        return "the cells of the notebook, or their lines that are not Python, would change"
+    return _not_encodable("the new text", after)
 
 
 def _not_encodable(what: str, after: SourceFile) -> EncodingFault:
@@ -280,8 +279,8 @@ def _comment_fault(before: SourceFile, after: SourceFile, offsets: OffsetMap) ->
     """Return which comment that no edit touches is lost; None if none is."""
     if "#" not in before.text:
         return None
-    now = {comment.start: comment.text for comment in layout_of(after).comments}
-    for comment in layout_of(before).comments:
+    now = {comment.start: comment.text for comment in comments_of(after)}
+    for comment in comments_of(before):
         if not offsets.untouched(comment.start, comment.end):
             continue
         if not now.get(offsets.moved(comment.start), "").startswith(comment.text):

@@ -13,7 +13,8 @@ from ..discovery.roots import find_root, repository
 from ..errors import SourceError
 from ..settings import Settings, load_settings
 from ..text import read_source
-from ..text.source_file import MAX_BYTES, may_be_notebook, read_bytes
+from ..text.regular_files import MAX_BYTES
+from ..text.source_file import may_be_notebook, read_bytes
 from .code import code_of
 from .first_look import FirstLook
 from .imports import Import, imports_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, TextIO, cast
+from typing import TextIO, TypeVar
 
 from ..console import is_quiet, wants_color
 from ..errors import UsageError
@@ -14,6 +14,8 @@ from ..text import SourceFile
 from .content import Report
 from .outputs import write_file
 from .terminal.display import Screen, display_path, printable, terminal_width
+
+T = TypeVar("T")
 
 _DEFAULT_WIDTH = 100
 _MAX_WIDTH = 140
@@ -43,7 +45,7 @@ def write_report(
     from .terminal.statistics import statistics
     from .terminal.summary import summary
 
-    screen = screen_for(to)
+    screen = screen_of(to)
     text = output_format in ("full", "concise")
     if text and report.sites is not None:
         from .terminal.table import render
@@ -53,10 +55,36 @@ def write_report(
         end = () if is_quiet() else summary(report, screen)
         written = write_lines([*statistics(report, screen), *end], to)
     else:
-        written = write_lines(_format(output_format).render(report, screen), to)
+        # The module of the format.
+        package = _PACKAGES.get(output_format, "machine_readable")
+        module = import_module(f".{package}.{output_format}", __package__)
+        written = write_lines(module.render(report, screen), to)
     if output_format == "github":
-        _write_step_summary(report)
+        try:
+            module.write_step_summary(report)
+        except OSError as error:
+            # The annotations are written, so the job need not fail.
+            say(f"warning: the job summary cannot be written: {error}")
     return written
+
+
+def write_result(
+    result: T,
+    output_format: str,
+    to: TextIO | Path,
+    render: Callable[[T, Screen], str],
+    lines: Callable[[T, Screen], Iterable[str]],
+) -> None:
+    """Write what a command that runs code found.
+
+    Args:
+        result: what it found.
+        output_format: `full` or `json`.
+        to: a stream or a file.
+        render: returns the result as JSON.
+        lines: returns the result as text.
+    """
+    write_lines((render if output_format == "json" else lines)(result, screen_of(to)), to)
 
 
 def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
@@ -80,30 +108,8 @@ def write_diff(before: SourceFile, after: SourceFile, stream: TextIO) -> None:
     stream.buffer.flush()
 
 
-def _write_step_summary(report: Report) -> None:
-    from .machine_readable.github import write_step_summary
-
-    try:
-        write_step_summary(report)
-    except OSError as error:
-        # The annotations are written, so the job need not fail.
-        say(f"warning: the job summary cannot be written: {error}")
-
-
 # The packages of the human-readable formats.
 _PACKAGES = {"full": "terminal", "concise": "terminal", "html": "pages", "markdown": "pages"}
-
-
-class _Format(Protocol):
-    """The module of a format."""
-
-    def render(self, report: Report, screen: Screen) -> Iterable[str] | str:
-        """Return the lines of a report, or its text."""
-
-
-def _format(name: str) -> _Format:
-    package = _PACKAGES.get(name, "machine_readable")
-    return cast(_Format, import_module(f".{package}.{name}", __package__))
 
 
 def _diff_style(line: str) -> tuple[str, ...]:
@@ -111,11 +117,6 @@ def _diff_style(line: str) -> tuple[str, ...]:
         if line.startswith(start):
             return (style,)
     return {"+": ("green",), "-": ("red",)}.get(line[:1], ())
-
-
-def screen_for(to: TextIO | Path) -> Screen:
-    """Return the screen behind a stream, or what a report in a file is written for."""
-    return Screen(_DEFAULT_WIDTH, False, Path.cwd()) if isinstance(to, Path) else screen_of(to)
 
 
 def write_lines(lines: Iterable[str] | str, to: TextIO | Path) -> str:
@@ -139,16 +140,13 @@ def write_lines(lines: Iterable[str] | str, to: TextIO | Path) -> str:
     return text
 
 
-def screen_of(stream: TextIO) -> Screen:
-    """Return the screen behind a stream; with a fixed width if it is not a terminal."""
-    is_terminal = stream.isatty()
-    width = min(terminal_width(stream, _DEFAULT_WIDTH), _MAX_WIDTH) if is_terminal else None
-    return Screen(
-        width or _DEFAULT_WIDTH,
-        wants_color(is_terminal),
-        Path.cwd(),
-        is_terminal,
-    )
+def screen_of(to: TextIO | Path) -> Screen:
+    """Return the screen behind a stream; what is no terminal, or a file, has a fixed width."""
+    if isinstance(to, Path) or not to.isatty():
+        colour = not isinstance(to, Path) and wants_color(False)
+        return Screen(_DEFAULT_WIDTH, colour, Path.cwd())
+    width = min(terminal_width(to, _DEFAULT_WIDTH), _MAX_WIDTH)
+    return Screen(width, wants_color(True), Path.cwd(), is_terminal=True)
 
 
 def say(message: str) -> None:

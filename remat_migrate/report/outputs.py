@@ -82,7 +82,7 @@ def adds_to_summary(outputs: Sequence[Output]) -> bool:
 
 def shows_placements(outputs: Sequence[Output]) -> bool:
     """Return whether a format shows what other placements of checkpoints need."""
-    return not {output.format for output in outputs}.isdisjoint(("html", "markdown"))
+    return any(output.format == "html" for output in outputs)
 
 
 def needs_rules(outputs: Sequence[Output]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,36 +94,35 @@ def _code_of(site: Site) -> Iterator[tuple[SourceFile, Span]]:
 def _assign_weights(
     weights: Sequence[SiteMeasurement], statements: Mapping[Site, Span]
 ) -> Mapping[Site, list[SiteMeasurement]]:
-    """Assign each measurement to the sites on its line, or else in the statement around it.
+    """Assign each measurement to the sites in the statement around its line.
 
-    Among several sites, those that are applied and those whose target has the measured function's
-    name are preferred.
+    Among several sites, those on the line, those that are applied, and those whose target has the
+    measured function's name are preferred, in this order.
     """
     shares: dict[Site, list[SiteMeasurement]] = defaultdict(list)
     for weight in weights:
-        inside = [
+        candidates = [
             site
             for site, statement in statements.items()
             if site.module.source.path == weight.path
             and weight.line in _lines(site.module.source, statement)
         ]
-        on_line = [site for site in inside if _line(site) == weight.line]
-        candidates = on_line or inside
-        for is_preferred in (_is_applied, partial(_has_name, weight)):
-            candidates = [site for site in candidates if is_preferred(site)] or candidates
+        for is_preferred in (_is_on_line, _is_applied, _has_name):
+            preferred = [site for site in candidates if is_preferred(site, weight)]
+            candidates = preferred or candidates
         for site in candidates:
             shares[site].append(weight)
     return shares
 
 
-def _line(site: Site) -> int:
-    return site.module.source.position(site.span.start)[0]
+def _is_on_line(site: Site, weight: SiteMeasurement) -> bool:
+    return site.module.source.position(site.span.start)[0] == weight.line
 
 
-def _is_applied(site: Site) -> bool:
+def _is_applied(site: Site, weight: SiteMeasurement) -> bool:
     return site.application is not None
 
 
-def _has_name(weight: SiteMeasurement, site: Site) -> bool:
+def _has_name(site: Site, weight: SiteMeasurement) -> bool:
     names = (weight.function, site.target or "")
     return len({name.rpartition(".")[2] for name in names}) == 1

@@ -35,15 +35,14 @@ from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later, is_repeated
 from ..analysis.statics.static_options import read_indices, static_site
 from ..analysis.statics.statics import Required, Statics
-from ..analysis.values.bind import default_of, positional_parameters
+from ..analysis.values.bind import default_of
 from ..analysis.values.callees import underlying
 from ..analysis.values.values import Function, Partial
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
-from ..libraries.apis import TRANSPARENT
-from .arguments.calls import is_literal
-from .arguments.free_names import free_name, words_in
+from .calls import is_literal
 from .checkpoint_code import CheckpointCode
 from .compile_time import hoist
+from .free_names import free_name, words_in
 from .options import keep, remove
 from .refusal import Refused, check_editable
 
@@ -158,10 +157,8 @@ def _check_body(site: Site, node: FunctionNode) -> None:
         )
     for inner in own_nodes(node):
         match inner:
-            case ast.Call(func=ast.Name(id="locals" | "eval" | "exec" as name)):
+            case ast.Call(func=ast.Name("locals" | "vars" | "eval" | "exec" | "super" as name)):
                 raise Refused(f"its body calls `{name}()`", module, inner)
-            case ast.Call(func=ast.Name(id="vars"), args=[]):
-                raise Refused("its body calls `vars()`", module, inner)
 
 
 def _has_number(node: FunctionNode, parameter: ast.arg) -> bool:
@@ -181,10 +178,8 @@ def _check_own_name(site: Site, node: ast.FunctionDef) -> None:
     found = module.reaching(subject) if isinstance(subject, ast.Name) else frozenset()
     scope = module.scope_at(statement)
     nodes = {(b.node, b.scope) for b in found}
-    if (node, scope) in nodes and len(nodes) > 1:
-        raise Refused(f"`{name}` is bound more than once", module, node)
     if nodes != {(node, scope)} or len(statement.targets) > 1 or not isinstance(subject, ast.Name):
-        raise Refused("what it wraps is not a `def` of the same scope")
+        raise Refused("what it wraps is not a `def` of the same scope, bound once")
     holder = module.parent(node)
     assert holder is not None
     for block in (v for _, v in ast.iter_fields(holder) if isinstance(v, list)):
@@ -224,6 +219,10 @@ def _nested_body(
     reassigned = tuple(n for n in closed if _is_rebound(module, node, n))
     if reassigned and node.args.kwarg is not None and node.args.kwarg.arg not in closed:
         raise Refused("it takes `**` and assigns to a static parameter", module, node)
+    for below in node.decorator_list[0 if index is None else index + 1 :]:
+        names = project.qualified(module, below)
+        if not any(n.rpartition(".")[2] in ("compact", "nowrap") for n in names):
+            raise Refused("a decorator is below the checkpoint", module, below)
     decorator = checkpoint.decorator(project, module, _first_statement(node))
     nest = Nest(
         module,
@@ -233,8 +232,6 @@ def _nested_body(
         reassigned,
         Code(decorator.text),
         index,
-        _moved_decorators(module, node, -1 if index is None else index, project),
-        _explicit_super(module, node),
     )
     return [nest, *decorator.changes]
 
@@ -289,17 +286,6 @@ def _check_unwrapped(project: Project, node: ast.FunctionDef) -> None:
                     raise Refused("its `__wrapped__` is read here", module, read)
 
 
-def _explicit_super(module: Module, node: ast.FunctionDef) -> str:
-    """Return what `super()` becomes in a nested function; "" if the function does not call it."""
-    calls = [n for n in own_nodes(node) if ast.unparse(n) == "super()"]
-    if not calls:
-        return ""
-    positional = positional_parameters(node)
-    if module.enclosing_class(node) is None or not positional:
-        raise Refused("its body calls `super()`, which has no class here", module, calls[0])
-    return f"super(__class__, {positional[0].arg})"
-
-
 def _is_rebound(module: Module, node: FunctionNode, name: str) -> bool:
     scope = module.scope_of(node)
     module.flow(scope)
@@ -315,23 +301,6 @@ def _first_statement(node: ast.FunctionDef) -> ast.stmt:
         case [ast.Expr(ast.Constant(str())), second, *_] if second.lineno > node.lineno:
             return second
     return node.body[0]
-
-
-def _moved_decorators(
-    module: Module, node: ast.FunctionDef, index: int, project: Project
-) -> frozenset[int]:
-    """Return the decorators below the checkpoint, which move with it, except `nn.compact`."""
-    found = []
-    for number, decorator in enumerate(node.decorator_list[index + 1 :], index + 1):
-        names = project.qualified(module, decorator)
-        if any(n.rpartition(".")[2] in ("compact", "nowrap") for n in names):
-            continue
-        if not names & TRANSPARENT:
-            raise Refused(
-                "a decorator below the checkpoint would run at every call", module, decorator
-            )
-        found.append(number)
-    return frozenset(found)
 
 
 def _with_named(project: Project, site: Site, statics: Statics) -> Statics:

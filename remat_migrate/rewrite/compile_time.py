@@ -14,12 +14,11 @@ from ..analysis import Module, Project
 from ..analysis.needs.need import MATCH, Need
 from ..analysis.sites.references import reference_to
 from ..codemod.changes import Change, Code, Indent, Insert, Replace
-from .arguments.free_names import free_name, words_in
+from .free_names import free_name, words_in
 from .refusal import Refused, check_own
 
 _CONTEXT = "jax.ensure_compile_time_eval"
 _RESULT = "a `jax.numpy` result"
-_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 def hoist(project: Project, needs: Iterable[Need]) -> list[Change]:

@@ -1,42 +1,31 @@
-"""Migrates `concrete=`: drops it, names static arguments, or closes over them."""
+"""Migrates `concrete=`, and makes arguments static: drops it, names them, or closes over them."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
-from ..analysis import Module, Project
+from ..analysis import Project
 from ..analysis.names.scopes import parameters
 from ..analysis.sites.concrete_options import ConcreteUse
 from ..analysis.sites.find_sites import sites_of
 from ..analysis.sites.site import Option, Site
+from ..analysis.statics.positions import static_indices
 from ..analysis.statics.static_arguments import find_statics
+from ..analysis.statics.static_options import tracing_layer
 from ..analysis.statics.statics import Statics
 from ..analysis.values.bind import default_of, positional_parameters
 from ..analysis.values.values import Function
 from ..codemod.changes import ArrangeArguments, Change, Code, Replace, SetArgument
-from .arguments.calls import pass_all_by_position
+from ..rule import Related
+from .calls import positional_changes
 from .checkpoint_code import CheckpointCode
 from .closure import closing_changes, code_to_write
 from .compile_time import hoist
 from .forwarding import drop_parameter
-from .options import (
-    check_only_checkpoints_get,
-    drop_option,
-    naming_changes,
-    static_argnums_changes,
-)
+from .options import check_only_checkpoints_get, drop_option, naming_changes, static_argnums_changes
 from .refusal import Refused
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A place that explains a migration."""
-
-    module: Module
-    node: ast.expr | ast.stmt | ast.keyword | ast.arg
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +41,7 @@ class Migration:
 
     title: str
     changes: tuple[Change, ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Related, ...] = ()
     breaks: str = ""
 
 
@@ -151,7 +140,7 @@ class Plan:
     title: str
     indices: tuple[int, ...] = ()
     changes: tuple[Change, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Related, ...] = ()
     replaces: bool = False
 
 
@@ -178,9 +167,8 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
             "unpacks options",
         )
     notes = tuple(
-        Note(
-            r.needs[0].module,
-            r.needs[0].node,
+        Related(
+            *r.needs[0].module.location(r.needs[0].node),
             f"the value of `{r.name}` is needed here: {r.needs[0].reason}",
         )
         for r in statics.required
@@ -200,8 +188,9 @@ def plan_site(project: Project, site: Site, statics: Statics, option: Option | N
     title += f": `static_argnums={statics.indices!r}`"
     changed = {change.node for change in changes}
     title += _HOISTED * bool(hoisted)
+    text = "called here; static arguments must be passed by position"
     called = tuple(
-        Note(call.module, call.node, "called here; static arguments must be passed by position")
+        Related(*call.module.location(call.node), text)
         for call, _ in statics.bound
         if call.node in changed
     )
@@ -274,14 +263,8 @@ def _calls_by_position(
                     call.module,
                     call.node,
                 )
-    return pass_all_by_position(
-        project,
-        statics.bound,
-        function,
-        end,
-        every=site.definition.counting == "method-without-self",
-        star_count=max(0, *(p - last for p in positions)),
-    )
+    star_count = max(0, *(p - last for p in positions))
+    return positional_changes(project, site, function, statics.bound, end, star_count=star_count)
 
 
 def _closure(
@@ -289,7 +272,7 @@ def _closure(
     site: Site,
     statics: Statics,
     option: Option | None,
-    notes: tuple[Note, ...],
+    notes: tuple[Related, ...],
     why: Refused,
 ) -> Plan:
     try:
@@ -297,7 +280,7 @@ def _closure(
     except Refused as refused:
         raise _by_hand(project, site, statics, option, why, refused) from refused
     if why.module is not None and isinstance(why.node, ast.expr):
-        notes = (*notes, Note(why.module, why.node, why.reason))
+        notes = (*notes, Related(*why.module.location(why.node), why.reason))
     names = ", ".join(f"`{r.name}`" for r in closed.required)
     title = f"close over {names}" if names else "a new checkpointed function for each call"
     return Plan(site, title, (), tuple(changes), notes, _holds(site, option))
@@ -338,3 +321,52 @@ def at_application(project: Project, site: Site, indices: tuple[int, ...]) -> li
     partial = code.decorator(project, site.module, site.application)
     new = Code.of(partial.text, checkpoint=site.application)
     return [Replace(site.module, site.application, new), *partial.changes]
+
+
+def make_static(project: Project, site: Site, names: Collection[str]) -> Migration:
+    """Make some parameters of the function that a site wraps static.
+
+    Raises:
+        Refused: no rewrite keeps the meaning, or one of them cannot be static.
+    """
+    statics = _only(find_statics(project, site), site, names)
+    named = site.arguments.get("static_argnums")
+    if named is not None and named.call is not site.application:
+        raise Refused(
+            "other applications may share this `static_argnums`: name the argument there, and pass"
+            " it by position",
+            named.module,
+            named.value,
+        )
+    for call, arguments in statics.bound:
+        layer = tracing_layer(call.callee)
+        scanned = layer is not None and layer.how.endswith(".scan")  # `in_axes=nn.broadcast`
+        if layer is not None and not (scanned and set(names) <= arguments.by_position):
+            raise Refused(
+                f"a call goes through `{layer.how}`, which may trace its arguments: make the"
+                " arguments that must be concrete static there, too, and name them in"
+                " `static_argnums`",
+                call.module,
+                call.node,
+                "called here",
+            )
+    plan = plan_site(project, site, statics, None)
+    changes = [*plan.changes]
+    if plan.indices:
+        changes += at_application(project, site, plan.indices)
+    return Migration(plan.title, distinct(changes), plan.notes)
+
+
+def _only(statics: Statics, site: Site, names: Collection[str]) -> Statics:
+    """Return the decision for some parameters, and for those that JAX cannot trace.
+
+    Results that must be concrete are another finding's.
+    """
+    obstacle = statics.obstacle
+    if obstacle is not None and obstacle.parameter in {"", *names}:
+        raise Refused(obstacle.reason, obstacle.module, obstacle.node, obstacle.label)
+    kept = [r for r in statics.required if r.name in names or r.certain]
+    if statics.target is None or not set(names) <= {r.name for r in kept}:
+        raise Refused("name the argument in `static_argnums`, and pass it by position")
+    indices = static_indices(site.definition, statics.target, kept)
+    return replace(statics, required=tuple(kept), indices=indices, obstacle=None, results=())

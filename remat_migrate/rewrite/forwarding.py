@@ -37,7 +37,10 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change],
             removed.setdefault(other.module, []).append(other.keyword or other.value)
             onward = forwarded(other.module, other.value)
             if onward is None:
-                _check_unset(one, other)
+                if not isinstance(other.value, ast.Constant) or other.value.value:
+                    given = f"{one.parameter.arg}={other.module.segment(other.value)}"
+                    reason = f"a caller passes `{given}`: migrate it first"
+                    raise Refused(reason, other.module, other.value)
             elif all(onward.parameter is not known.parameter for known in dropped):
                 dropped.append(onward)
     changes: list[Change] = []
@@ -46,45 +49,21 @@ def drop_parameter(project: Project, option: Option) -> tuple[str, list[Change],
     changes += [Remove(one.module, one.parameter) for one in dropped]
     names = ", ".join(f"`{one.function.name}`" for one in dropped)
     title = f"drop `concrete`, which no caller sets, and the parameter of {names}"
-    public = next((one for one in dropped if _is_public(one)), None)
-    if public is None:
-        return title, changes, ""
-    name, function = public.parameter.arg, public.function
-    after = "" if public.parameter in function.args.kwonlyargs else ", or more by position,"
-    breaks = f"`{function.name}` is public: callers elsewhere that pass `{name}`{after} break"
-    return title, changes, breaks
-
-
-def _is_public(handed: Forwarded) -> bool:
-    """Return whether code outside the project may call a function."""
-    module, function = handed.module, handed.function
-    exported = _exported(module)
-    is_hidden = function.name.startswith("_") or (exported and function.name not in exported)
-    return not is_hidden and module.enclosing_function(function) is None
-
-
-def _exported(module: Module) -> set[str]:
-    """Return the strings of every statement that mentions `__all__`."""
-    return {
-        inner.value
-        for node in module.tree.body
-        if any(isinstance(n, ast.Name) and n.id == "__all__" for n in ast.walk(node))
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
-    }
+    for one in dropped:
+        name, function = one.parameter.arg, one.function
+        if not function.name.startswith("_") and one.module.enclosing_function(function) is None:
+            after = "" if one.parameter in function.args.kwonlyargs else ", or more by position,"
+            breaks = (
+                f"`{function.name}` is public: callers elsewhere that pass `{name}`{after} break"
+            )
+            return title, changes, breaks
+    return title, changes, ""
 
 
 def _check_droppable(handed: Forwarded) -> None:
     """Raise Refused unless a parameter is False by default, and others cannot pass it."""
     module, name, function = handed.module, handed.parameter.arg, handed.function
     check_own(module, function, "the wrapper")
-    if function.name in _exported(module):
-        raise Refused(
-            f"`{name}` is a parameter of `{function.name}`, which `__all__` exports, so callers"
-            " elsewhere may pass it: remove it, or raise an error if it is set",
-            module,
-            handed.parameter,
-        )
     default = handed.default
     if not isinstance(default, ast.Constant) or default.value:
         raise Refused(
@@ -104,10 +83,3 @@ def _reading(option: Option, handed: Forwarded, node: ast.Name) -> ast.AST:
         reason = f"`{node.id}` of `{handed.function.name}` is used for more than the option"
         raise Refused(reason, handed.module, node)
     return holder
-
-
-def _check_unset(handed: Forwarded, option: Option) -> None:
-    """Raise Refused unless a caller passes False."""
-    if not isinstance(option.value, ast.Constant) or option.value.value:
-        passed = f"{handed.parameter.arg}={option.module.segment(option.value)}"
-        raise Refused(f"a caller passes `{passed}`: migrate it first", option.module, option.value)

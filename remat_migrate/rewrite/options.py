@@ -1,4 +1,4 @@
-"""Removes an option of an application, or writes its `static_argnums`."""
+"""Removes options, writes `static_argnums`, and gives a function to a call that has none."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ from functools import partial
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
 from ..analysis.sites.find_sites import sites_with
-from ..analysis.sites.references import is_used_elsewhere
+from ..analysis.sites.references import is_used_elsewhere, reference_to
 from ..analysis.sites.site import Option, Site
 from ..analysis.values.application import api_of
 from ..analysis.values.values import Container
-from ..codemod.changes import Change, Code, Keep, NameArgument, Remove, Replace, SetArgument
+from ..codemod.changes import (
+    Change,
+    Code,
+    InsertArgument,
+    Keep,
+    NameArgument,
+    Remove,
+    Replace,
+    SetArgument,
+)
 from .refusal import Refused, check_editable
 
 
@@ -146,3 +155,29 @@ def _with_present(option: Option, indices: Sequence[int]) -> tuple[int, ...]:
     except (TypeError, ValueError):
         reason = "`static_argnums` is computed, so no argument can be added to it"
         raise Refused(reason, option.module, option.value) from None
+
+
+def supply_subject(project: Project, site: Site, factory: ast.Call) -> list[Change]:
+    """Return the changes of a `factory` call that passes options to an Api but no function.
+
+    `@jax.checkpoint()` becomes `@jax.checkpoint`, `jax.checkpoint(policy=p)(f)` becomes
+    `jax.checkpoint(f, policy=p)`, and any other a `functools.partial`.
+    """
+    module = site.module
+    check_editable(module, [factory])
+    if not factory.keywords and not factory.args:
+        return [Keep(module, factory, factory.func)]
+    match module.parent(factory):
+        case ast.Call(func=func, args=[subject], keywords=[]) as outer if (
+            func is factory
+            and not isinstance(subject, ast.Starred)
+            and factory.end_lineno == outer.end_lineno  # keep the layout and comments otherwise
+        ):
+            first = Code.of("{subject}", subject=subject)
+            return [InsertArgument(module, factory, first), Keep(module, outer, factory)]
+    partial = reference_to(module, project, "functools.partial", factory)
+    return [
+        Replace(module, factory.func, Code(partial.text)),
+        InsertArgument(module, factory, Code.of("{wrapper}", wrapper=factory.func)),
+        *partial.changes,
+    ]

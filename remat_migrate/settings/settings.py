@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from ..errors import SettingsError
-from ..text.source_file import MAX_BYTES
+from ..text.regular_files import MAX_BYTES
 
 NEWEST_JAX = (0, 12, 0)
 

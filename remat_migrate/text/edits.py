@@ -95,11 +95,6 @@ class OffsetMap:
         for edit in ordered:
             self._shifts.append(self._shifts[-1] + len(edit.text) - (edit.end - edit.start))
 
-    def kept(self, offset: int) -> bool:
-        """Return whether the character at `offset` is not replaced."""
-        index = bisect.bisect_right(self._starts, offset)
-        return index == 0 or self._ends[index - 1] <= offset
-
     def untouched(self, start: int, end: int) -> bool:
         """Return whether no character of a range is replaced and nothing is inserted within it."""
         index = bisect.bisect_left(self._starts, end)
@@ -114,18 +109,10 @@ class OffsetMap:
             offset = self._ends[index - 1]
         return offset + self._shifts[index]
 
-    def before(self, offset: int) -> int:
-        """Return the new offset of a boundary, before the new text of every edit that touches
-        it.
-        """
-        index = bisect.bisect_left(self._ends, offset)
-        if index < len(self._starts) and self._starts[index] <= offset:
-            offset = self._starts[index]
-        return offset + self._shifts[index]
-
-    def after(self, offset: int) -> int:
-        """Return the new offset of a boundary, after the new text of every edit that touches it."""
+    def spread(self, offset: int) -> tuple[int, int]:
+        """Return where a character may be now: one offset, or the ends of what replaced it."""
         index = bisect.bisect_right(self._starts, offset)
-        if index and self._ends[index - 1] >= offset:
-            offset = self._ends[index - 1]
-        return offset + self._shifts[index]
+        if index == 0 or self._ends[index - 1] <= offset:
+            return self.moved(offset), self.moved(offset)
+        first = bisect.bisect_left(self._ends, offset)
+        return self._starts[first] + self._shifts[first], self.moved(offset)

@@ -1,8 +1,8 @@
 """Escapes lines that are not Python in the Python view of a notebook.
 
 A view is one Python module. Text that is not Python goes into comments that start with `#` and a
-*mark*, a private-use character that the notebook does not contain. The character after the mark
-tells what the line was:
+*mark*, a private-use character; a cell that contains it is not analyzed. The character after the
+mark, here M, tells what the line was:
 
     #M=%matplotlib inline                          the whole line follows
     if ready:
@@ -15,22 +15,18 @@ from __future__ import annotations
 
 import re
 
-WHOLE, STANDS_IN, CELL = "=", "+", "-"
+MARK = "\ue0a0"
+# What a line that announces a cell starts with.
+CELL = f"#{MARK}-cell "
 
-_STAND_IN = re.compile(r"(?:pass|get_ipython\([\w, ]*\))  #")
+_ESCAPED = re.compile(
+    rf"(?:\s*#{MARK}=|(.*?)(?:pass|get_ipython\([\w, ]*\))  #{MARK}\+)(.*)", re.DOTALL
+)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
-_PRIVATE = range(0xE0A0, 0xF900)
 
 
 class BrokenEscape(ValueError):
     """An escaped line was changed, so that the original line is lost."""
-
-
-def free_mark(text: str) -> str | None:
-    """Return the first private-use character that `text` does not contain; None if it has them
-    all.
-    """
-    return next((chr(code) for code in _PRIVATE if chr(code) not in text), None)
 
 
 def lines_of(text: str) -> list[str]:
@@ -38,12 +34,12 @@ def lines_of(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
-def escape_line(mark: str, line: str) -> str:
+def escape_line(line: str) -> str:
     """Escape a line that is not Python."""
-    return f"#{mark}{WHOLE}{line}"
+    return f"#{MARK}={line}"
 
 
-def escape_rest(mark: str, kept: str, rest: str, names: tuple[str, ...] | None = None) -> str:
+def escape_rest(kept: str, rest: str, names: tuple[str, ...] | None = None) -> str:
     """Escape `rest`, the part of a line that is not Python.
 
     It is a value after `kept`, or a statement indented by `kept`. With `names`, the stand-in uses
@@ -51,56 +47,41 @@ def escape_rest(mark: str, kept: str, rest: str, names: tuple[str, ...] | None =
     """
     value = kept.strip() or names
     stand_in = f"get_ipython({', '.join(names or ())})" if value else "pass"
-    content = rest.rstrip("\r\n")
-    return f"{kept}{stand_in}  #{mark}{STANDS_IN}{content}{rest[len(content) :]}"
+    return f"{kept}{stand_in}  #{MARK}+{rest}"
 
 
-def cell_start(mark: str, number: int) -> str:
-    """Return the line that announces a cell."""
-    return f"#{mark}{CELL}cell {number}\n"
-
-
-def is_cell_start(mark: str, line: str) -> bool:
-    """Return whether a line announces a cell."""
-    return line.startswith(f"#{mark}{CELL}")
-
-
-def number_of(line: str) -> int:
-    """Return the number of the cell that a line announces."""
-    return int(line.rpartition(" ")[2])
-
-
-def original(mark: str, line: str) -> str:
+def original(line: str) -> str:
     """Return the original of a line of the view.
 
     Raises:
         BrokenEscape: the escape was changed, so that the original is lost.
     """
-    at = line.find(mark)
-    if at < 0:
+    if MARK not in line:
         return line
-    head, sign, rest = line[:at], line[at + 1 : at + 2], line[at + 2 :]
-    if sign == WHOLE and head.strip() == "#":
-        return rest
-    if sign == STANDS_IN and (found := _STAND_IN.search(head)) and found.end() == len(head):
-        return head[: found.start()] + rest
-    raise BrokenEscape("the edit changes a line of the notebook that is not Python")
+    found = _ESCAPED.fullmatch(line)
+    if found is None:
+        raise BrokenEscape("the edit changes a line of the notebook that is not Python")
+    return (found[1] or "") + found[2]
 
 
-def original_column(mark: str, line: str, column: int) -> int:
+def original_column(line: str, column: int) -> int:
     """Return the column in the original line, from 0, of a column in an escaped line."""
-    at = line.find(mark)
-    if at < 0:
+    found = _ESCAPED.fullmatch(line) if MARK in line else None
+    if found is None:
         return column
-    head, sign, rest = line[:at], line[at + 1 : at + 2], line[at + 2 :]
-    content = len(rest.rstrip("\r\n"))
-    if sign == WHOLE:
-        return min(max(0, column - at - 2), content)
-    found = _STAND_IN.search(head)
-    kept = found.start() if found else 0
-    return min(column, kept) if column < at + 2 else kept + min(column - at - 2, content)
+    kept, inside = len(found[1] or ""), column - found.start(2)
+    return min(column, kept) if inside < 0 else kept + min(inside, len(found[2].rstrip("\r\n")))
 
 
-def escaped(mark: str, view: str) -> list[str]:
+def escaped(view: str) -> list[str]:
     """Return the text after the mark in each escaped line, in order; every edit must keep it."""
-    return re.findall(f"{mark}([^\r\n]*)", view)
+    return re.findall(f"{MARK}([^\r\n]*)", view)
+
+
+def cell_at(view: str, offset: int) -> tuple[int, int] | None:
+    """Return the number of the cell at an offset and where its text starts; None without cells."""
+    start = view.rfind(CELL, 0, offset + len(CELL))
+    if start < 0:
+        return None
+    end = view.index("\n", start)
+    return int(view[start + len(CELL) : end]), end + 1

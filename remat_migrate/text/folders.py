@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .regular_files import read_open
+
 _MOST_BYTES = 2**30
 # Windows cannot open folders; there, paths are checked before and after each operation.
 _HAS_HANDLES = os.open in os.supports_dir_fd
@@ -165,10 +167,7 @@ class Folder:
         """Return the content of a regular file."""
         handle = self.open(name)
         try:
-            if os.fstat(handle).st_size > _MOST_BYTES:
-                raise OSError(errno.EFBIG, f"{self.path / name} is larger than 1 GiB")
-            with open(handle, "rb", closefd=False) as file:
-                return file.read()
+            return read_open(handle, _MOST_BYTES)
         finally:
             os.close(handle)
 
@@ -181,15 +180,22 @@ class Folder:
     # -- writing
 
     def create(
-        self, name: str, data: bytes, *, like: str | None = None, mode: int | None = None
+        self,
+        name: str,
+        data: bytes,
+        *,
+        like: str | None = None,
+        mode: int | None = None,
+        is_synced: bool = True,
     ) -> None:
-        """Create a file and sync it to disk. If that fails, nothing of it is left.
+        """Create a file. If that fails, nothing of it is left.
 
         Args:
             name: the file, which must not exist.
             data: its content.
             like: a file to copy mode, owner and extended attributes from, as far as permitted.
             mode: without `like`, the permission bits; by default those that the umask leaves.
+            is_synced: whether to sync it to disk.
         """
         private = like is not None or mode is not None
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -203,7 +209,8 @@ class Folder:
                     mode = self._copy_attributes(like, handle)
                 if mode is not None:
                     os.chmod(handle if _HAS_FCHMOD else self._at(name), mode)
-                os.fsync(handle)
+                if is_synced:
+                    os.fsync(handle)
             finally:
                 os.close(handle)
         except BaseException:
@@ -214,15 +221,12 @@ class Folder:
         """Copy owner and extended attributes to an open file, and return the mode."""
         handle = self.open(name)
         try:
-            wanted, found = os.fstat(handle), os.fstat(to)
+            wanted = os.fstat(handle)
             if os.name == "posix":
                 # Changing the owner requires root; changing the group, membership in it.
-                if found.st_uid != wanted.st_uid:
+                for owner, group in ((wanted.st_uid, -1), (-1, wanted.st_gid)):
                     with suppress(PermissionError):
-                        os.chown(to, wanted.st_uid, -1)
-                if found.st_gid != wanted.st_gid:
-                    with suppress(PermissionError):
-                        os.chown(to, -1, wanted.st_gid)
+                        os.chown(to, owner, group)
             if hasattr(os, "listxattr"):
                 for attribute in _attributes(handle):
                     try:

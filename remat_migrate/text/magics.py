@@ -19,15 +19,13 @@ _PYTHON_CELL = re.compile(r"%%(?:time|timeit|capture|prun|memit|mprun|lprun|debu
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\(")
 
 
-def cell_as_python(cell: str, mark: str) -> str:
+def cell_as_python(cell: str) -> str:
     """Convert a cell to Python with as many lines, escaping what is not Python.
 
     A cell that cannot be parsed even then is escaped as a whole. What an escaped text calls counts
     as passed to an unknown function.
 
-    Args:
-        cell: the text; the last line may lack its ending.
-        mark: the character that marks escaped lines.
+    The last line may lack its ending.
     """
     if not cell.strip() or _parses(cell):
         return cell
@@ -35,13 +33,13 @@ def cell_as_python(cell: str, mark: str) -> str:
     # Colab allows comments such as `#@title Setup` above a cell magic.
     first = next((i for i, line in enumerate(lines) if line.strip() and line[0] != "#"), 0)
     if lines[first].startswith("%%"):
-        above = "".join(escape_line(mark, line) for line in lines[: first + 1])
+        above = "".join(escape_line(line) for line in lines[: first + 1])
         below = lines[first + 1 :]
         if _PYTHON_CELL.match(lines[first]):
-            return above + cell_as_python("".join(below), mark)
-        return above + "".join(escape_line(mark, line) for line in below)
-    text = "".join(_escaped(lines, mark))
-    return text if _parses(text) else _escape_all(lines, mark)
+            return above + cell_as_python("".join(below))
+        return above + "".join(escape_line(line) for line in below)
+    text = "".join(_escaped(lines))
+    return text if _parses(text) else _escape_all(lines)
 
 
 def _parses(text: str) -> bool:
@@ -54,10 +52,10 @@ def _parses(text: str) -> bool:
     return True
 
 
-def _escape_all(lines: list[str], mark: str) -> str:
+def _escape_all(lines: list[str]) -> str:
     called = _called("".join(lines))
-    head = escape_rest(mark, "", lines[0], called) if called else escape_line(mark, lines[0])
-    return head + "".join(escape_line(mark, line) for line in lines[1:])
+    head = escape_rest("", lines[0], called) if called else escape_line(lines[0])
+    return head + "".join(escape_line(line) for line in lines[1:])
 
 
 def _called(text: str) -> tuple[str, ...]:
@@ -65,19 +63,19 @@ def _called(text: str) -> tuple[str, ...]:
     return tuple(sorted({name for name in _CALLED.findall(text) if not keyword.iskeyword(name)}))
 
 
-def _escaped(lines: list[str], mark: str) -> list[str]:
+def _escaped(lines: list[str]) -> list[str]:
     """Return each line of a cell as Python."""
     found: list[str] = []
     goes_on = False
     for line in lines:
         if goes_on:
-            found.append(escape_line(mark, line))
+            found.append(escape_line(line))
         elif _MAGIC.match(line):
-            found.append(_escaped_magic(line, mark))
+            found.append(_escaped_magic(line))
         elif assigned := _ASSIGNED.fullmatch(line):
             kept, rest = assigned.groups()
             called = _called(rest) if rest.startswith("%") else ()
-            found.append(escape_rest(mark, kept, rest, called))
+            found.append(escape_rest(kept, rest, called))
         else:
             found.append(line)
             continue
@@ -85,10 +83,10 @@ def _escaped(lines: list[str], mark: str) -> list[str]:
     return found
 
 
-def _escaped_magic(line: str, mark: str) -> str:
+def _escaped_magic(line: str) -> str:
     bare = line.lstrip(" \t")
     indent = line[: len(line) - len(bare)]
     called = () if bare.startswith(("!", "?")) else _called(line)
     if indent or called:
-        return escape_rest(mark, indent, bare, called or None)
-    return escape_line(mark, line)
+        return escape_rest(indent, bare, called or None)
+    return escape_line(line)

@@ -1,50 +1,57 @@
 """Jupyter notebooks: the code cells as a Python module, and edits of it as edits of the JSON.
 
-In the view each cell has a line that announces it, its own lines, and an extra line break. A cell
-without text has the announcement only.
+In the view each cell has a line that announces it, its own lines, and an extra line break.
 """
 
 from __future__ import annotations
 
 import bisect
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from .edits import Edit, Replacement, apply_edits, apply_replacements
-from .escapes import (
-    BrokenEscape,
-    cell_start,
-    escaped,
-    free_mark,
-    is_cell_start,
-    lines_of,
-    number_of,
-    original,
-    original_column,
-)
-from .json_strings import Strings, changes, offset_in, read_json, strings_in
+from .escapes import CELL, MARK, BrokenEscape, escaped, lines_of, original
+from .json_strings import LocatedString, change, offset_in, read_json
 from .magics import cell_as_python
 
 # JSON strings may contain null characters and lone surrogates; Python source may not.
-_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
+_UNSPEAKABLE = re.compile(f"[\0\ud800-\udfff{MARK}]")
+_ANNOUNCEMENT = re.compile(rf"{CELL}[^\r\n]*[\r\n]")
 
 _PYTHON = re.compile(r"(?:i?python[\d.]*|py)?", re.IGNORECASE)
 _OTHER_KERNEL = re.compile(r"(?:ir|julia|bash|javascript|deno|rust|scala|sas|octave|xcpp)\b", re.I)
 
 
-class NoNotebook(ValueError):
-    """A JSON text is not a notebook."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A code cell: its number, counted from 1 over all cells, and its text with its position."""
+    """A code cell.
+
+    Attributes:
+        number: its number, counted from 1 over all cells.
+        parts: its text, as JSON stores it.
+        in_lines: whether that is an array of lines.
+    """
 
     number: int
-    strings: Strings
+    parts: tuple[LocatedString, ...]
+    in_lines: bool
+
+    @property
+    def text(self) -> str | None:
+        """The whole text; None if it cannot be Python."""
+        text = "".join(self.parts)
+        return None if _UNSPEAKABLE.search(text) else text
+
+    def changed(self, file: str, chunk: str) -> Replacement:
+        """Return the replacement that gives the cell another text, as the view has it."""
+        if not chunk.endswith(("\n", "\r")):
+            raise BrokenEscape("the edit joins two cells")
+        if not self.parts or self.text is None:
+            raise BrokenEscape(f"cell {self.number} cannot be edited")
+        new = "".join(map(original, lines_of(chunk[:-1])))
+        return change(file, self.parts, new, in_lines=self.in_lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +61,11 @@ class JupyterNotebook:
     Attributes:
         text: the file.
         view: its code cells; lines that are not Python are escaped.
-        mark: the character that marks escaped lines.
         cells: the code cells.
     """
 
     text: str
     view: str
-    mark: str
     cells: tuple[_Cell, ...]
 
     def restore(self, view: str) -> str:
@@ -72,159 +77,68 @@ class JupyterNotebook:
         """
         if view == self.view:
             return self.text
-        return apply_replacements(self.text, self.replacements(view))
+        return apply_replacements(self.text, self._replacements(self.cells, self.view, view))
 
-    def replacements(self, view: str) -> list[Replacement]:
-        """Return the replacements in the JSON text that give it this view, in order.
+    def replacements(self, edits: Sequence[Edit]) -> list[Replacement]:
+        """Return the replacements in the JSON text that sorted edits of the view make, in order.
 
-        Raises:
-            BrokenEscape: see `restore`.
-        """
-        if escaped(self.mark, view) != self._escaped:
-            raise BrokenEscape("the edit changes a line of the notebook that is not Python")
-        found: list[Replacement] = []
-        for cell, old, new in zip(self.cells, self._chunks, self._cut(view), strict=True):
-            if old != new:
-                if _UNSPEAKABLE.search(cell.strings.text):
-                    raise BrokenEscape(f"cell {cell.number} is not analysed")
-                found.append(changes(self.text, cell.strings, self._cell_text(new)))
-        return sorted(found)
-
-    def replacements_of(self, edits: Sequence[Edit]) -> list[Replacement]:
-        """Return the replacements in the JSON text that edits of the view make, in order.
-
-        Looks only at the cells that are edited.
+        Looks only at the cells from the first to the last edit.
 
         Raises:
-            ApplyError: two edits overlap, or one is outside the view.
+            ApplyError: two edits overlap.
             BrokenEscape: see `restore`.
         """
-        by_cell: dict[int, list[Edit]] = defaultdict(list)
-        starts = [*self._cell_starts, len(self.view)]
-        for edit in edits:
-            # Text that is inserted between two cells ends the first of them.
-            number = bisect.bisect_left(starts, max(edit.start, 1)) - 1
-            number += starts[number + 1] == edit.start < edit.end
-            if not 0 <= number < len(self.cells) or edit.end > starts[number + 1]:
-                return self.replacements(apply_edits(self.view, edits))
-            by_cell[number].append(edit)
-        found: list[Replacement] = []
-        for number, own in by_cell.items():
-            start, end = starts[number : number + 2]
-            view = self.view[start:end]
-            alone = JupyterNotebook(self.text, view, self.mark, (self.cells[number],))
-            moved = [Edit(e.path, e.start - start, e.end - start, e.text) for e in own]
-            found += alone.replacements(apply_edits(view, moved))
-        return sorted(found)
+        starts = [*self._starts, len(self.view)]
+        # Text that is inserted between two cells ends the first of them.
+        first = max(bisect.bisect_left(starts, edits[0].start) - 1, 0)
+        last = bisect.bisect_left(starts, max(edit.end for edit in edits), first + 1)
+        at = starts[first]
+        old = self.view[at : starts[last]]
+        moved = [Edit(edit.path, edit.start - at, edit.end - at, edit.text) for edit in edits]
+        return self._replacements(self.cells[first:last], old, apply_edits(old, moved))
 
-    def as_reread(self, view: str) -> str:
-        """Return the view that reading the changed file again gives: an empty cell loses its line
-        break.
-        """
-        parts = []
-        for cell, chunk in zip(self.cells, self._cut(view), strict=True):
-            parts += [cell_start(self.mark, cell.number), "" if chunk == "\n" else chunk]
-        return "".join(parts)
-
-    def cell(self, view: str, offset: int) -> tuple[int, int] | None:
-        """Return the number of the cell, counted from 1 over all cells, and the line in it."""
-        start = self._announcement(view, offset)
-        if start < 0:
-            return None
-        end = view.index("\n", start) + 1
-        line = max(0, len(lines_of(view[end:offset] + "|")) - 1)
-        return number_of(view[start : end - 1]), line + 1
-
-    def file_offset(self, view: str, offset: int) -> int:
-        """Return the offset in the file of a character of the view, or of a view with the same
-        cells.
-        """
-        start = self._announcement(view, offset)
-        if start < 0:
-            return 0
-        end = view.index("\n", start) + 1
-        number = number_of(view[start : end - 1])
-        strings = self._strings[number]
-        if offset < end:
-            return strings.start
-        line_start = max(view.rfind("\n", 0, offset), view.rfind("\r", 0, offset), end - 1) + 1
-        above = sum(len(original(self.mark, line)) for line in lines_of(view[end:line_start]))
-        line = next(iter(lines_of(view[line_start:])), "")
-        column = original_column(self.mark, line, offset - line_start)
-        return offset_in(self.text, strings, above + column)
+    def file_offset(self, number: int, index: int) -> int:
+        """Return the offset in the file of a character of a cell."""
+        return offset_in(self.text, self._by_number[number].parts, index)
 
     @cached_property
-    def _escaped(self) -> list[str]:
-        return escaped(self.mark, self.view)
+    def _by_number(self) -> dict[int, _Cell]:
+        return {cell.number: cell for cell in self.cells}
 
     @cached_property
-    def _strings(self) -> dict[int, Strings]:
-        """The text of each cell, by its number."""
-        return {cell.number: cell.strings for cell in self.cells}
-
-    @cached_property
-    def _cell_starts(self) -> list[int]:
+    def _starts(self) -> list[int]:
         """The offset in the view at which each cell starts."""
-        sign = re.escape(cell_start(self.mark, 0)[:3])
-        return [found.start() for found in re.finditer(f"(?<![^\\r\\n]){sign}", self.view)]
+        return [found.start() for found in re.finditer(CELL, self.view)]
 
-    @cached_property
-    def _chunks(self) -> list[str]:
-        return self._cut(self.view)
-
-    def _announcement(self, view: str, offset: int) -> int:
-        sign = cell_start(self.mark, 0)[:3]
-        if view.startswith(sign, offset):
-            return offset
-        # The offset may be inside the announcement itself.
-        return view.rfind(sign, 0, offset + len(sign) - 1)
-
-    def _cut(self, view: str) -> list[str]:
-        """Return the lines of each cell in a view."""
-        chunks: list[list[str]] = []
-        for line in lines_of(view):
-            if is_cell_start(self.mark, line):
-                chunks.append([])
-            elif chunks:
-                chunks[-1].append(line)
-            else:
-                raise BrokenEscape("the edit puts a line before the first cell")
-        return ["".join(chunk) for chunk in chunks]
-
-    def _cell_text(self, chunk: str) -> str:
-        if chunk and not chunk.endswith(("\n", "\r")):
-            raise BrokenEscape("the edit joins two cells")
-        lines = lines_of(chunk[:-1])
-        return "".join(original(self.mark, line) for line in lines)
+    def _replacements(self, cells: Sequence[_Cell], old: str, new: str) -> list[Replacement]:
+        """Return the replacements that give cells a new view."""
+        if escaped(old) != escaped(new):
+            raise BrokenEscape("the edit changes a line of the notebook that is not Python")
+        (_, *chunks), (above, *others) = _ANNOUNCEMENT.split(old), _ANNOUNCEMENT.split(new)
+        if above:
+            raise BrokenEscape("the edit puts a line before the first cell")
+        changed = zip(cells, chunks, others, strict=True)
+        return [cell.changed(self.text, now) for cell, was, now in changed if was != now]
 
 
 def read_notebook(text: str) -> JupyterNotebook:
     """Read a JSON text as a notebook; one in a language other than Python has no cells.
 
     Raises:
-        json.JSONDecodeError: the text is not JSON.
-        NoNotebook: the JSON is not a notebook.
-        ValueError: the cells contain every private-use character.
+        ValueError: the text is not JSON, or not a notebook.
     """
     cells = _code_cells(text)
-    written = [cell.strings.text for cell in cells]
-    mark = free_mark("".join(written))
-    if mark is None:
-        raise ValueError("uses every private-use character")
-    parts: list[str] = []
-    for cell, text_of_cell in zip(cells, written, strict=True):
-        code = "" if _UNSPEAKABLE.search(text_of_cell) else cell_as_python(text_of_cell, mark)
-        parts += [cell_start(mark, cell.number), code and code + "\n"]
-    return JupyterNotebook(text, "".join(parts), mark, tuple(cells))
+    view = "".join(f"{CELL}{cell.number}\n{cell_as_python(cell.text or '')}\n" for cell in cells)
+    return JupyterNotebook(text, view, tuple(cells))
 
 
 def _code_cells(text: str) -> list[_Cell]:
     if not text.lstrip().startswith("{"):
-        raise NoNotebook("its JSON is not an object")
+        raise ValueError("its JSON is not an object")
     try:
         document = read_json(text)
     except RecursionError:
-        raise NoNotebook("is nested too deeply") from None
+        raise ValueError("is nested too deeply") from None
     assert isinstance(document, dict)
     match document:
         case {"cells": [*cells]}:
@@ -236,18 +150,21 @@ def _code_cells(text: str) -> list[_Cell]:
                     case {"cells": [*own]}:
                         cells += own
         case _:
-            raise NoNotebook("its JSON has no cells")
+            raise ValueError("its JSON has no cells")
     if not _is_python(document.get("metadata")):
         return []
-    found = ((number, _source(cell)) for number, cell in enumerate(cells, 1))
-    return [_Cell(number, strings) for number, strings in found if strings is not None]
+    return [found for number, cell in enumerate(cells, 1) if (found := _code_cell(number, cell))]
 
 
-def _source(cell: object) -> Strings | None:
-    """Return the text of a cell; None for one that is not Python code."""
+def _code_cell(number: int, cell: object) -> _Cell | None:
+    """Return a cell of Python code; None for others."""
     match cell:
         case {"cell_type": "code", **rest} if rest.get("language", "python") == "python":
-            return strings_in(rest.get("source", rest.get("input")))
+            source = rest.get("source", rest.get("input"))
+            values = source if isinstance(source, list) else [source]
+            parts = tuple(value for value in values if isinstance(value, LocatedString))
+            if len(parts) == len(values):
+                return _Cell(number, parts, isinstance(source, list))
     return None
 
 

@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from .folders import Folder, open_folder
+from .regular_files import read_open
 
 # Reading a larger file takes longer than most runs.
 MAX_BYTES = 20 * 2**20
@@ -76,15 +77,12 @@ class PrivateFolder:
         try:
             with open(self.folder.open(name), "rb") as file:
                 found = os.fstat(file.fileno())
-                if not _is_own(found) or found.st_size > MAX_BYTES:
-                    return None
-                data = file.read()
                 # Keeps used files from being removed as old; once a day is enough.
                 if _IS_POSIX and time.time() - found.st_mtime > _DAY:
                     os.utime(file.fileno())
+                return read_open(file.fileno(), MAX_BYTES) if _is_own(found) else None
         except OSError:
             return None
-        return data
 
     def write(self, name: str, data: bytes) -> bool:
         """Write a file atomically, and return whether that worked."""
@@ -92,19 +90,11 @@ class PrivateFolder:
             return False
         temporary = f".{name}.{os.getpid():x}{time.time_ns():x}.tmp"
         try:
-            handle = self.folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            # Not synced: damaged content is not used.
+            self.folder.create(temporary, data, mode=0o600, is_synced=False)
+            self.folder.replace(temporary, name)
         except OSError:
             return False
-        try:
-            # Not synced: damaged content is not used.
-            with open(handle, "wb") as file:
-                file.write(data)
-            self.folder.rename(temporary, name)
-        except BaseException as error:
-            self.folder.discard(temporary)
-            if isinstance(error, OSError):
-                return False
-            raise
         return True
 
 

@@ -7,11 +7,12 @@ import os
 import stat
 from pathlib import Path
 
-# For settings, `.gitignore` files, and baselines. A sparse file can have any size.
-_MOST_BYTES = 64 << 20
+# Larger files are not read, unless the settings allow it: a sparse file can have any size.
+MAX_BYTES = 64 << 20
 # The resolution of times of FAT, the coarsest of file systems in use.
 COARSE_NS = 2 * 10**9
-_BINARY: int = getattr(os, "O_BINARY", 0)
+# O_NONBLOCK: opening a pipe that replaced the file since discovery must not block.
+_READING: int = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def write_obstacle(path: Path) -> str | None:
@@ -35,20 +36,33 @@ def write_obstacle(path: Path) -> str | None:
     return None
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: Path, limit: int = MAX_BYTES) -> bytes:
     """Read a regular file, or one behind a symbolic link, without blocking on a pipe.
 
     Raises:
-        OSError: the file cannot be read, is not a regular file, or is very large.
+        OSError: the file cannot be read, is not a regular file, or has more bytes than `limit`.
     """
-    handle = os.open(path, os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0))
+    handle = os.open(path, _READING)
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file")
-        if found.st_size > _MOST_BYTES:
-            raise OSError(errno.EFBIG, f"it is larger than {_MOST_BYTES >> 20} MB")
-        with open(handle, "rb", closefd=False) as file:
-            return file.read()
+        return read_open(handle, limit)
     finally:
         os.close(handle)
+
+
+def read_open(handle: int, limit: int) -> bytes:
+    """Read an open file without buffered I/O, because a run reads thousands of files.
+
+    Raises:
+        OSError: see `read_regular`.
+    """
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    size = found.st_size
+    data = b"" if size > limit else os.read(handle, size + 1)
+    if len(data) != size <= limit:  # it has grown, tells no size, or comes in parts
+        with open(handle, "rb", closefd=False) as file:
+            data += file.read(limit + 1 - len(data))
+    if max(size, len(data)) > limit:
+        raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MB")
+    return data

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 import bisect
 import codecs
+import errno
+import io
 import os
 import re
-import stat
 import sys
 import warnings
 from collections.abc import Iterable
@@ -23,21 +24,14 @@ from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from .edits import Edit, Replacement, Span
-from .escapes import original, original_column
+from .escapes import cell_at, lines_of, original, original_column
+from .regular_files import MAX_BYTES, read_regular
 
 if TYPE_CHECKING:
     from .notebook import JupyterNotebook
 
 Located = ast.expr | ast.stmt | ast.keyword | ast.arg | ast.alias | ast.excepthandler
 
-_BLOCK = 1 << 20
-# Larger files are not read, unless the settings allow it. Generated code is smaller.
-MAX_BYTES = 64 << 20
-
-_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
-_LINE_END = re.compile(rb"\r\n|\n|\r")
-_KNOWN_NAME = re.compile(r"^(utf-8|latin-1|iso-8859-1|iso-latin-1)-.*$")
 _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 
@@ -117,14 +111,22 @@ class SourceFile:
             BrokenEscape: an edit changes a line of a notebook that is not Python.
         """
         ordered = sorted(set(edits))
-        if self.own_container is None:
+        if self.own_container is None or not ordered:
             return tuple(Replacement(edit.start, edit.end, edit.text) for edit in ordered)
-        return tuple(self.own_container.replacements_of(ordered))
+        return tuple(self.own_container.replacements(ordered))
 
     def file_offset(self, offset: int) -> int:
         """Return the offset in the text of `on_disk` of a character."""
-        container = self.own_container
-        return offset if container is None else container.file_offset(self.text, offset)
+        if self.own_container is None:
+            return offset
+        if (found := cell_at(self.text, offset)) is None:
+            return 0
+        number, start = found
+        line, column = self.position(max(offset, start))
+        above = lines_of(self.text[start : self.line_starts[line - 1]])
+        index = sum(map(len, map(original, above)))
+        index += original_column(self.line_text(line), column - 1)
+        return self.own_container.file_offset(number, index)
 
     def file_position(self, offset: int) -> tuple[int, int]:
         """Return the line and column in the file on disk, both from 1, for tools that open it.
@@ -140,7 +142,10 @@ class SourceFile:
 
         Return None if lines are numbered over the whole file, as in all but Jupyter notebooks.
         """
-        return None if self.container is None else self.container.cell(self.text, offset)
+        if self.container is None or (found := cell_at(self.text, offset)) is None:
+            return None
+        number, start = found
+        return number, self.position(max(offset, start))[0] - self.position(start)[0] + 1
 
     def place(self, offset: int) -> str:
         """Return the line and column to show: `14:26`, or `cell 3:2:5` in a Jupyter notebook."""
@@ -160,20 +165,13 @@ class SourceFile:
     def shown_line(self, line: int) -> str:
         """Return a line as its author wrote it, without the escapes of a notebook's view."""
         text = self.line_text(line)
-        return text if self.container is None else original(self.container.mark, text)
+        return text if self.container is None else original(text)
 
     def shown_column(self, line: int, column: int) -> int:
         """Return the column in `shown_line`, from 0, of a column of the view."""
         if self.container is None:
             return column
-        return original_column(self.container.mark, self.line_text(line), column)
-
-    def is_escaped(self, offset: int) -> bool:
-        """Return whether a character is in a notebook line that contains no Python."""
-        if self.container is None:
-            return False
-        line = self.line_text(self.position(offset)[0])
-        return line.lstrip(" \t").startswith(f"#{self.container.mark}")
+        return original_column(self.line_text(line), column)
 
     @property
     def is_blank(self) -> bool:
@@ -182,27 +180,39 @@ class SourceFile:
 
     def line_text(self, line: int) -> str:
         """Return the text of a line counted from 1, without its ending; "" past the last line."""
-        starts = self.line_starts
-        if not 1 <= line <= len(starts):
+        if not 1 <= line <= len(self.line_starts):
             return ""
-        end = starts[line] if line < len(starts) else len(self.text)
-        return self.text[starts[line - 1] : end].rstrip("\r\n")
+        return self.text[self.line_starts[line - 1] : self._end(line)].rstrip("\r\n")
+
+    def _end(self, line: int) -> int:
+        """Return where a line ends, after its line ending."""
+        return self.line_starts[line] if line < len(self.line_starts) else len(self.text)
 
     def offset(self, line: int, utf8_column: int) -> int:
         """Return the character offset of an `ast` position: line from 1, column in bytes."""
         start = self.line_starts[line - 1]
-        end = self.line_starts[line] if line < len(self.line_starts) else len(self.text)
         if self.text.isascii():
             return start + utf8_column
-        content = self.text[start:end]
-        if content.isascii():
-            return start + utf8_column
-        return start + len(content.encode()[:utf8_column].decode(errors="ignore"))
+        content = self.text[start : self._end(line)].encode()
+        return start + len(content[:utf8_column].decode(errors="ignore"))
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return the line and column of an offset, both from 1, the column in characters."""
         line = bisect.bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
+
+    def line_start(self, offset: int) -> int:
+        """Return where the line at an offset starts."""
+        return self.line_starts[self.position(offset)[0] - 1]
+
+    def next_line(self, offset: int) -> int:
+        """Return where the line after that at an offset starts, or the end of the text."""
+        return self._end(self.position(offset)[0])
+
+    def line_end(self, offset: int) -> int:
+        """Return where the line at an offset ends, without its line ending."""
+        line, _ = self.position(offset)
+        return max(offset, self.line_starts[line - 1] + len(self.line_text(line)))
 
     def span(self, node: Located) -> Span:
         """Return the range of a node of this file's tree, without the decorators of a `def` or
@@ -250,10 +260,6 @@ class SourceFile:
             raise SourceError(self.path, f"cannot be parsed: {error}") from error
 
 
-# O_NONBLOCK: opening a pipe that replaced the file since discovery must not block.
-_READING: int = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-
-
 def first_line(node: Located) -> int:
     """Return the first line of a node, including its decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
@@ -261,32 +267,17 @@ def first_line(node: Located) -> int:
 
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """Read a file without buffered I/O, because a run reads thousands of files.
+    """Read a regular file.
 
     Raises:
         SourceError: the file cannot be read, or has more bytes than `limit`.
     """
     try:
-        descriptor = os.open(path, _READING)
-        try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                raise ValueError("it is not a regular file")
-            size = found.st_size
-            data = b"" if size > limit else os.read(descriptor, size + 1)
-            if size == len(data):
-                return data
-            parts = [data]  # it has grown, tells no size, or comes in parts
-            while parts[-1] and size <= limit:
-                parts.append(os.read(descriptor, _BLOCK))
-                size += len(parts[-1])
-            if size > limit:
-                raise ValueError(f"it is larger than {limit >> 20} MB, see max-file-size")
-            return b"".join(parts)
-        finally:
-            os.close(descriptor)
+        return read_regular(path, limit)
     except (OSError, ValueError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory"
+        if getattr(error, "errno", 0) == errno.EFBIG:
+            reason += ", see max-file-size"
         raise SourceError(path, f"cannot be read: {reason}") from error
 
 
@@ -303,13 +294,12 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
     if python and may_be_notebook(path):
         return _read_notebook(path, read_source(path, data, python=False))
     bom = data.startswith(codecs.BOM_UTF8)
-    if bom:
-        data = data[len(codecs.BOM_UTF8) :]
-    elif data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise SourceError(path, "is UTF-16; Python reads UTF-8: convert the file to UTF-8")
-    encoding = _declared_encoding(path, data, bom) if python else "utf-8"
     if b"\0" in data:
         raise SourceError(path, "is binary (it contains null bytes), not text")
+    encoding = _declared_encoding(path, data, bom) if python else "utf-8"
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return SourceFile(path, data.decode(encoding), encoding, bom)
     except UnicodeDecodeError as error:
@@ -320,12 +310,8 @@ def read_source(path: Path, data: bytes | None = None, *, python: bool = True) -
             f" {error.start}; save it as UTF-8 or declare its encoding",
             line,
         ) from error
-    except UnicodeError as error:  # punycode and idna
+    except (UnicodeError, LookupError) as error:  # punycode and idna; `hex` and its like
         raise SourceError(path, f"is not valid {encoding}: {error}") from error
-
-
-# A file declares its encoding within this many bytes.
-_DECLARED_WITHIN = 400
 
 
 def check_text(path: Path, data: bytes) -> None:
@@ -334,15 +320,8 @@ def check_text(path: Path, data: bytes) -> None:
     Raises:
         SourceError: the file is not text.
     """
-    if may_be_notebook(path) or (data.isascii() and b"\0" not in data):
-        return
-    try:
-        if b"\0" not in data and b"coding" not in data[:_DECLARED_WITHIN]:
-            data.decode()
-            return
-    except UnicodeDecodeError:
-        pass  # reported with its place
-    read_source(path, data)
+    if not may_be_notebook(path) and (not data.isascii() or b"\0" in data):
+        read_source(path, data)
 
 
 def may_be_notebook(path: Path) -> bool:
@@ -368,23 +347,13 @@ def _read_notebook(path: Path, raw: SourceFile) -> SourceFile:
 
 
 def _declared_encoding(path: Path, data: bytes, bom: bool) -> str:
-    for number, line in enumerate(_LINE_END.split(data, 2)[:2]):
-        if found := _COOKIE.match(line):
-            name = found.group(1).decode("ascii")
-            try:
-                # Like the tokenizer, accept Emacs line endings: `utf-8-unix`, `latin-1-dos`.
-                encoding = _KNOWN_NAME.sub(r"\1", name.lower().replace("_", "-"))
-                encoding = codecs.lookup(encoding).name
-                "".encode(encoding)  # `hex` and its like do not encode text
-            except (LookupError, UnicodeError):
-                raise SourceError(
-                    path, f"declares the unknown encoding {name!r}", number + 1
-                ) from None
-            if bom and encoding != "utf-8":
-                raise SourceError(
-                    path, f"has a UTF-8 byte-order mark but declares {name!r}", number + 1
-                )
-            return encoding
-        if not _BLANK.match(line):
-            break
-    return "utf-8"
+    if b"coding" not in data[:400]:  # as in most files; the first two lines count
+        return "utf-8"
+    import tokenize
+
+    try:
+        found, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError as error:
+        reason = "has a UTF-8 byte-order mark but declares another encoding" if bom else error.msg
+        raise SourceError(path, str(reason)) from error
+    return "utf-8" if bom else codecs.lookup(found).name

@@ -71,7 +71,8 @@ def _has_positional_options(module: Module, project: Project, name: str, uses: l
 
 
 def _uses(module: Module, project: Project) -> Iterator[Use]:
-    for node in module.nodes:
+    is_named = any(name in module.source.text for name in REMOVED)
+    for node in module.nodes if is_named else ():
         match node:
             case ast.ImportFrom(names=names) if any(n.name in (*REMOVED, "*") for n in names):
                 if PACKAGE in project.evaluator.import_base(node, module):

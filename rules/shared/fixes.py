@@ -23,8 +23,7 @@ def migration_fix(migrate: Callable[[], Migration]) -> tuple[Fix, tuple[Related,
     except Refused as refused:
         return Fix.manual(refused.reason), obstacle(refused), refused.reason
     safety = Safety.UNSAFE if migration.breaks else Safety.SAFE
-    related = tuple(Related(*n.module.location(n.node), n.message) for n in migration.notes)
-    return Fix(migration.title, safety, migration.changes), related, migration.breaks
+    return Fix(migration.title, safety, migration.changes), migration.notes, migration.breaks
 
 
 def obstacle(refused: Refused) -> tuple[Related, ...]:
@@ -47,7 +46,7 @@ def positional_fix(
     if not static.site.certain:
         return Fix.manual(f"it is not a checkpoint on every path; where it is, {title}")
     try:
-        changes = positional_changes(project, static, calls, last)
+        changes = positional_changes(project, static.site, static.target.function, calls, last)
     except Refused as refused:
         return Fix.manual(f"{refused.reason}: pass the static arguments by position")
     return Fix(title, Safety.SAFE, tuple(dict.fromkeys(changes)))

@@ -9,18 +9,17 @@ import pytest
 
 from remat_migrate.codemod.added_imports import insert_import
 from remat_migrate.text import SourceFile, apply_edits
-from remat_migrate.text.tokens import Layout
 
 
-def laid_out(text: str) -> tuple[Layout, ast.Module]:
+def laid_out(text: str) -> tuple[SourceFile, ast.Module]:
     source = SourceFile(Path("/m.py"), text)
-    return Layout(source), source.parse()
+    return source, source.parse()
 
 
 def with_import(text: str, statement: str, before: int | None = None) -> str:
-    layout, tree = laid_out(text)
+    source, tree = laid_out(text)
     limit = tree.body[before] if before is not None else None
-    after = apply_edits(text, [insert_import(layout, tree, statement, before=limit)])
+    after = apply_edits(text, [insert_import(source, tree, statement, before=limit)])
     names = [ast.unparse(node) for node in ast.parse(after).body]
     old = [ast.unparse(node) for node in tree.body]
     added = [name for name in names if name not in old]

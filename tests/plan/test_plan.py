@@ -175,7 +175,7 @@ def test_pareto(project):
         ("model:short --args model:args --budget 40%", "model:short: nothing to checkpoint"),
         ("model:loss --args model:args --budget 40% --grad none", "it takes no gradient with"),
         ("--budget 40%", "missing TARGET: one"),
-        ("model:loss --args model:args --budget 40% -o no/plan", "folder no does not exist"),
+        ("model:loss --args model:args --budget 40% -o no/plan", "no/plan: No such file"),
     ],
 )
 def test_bad_input(words, message, project):

@@ -21,15 +21,13 @@ from remat_migrate.text import Edit, SourceFile, Span
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path("/project")
-VARIABLES = ("WORKSPACE", "STEP_SUMMARY")
 
 Annotation = tuple[str, dict[str, str], str]
 
 
 @pytest.fixture(autouse=True)
 def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(f"GITHUB_{name}", raising=False)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
 
 
 def annotation(line: str) -> Annotation:
@@ -114,7 +112,8 @@ def test_paths_are_relative_to_the_repository(
     shutil.copytree(ROOT / "fixtures/old_trainer", folder)
     summary = tmp_path / "summary.md"
     summary.write_text("what another step wrote\n")
-    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path / "checkout"))
+    (tmp_path / "checkout/.git").mkdir()
+    (folder / "setup.cfg").touch()
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     ran = cli(folder, "--output-format", "github", ".")
     shown = [annotation(line) for line in ran.out.splitlines()]

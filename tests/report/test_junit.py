@@ -51,11 +51,7 @@ def test_case_for_each_file_and_rule() -> None:
         found("g(3)", "RMT301", severity="warning"),
         found("f(1)", "RMT000", "b.py"),
     )
-    hidden = (
-        Hidden(found("g(3)"), "comment"),
-        Hidden(found("g(3)", name="c.py"), "settings"),
-        Hidden(found("f(1)", name="c.py"), "baseline"),
-    )
+    hidden = (Hidden(found("g(3)"), "comment"), Hidden(found("f(1)", name="c.py"), "baseline"))
     root = written(Report(findings, 5, FOLDER, hidden))
     shape = [
         (suite.get("name"), [(case.get("name"), [c.tag for c in case]) for case in suite])
@@ -64,21 +60,13 @@ def test_case_for_each_file_and_rule() -> None:
     assert shape == [
         ("b.py", [("RMT000 concrete-option", ["error"])]),
         (
-            "c.py",
-            [
-                ("RMT101 concrete-option (suppressed)", ["skipped"]),
-                ("RMT101 concrete-option (in the baseline)", ["skipped"]),
-            ],
-        ),
-        (
             "src/a.py",
             [
                 ("RMT101 concrete-option", ["failure"]),
                 ("RMT301 concrete-option", ["failure"]),
-                ("RMT101 concrete-option (suppressed)", ["skipped"]),
             ],
         ),
-        ("2 files without findings", [("2 files without findings", [])]),
+        ("3 files without findings", [("3 files without findings", [])]),
     ]
     failure = root.find(".//failure")
     assert failure.get("message") == "gone <1> (and 1 more)"

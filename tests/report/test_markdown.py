@@ -121,7 +121,6 @@ def test_measurements_are_tables() -> None:
     assert "| `a.py:1` | 300 kB | 1.00 kFLOP | saves |" in text
     assert "peak 600 kB, 900 kB without checkpoints" in text
     assert "not measured: `b:c`: cannot \\| be" in text
-    assert "| 500 kB | ×2.000 | \\<b\\>all\\</b\\> |" in text
 
 
 def test_no_findings() -> None:

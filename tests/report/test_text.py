@@ -177,22 +177,18 @@ def test_statistics() -> None:
     alone = Finding("RMT302", "nested-twice", "m", MODEL, Span(0, 1))
     found = (other, *[MANUAL] * 9, SAFE, UNSAFE, third)
     hidden = (*HIDDEN, *KNOWN, Hidden(alone, "baseline"))
-    report = Report(found, 3, hidden=hidden, baseline=compared(MANUAL, alone, gone=2))
+    report = Report(found, 3, hidden=hidden, baseline=compared(MANUAL, alone))
     assert list(statistics(report, Screen())) == [
-        "11  RMT101  [-]  concrete-option      in 2 files    (2 suppressed, 1 known, 2 stale)",
-        " 1  RMT103  [*]  ad-checkpoint-alias  in 1 file",
-        " 1  RMT301       whole-function       in 1 file",
-        " 0  RMT302       nested-twice                       (1 known)",
-        "",
-        "[*] all, [-] some fixable with --fix",
+        "11  RMT101  concrete-option      in 2 files  (1 fixable, 2 suppressed, 1 known)",
+        " 1  RMT103  ad-checkpoint-alias  in 1 file   (1 fixable)",
+        " 1  RMT301  whole-function       in 1 file",
+        " 0  RMT302  nested-twice                     (1 known)",
     ]
     assert list(statistics(Report((UNSAFE,), 1, unsafe=True), Screen())) == [
-        "1  RMT101  [*]  concrete-option  in 1 file",
-        "",
-        "[*] all fixable with --fix --unsafe-fixes",
+        "1  RMT101  concrete-option  in 1 file  (1 fixable)"
     ]
     assert list(statistics(Report((UNSAFE,), 1), Screen())) == [
-        "1  RMT101       concrete-option  in 1 file"
+        "1  RMT101  concrete-option  in 1 file"
     ]
     assert list(statistics(Report((), 1), Screen())) == []
     [first, *_] = rule_counts(report)

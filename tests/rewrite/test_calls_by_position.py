@@ -58,12 +58,12 @@ import jax
 
 def {name}(f, {star}concrete=False, prevent_cse=True):
     return jax.checkpoint(f, concrete=concrete, prevent_cse=prevent_cse)
-{end}"""
+"""
 
 
 @pytest.mark.parametrize("star", ["", "*, "])
 def test_a_public_parameter_is_not_removed_by_a_safe_fix(star: str) -> None:
-    code = WRAPPER.format(name="remat", star=star, end="")
+    code = WRAPPER.format(name="remat", star=star)
     [found] = findings(code, select=CODE)
     assert found.fix is not None
     assert found.fix.safety == "unsafe"
@@ -72,10 +72,35 @@ def test_a_public_parameter_is_not_removed_by_a_safe_fix(star: str) -> None:
     assert "concrete" not in fixed(code, select=CODE, unsafe=True)["example.py"]
 
 
-@pytest.mark.parametrize(
-    ("name", "end"),
-    [("_remat", ""), ("remat", '\n\n__all__ = ["other"]\n')],
-)
-def test_a_private_parameter_is_removed(name: str, end: str) -> None:
-    code = WRAPPER.format(name=name, star="", end=end)
+def test_a_private_parameter_is_removed() -> None:
+    code = WRAPPER.format(name="_remat", star="")
     assert "concrete" not in fixed(code, select=CODE)["example.py"]
+
+
+METHOD = """\
+import jax
+from functools import partial
+
+
+class Layer(Base):
+    @partial(jax.checkpoint, concrete=True)
+    {decorator}
+    def apply(self, x, *, train=True):
+        y = {value}
+        return 2 * x if train else y
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "value", "reason"),
+    [
+        ("# A comment.", "super().apply(x)", "its body calls `super()`"),
+        ("# A comment.", "locals()['x']", "its body calls `locals()`"),
+        ("@jax.named_scope('a')", "x", "a decorator is below the checkpoint"),
+    ],
+)
+def test_bodies_that_cannot_move(decorator: str, value: str, reason: str) -> None:
+    [found] = findings(METHOD.format(decorator=decorator, value=value), select=CODE)
+    assert found.fix is not None
+    assert found.fix.safety == "manual"
+    assert reason in found.reason

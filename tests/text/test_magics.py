@@ -6,18 +6,17 @@ import ast
 
 import pytest
 
+from remat_migrate.text.escapes import MARK as M
 from remat_migrate.text.escapes import lines_of, original, original_column
 from remat_migrate.text.magics import cell_as_python
-
-M = "\ue0a0"
 
 
 def view_of(cell: str) -> str:
     """Return the view of one cell; check that it parses and converts back, line by line."""
-    view = cell_as_python(cell, M)
+    view = cell_as_python(cell)
     ast.parse(view)
     assert len(lines_of(view)) == len(lines_of(cell))
-    assert "".join(original(M, line) for line in lines_of(view)) == cell
+    assert "".join(original(line) for line in lines_of(view)) == cell
     return view
 
 
@@ -56,4 +55,4 @@ def test_invalid_python_is_escaped_as_a_whole(cell):
 def test_columns(cell, shown, there):
     cell = f"if 1:\n{cell}" if cell[0] == " " else cell
     line = lines_of(view_of(cell))[-1]
-    assert original_column(M, line, line.index(shown)) == lines_of(cell)[-1].index(there)
+    assert original_column(line, line.index(shown)) == lines_of(cell)[-1].index(there)

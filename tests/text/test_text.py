@@ -22,10 +22,10 @@ def read(data: bytes) -> SourceFile:
 @pytest.mark.parametrize(
     ("data", "line", "message"),
     [
-        (b"# coding: klingon\n", 1, "unknown encoding 'klingon'"),
-        (b"#!/bin/sh\n# coding: hex\n", 2, "unknown encoding 'hex'"),
-        (b"# coding: undefined\n", 1, "unknown encoding 'undefined'"),
-        (codecs.BOM_UTF8 + b"# coding: latin-1\n", 1, "byte-order mark but declares 'latin-1'"),
+        (b"# coding: klingon\n", 1, "unknown encoding: klingon"),
+        (b"#!/bin/sh\n# coding: hex\n", 1, "'hex' is not a text encoding"),
+        (b"# coding: undefined\n", 1, "undefined encoding"),
+        (codecs.BOM_UTF8 + b"# coding: latin-1\n", 1, "byte-order mark but declares another"),
         ("x = 1\n".encode("utf-16"), 1, "UTF-16"),
     ],
 )

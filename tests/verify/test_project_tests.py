@@ -106,7 +106,7 @@ WRONG = MODEL.replace("jnp.sin(x)", "jnp.cos(x)")
 
 @pytest.mark.parametrize("tests", [PYTEST, ABSL], ids=["pytest", "absl"])
 def test_recorded_from_the_tests(tmp_path: Path, tests: str) -> None:
-    verdict = verify(tmp_path, tests, SAME, "--test-budget", "30")
+    verdict = verify(tmp_path, tests, SAME)
     assert (verdict["verdict"], verdict["inputs"]) == ("equal", "recorded")
     assert verdict["detail"].startswith("from tests/test_blocks.py::")
     assert "both values of is_training" in verdict["detail"]

@@ -11,18 +11,13 @@ from itertools import groupby
 from pathlib import Path
 
 from ...discovery.named_outputs import write_named
+from ...discovery.roots import repository
 from ...rule import Finding, Severity
 from ..content import Report, worst_first
 from ..outputs import SUMMARY_VARIABLE
 from ..pages import markdown
 from ..terminal.display import Screen, pluralize, printable, shorten
-from .shared import (
-    fix_lines,
-    on_disk,
-    portable_path,
-    region,
-    repository,
-)
+from .shared import fix_lines, on_disk, portable_path, region
 
 # GitHub drops annotations of a level in a step, characters of a message, and whole summaries that
 # exceed these limits.

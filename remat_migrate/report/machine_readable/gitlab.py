@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ...discovery.roots import repository
 from ...engine.fingerprint import fingerprints
 from ...rule import Finding
 from ..content import Report, worst_first
 from ..terminal.display import Screen, printable
-from .shared import on_disk, portable_path, region, repository
+from .shared import on_disk, portable_path, region
 
 _SEVERITIES = ("info", "minor", "major", "critical")
 _LEVELS = {"error": 3, "warning": 2, "note": 0}

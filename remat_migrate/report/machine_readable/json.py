@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +12,11 @@ from ... import __version__
 from ...rule import Finding, Fix, Safety
 from ...text import SourceFile, Span
 from ...text.edits import Replacement
-from ..content import Report, SiteRow, count_fixes
+from ..content import Report, SiteRow, Weighed, count_fixes
 from ..terminal.display import Screen, display_path
 from ..terminal.statistics import rule_counts
 from ..terminal.verdicts import verdict_counts
-from .shared import cell, edits_on_disk, on_disk, region
+from .shared import cell, on_disk, region
 
 if TYPE_CHECKING:
     from ...measure.devices import Device
@@ -75,13 +74,11 @@ def render_proof(proof: Proof, screen: Screen) -> str:
     return _dump(document, screen)
 
 
-def render_measurements(
-    found: Sequence[Measurement], screen: Screen, failed: Mapping[str, str]
-) -> str:
+def render_measurements(weighed: Weighed, screen: Screen) -> str:
     """Return the document of `measure`: an object, or an array for several targets."""
-    documents = list(map(_measurement, found))
+    documents = list(map(_measurement, weighed.found))
     documents += [
-        {**_head(), "target": target, "error": reason} for target, reason in failed.items()
+        {**_head(), "target": target, "error": reason} for target, reason in weighed.failed.items()
     ]
     return _dump(documents[0] if len(documents) == 1 else documents, screen)
 
@@ -308,16 +305,12 @@ def _finding(finding: Finding, report: Report) -> _Object:
 
 
 def _fix(fix: Fix, report: Report) -> _Object:
-    return {
-        "safety": fix.safety,
-        "title": fix.title,
-        "edits": [_edit(edit, file) for file, edits in _by_file(fix, report) for edit in edits],
-    }
-
-
-def _by_file(fix: Fix, report: Report) -> Iterator[tuple[SourceFile, Sequence[Replacement]]]:
+    edits = []
     for path in dict.fromkeys(edit.path for edit in fix.edits):
-        yield edits_on_disk(report.sources[path], (edit for edit in fix.edits if edit.path == path))
+        source = report.sources[path]
+        own = source.file_edits(edit for edit in fix.edits if edit.path == path)
+        edits += [_edit(one, source.on_disk) for one in own]
+    return {"safety": fix.safety, "title": fix.title, "edits": edits}
 
 
 def _edit(edit: Replacement, source: SourceFile) -> _Object:

@@ -1,7 +1,7 @@
 """The `junit` format: JUnit XML, which most CI services can display.
 
 Each file is a suite, and each rule that reports something in it is a failed case. Advice that does
-not fail the run is a passed case with output; suppressed findings are skipped cases.
+not fail the run is a passed case with output.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from ...discovery.roots import repository
 from ...engine.rules import UNREADABLE
 from ...rule import Finding
 from ..content import Report
 from ..terminal.display import Screen, pluralize, printable
 from ..terminal.snippet import Mark, snippet
-from .shared import fix_lines, place, portable_path, repository
+from .shared import fix_lines, place, portable_path
 
 
 def render(report: Report, screen: Screen) -> str:
@@ -25,15 +26,9 @@ def render(report: Report, screen: Screen) -> str:
     folder = repository(report.root)
     suites: dict[str, list[ET.Element]] = defaultdict(list)
 
-    def suite_of(finding: Finding) -> list[ET.Element]:
-        return suites[printable(portable_path(finding.path, folder))]
-
     for found in _by_rule(report.findings):
-        suite_of(found[0]).append(_reported(found, report, folder))
-    skipped = {"suppressed": report.suppressed, "in the baseline": report.known}
-    for why, findings in skipped.items():
-        for found in _by_rule(findings):
-            suite_of(found[0]).append(_skipped(found, why))
+        name = printable(portable_path(found[0].path, folder))
+        suites[name].append(_case(found, report, folder))
     root = ET.Element("testsuites", name="remat-migrate")
     for name in sorted(suites):
         _add_suite(root, name, suites[name])
@@ -58,9 +53,9 @@ def _by_rule(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
         yield list(found)
 
 
-def _reported(found: Sequence[Finding], report: Report, folder: Path) -> ET.Element:
-    case = ET.Element("testcase", name=_name(found[0]))
+def _case(found: Sequence[Finding], report: Report, folder: Path) -> ET.Element:
     first, others = found[0], len(found) - 1
+    case = ET.Element("testcase", name=printable(f"{first.code} {first.name}"))
     if not any(map(report.fails, found)):
         result = ET.SubElement(case, "system-out")
     else:
@@ -70,16 +65,6 @@ def _reported(found: Sequence[Finding], report: Report, folder: Path) -> ET.Elem
         result = ET.SubElement(case, tag, message=message, type=first.severity)
     result.text = "\n\n".join("\n".join(_details(finding, folder)) for finding in found)
     return case
-
-
-def _skipped(found: Sequence[Finding], why: str) -> ET.Element:
-    case = ET.Element("testcase", name=f"{_name(found[0])} ({why})")
-    ET.SubElement(case, "skipped", message=f"{pluralize(len(found), 'finding')} {why}")
-    return case
-
-
-def _name(finding: Finding) -> str:
-    return printable(f"{finding.code} {finding.name}")
 
 
 def _details(finding: Finding, folder: Path) -> Iterator[str]:
@@ -95,13 +80,9 @@ def _add_suite(root: ET.Element, name: str, cases: Sequence[ET.Element]) -> None
     for case in cases:
         case.set("classname", name)
         suite.append(case)
-    suite.attrib |= {**_totals(suite), "skipped": _count(suite, "skipped")}
+    suite.attrib |= _totals(suite)
 
 
 def _totals(element: ET.Element) -> dict[str, str]:
     tags = {"tests": "testcase", "failures": "failure", "errors": "error"}
-    return {name: _count(element, tag) for name, tag in tags.items()}
-
-
-def _count(element: ET.Element, tag: str) -> str:
-    return str(len(list(element.iter(tag))))
+    return {name: str(len(list(element.iter(tag)))) for name, tag in tags.items()}

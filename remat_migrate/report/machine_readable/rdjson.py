@@ -9,19 +9,12 @@ import json
 from itertools import pairwise
 from pathlib import Path
 
+from ...discovery.roots import repository
 from ...rule import Finding
 from ...text import SourceFile, Span
 from ..content import Report, worst_first
 from ..terminal.display import Screen, printable
-from .shared import (
-    edits_on_disk,
-    encodable,
-    fix_lines,
-    on_disk,
-    portable_path,
-    region,
-    repository,
-)
+from .shared import encodable, fix_lines, on_disk, portable_path, region
 
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}
 
@@ -62,7 +55,8 @@ def _suggestions(finding: Finding, report: Report) -> list[dict[str, object]]:
     """
     if finding.fix is None or finding.fix.paths != {finding.path}:
         return []
-    file, edits = edits_on_disk(report.sources[finding.path], finding.fix.edits)
+    source = report.sources[finding.path]
+    file, edits = source.on_disk, source.file_edits(finding.fix.edits)
     text = edits[0].text
     for before, after in pairwise(edits):
         between = file.text[before.end : after.start]
@@ -78,12 +72,8 @@ def _location(source: SourceFile, span: Span, folder: Path) -> dict[str, object]
 
 
 def _range(file: SourceFile, span: Span) -> dict[str, object]:
-    at = region(file, span)
+    at = region(file, span, lambda text: len(text.encode("utf-8", "replace")))
     return {
-        "start": {"line": at.line, "column": _byte_column(file, at.line, at.column)},
-        "end": {"line": at.end_line, "column": _byte_column(file, at.end_line, at.end_column)},
+        "start": {"line": at.line, "column": at.column},
+        "end": {"line": at.end_line, "column": at.end_column},
     }
-
-
-def _byte_column(file: SourceFile, line: int, column: int) -> int:
-    return len(file.line_text(line)[: column - 1].encode("utf-8", "replace")) + 1

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 from collections.abc import Iterable
 
 from ...rule import Rule
-from ..pages.rule_page import fix_availability, fix_kind, rule_page
-
-_WHAT = re.compile(r"^## What it does\n+(.*?)(?=\n\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
+from ..pages.rule_page import fix_availability, fix_kind, rule_page, section
 
 
 def rule_object(rule: Rule) -> dict[str, object]:
     """Return a rule as JSON has it."""
-    what = _WHAT.search(inspect.getdoc(rule) or "")
     return {
         "name": rule.name,
         "code": rule.code,
         "linter": "remat-migrate",
-        "summary": " ".join(what[1].split()) if what else rule.name,
+        "summary": section(rule, "What it does"),
         "fix": f"Fix: {fix_kind(rule)}.",
         "fix_availability": fix_availability(rule),
         "fix_safety": None if fix_availability(rule) == "none" else rule.fix_safety,

@@ -14,23 +14,16 @@ from functools import cached_property
 from pathlib import Path
 
 from ... import HOMEPAGE, __version__
+from ...discovery.roots import repository
 from ...engine.analyse import Hidden
 from ...engine.fingerprint import fingerprints
-from ...rule import Confidence, Finding, Fix
+from ...rule import Confidence, Finding, Fix, Rule
 from ...text import Edit, SourceFile, Span
 from ..content import Report, worst_first
+from ..pages.rule_page import rule_page, section
 from ..terminal.display import Screen, printable
-from .sarif_rules import rule_descriptors
-from .shared import (
-    cell,
-    edits_on_disk,
-    encodable,
-    file_uri,
-    fix_lines,
-    on_disk,
-    region,
-    repository,
-)
+from ..terminal.explain import explain
+from .shared import cell, encodable, file_uri, fix_lines, on_disk, region
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -77,14 +70,6 @@ class _Run:
     def fingerprints(self) -> Mapping[Finding, str]:
         return fingerprints([finding for finding, _ in self.all], self.report.root)
 
-    @cached_property
-    def rules(self) -> Sequence[_Object]:
-        return rule_descriptors(self.report.rules, [finding for finding, _ in self.all])
-
-    @cached_property
-    def rule_index(self) -> Mapping[object, int]:
-        return {rule["id"]: number for number, rule in enumerate(self.rules)}
-
     def document(self) -> _Object:
         """Return the log."""
         return {
@@ -97,16 +82,13 @@ class _Run:
                             "name": "remat-migrate",
                             "informationUri": HOMEPAGE,
                             "version": __version__,
-                            "semanticVersion": __version__,
-                            "rules": self.rules,
+                            "rules": list(map(_rule, self.report.rules)),
                         }
                     },
                     "invocations": [self._invocation()],
                     "originalUriBaseIds": {_ROOT: {"uri": file_uri(self.folder).rstrip("/") + "/"}},
                     "columnKind": "utf16CodeUnits",
-                    "newlineSequences": ["\r\n", "\n", "\r"],
                     "results": [self._result(*one) for one in self.all[:_MAX_RESULTS]],
-                    "properties": self._properties(),
                 }
             ],
         }
@@ -130,13 +112,6 @@ class _Run:
             **({"toolExecutionNotifications": notifications} if notifications else {}),
         }
 
-    def _properties(self) -> _Object:
-        fixed = self.report.fixed
-        return {
-            "files": self.report.files,
-            **({} if fixed is None else {"fixed": dict(sorted(fixed.items()))}),
-        }
-
     def _result(self, finding: Finding, hidden: Hidden | None) -> _Object:
         related = [
             {
@@ -150,7 +125,6 @@ class _Run:
         edited = fix is not None and all(path in self.report.sources for path in fix.paths)
         return {
             "ruleId": finding.code,
-            "ruleIndex": self.rule_index[finding.code],
             "level": finding.severity,
             "message": {"text": "\n".join(map(_text, (finding.message, *fix_lines(finding))))},
             "locations": [self._location(finding.source, finding.span, with_code=True)],
@@ -206,30 +180,39 @@ class _Run:
         return {"uri": file_uri(path)}
 
 
-def _region(file: SourceFile, where: Span) -> _Object:
-    at = region(file, where)
+def _rule(rule: Rule) -> _Object:
+    """Return a rule as a reporting descriptor, which GitHub shows beside an alert."""
+    title = rule.name.replace("-", " ").capitalize().replace("cse", "CSE")
+    what, why = (section(rule, title) for title in ("What it does", "Why is this bad?"))
     return {
-        "startLine": at.line,
-        "startColumn": _utf16_column(file, at.line, at.column),
-        "endLine": at.end_line,
-        "endColumn": _utf16_column(file, at.end_line, at.end_column),
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": f"{what} {why}".replace("`", "")},
+        "help": {"text": "\n".join(explain(rule, Screen())), "markdown": rule_page(rule)},
+        **({"helpUri": rule.url} if rule.url else {}),
+        "defaultConfiguration": {"level": rule.severity},
+        "properties": {"tags": ["jax", "rematerialization", *["migration"] * bool(rule.since)]},
     }
 
 
-def _utf16_column(file: SourceFile, line: int, column: int) -> int:
-    before = file.line_text(line)[: column - 1]
-    wide = 0 if before.isascii() else sum(letter > "\uffff" for letter in before)
-    return column + wide
+def _region(file: SourceFile, where: Span) -> _Object:
+    at = region(file, where, lambda text: len(text.encode("utf-16-le", "surrogatepass")) // 2)
+    return {
+        "startLine": at.line,
+        "startColumn": at.column,
+        "endLine": at.end_line,
+        "endColumn": at.end_column,
+    }
 
 
 def _replacements(source: SourceFile, edits: Sequence[Edit]) -> list[_Object]:
-    file, replacements = edits_on_disk(source, edits)
     return [
         {
-            "deletedRegion": _region(file, Span(one.start, one.end)),
+            "deletedRegion": _region(source.on_disk, Span(one.start, one.end)),
             **({"insertedContent": {"text": encodable(one.text)}} if one.text else {}),
         }
-        for one in replacements
+        for one in source.file_edits(edits)
     ]
 
 

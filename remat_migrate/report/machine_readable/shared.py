@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from ...rule import Finding
-from ...text import Edit, SourceFile, Span
-from ...text.edits import Replacement
+from ...text import SourceFile, Span
 from ..content import remark
 from ..terminal.display import display_path, printable
 from ..terminal.full import fix_tag
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Where GitHub Actions and GitLab CI put the checkout.
-_CHECKOUTS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A range in a file on disk: lines and columns from 1, columns in characters, end exclusive."""
+    """A range in a file on disk: lines and columns from 1, end exclusive."""
 
     line: int
     column: int
@@ -38,32 +34,25 @@ def on_disk(source: SourceFile, span: Span) -> tuple[SourceFile, Span]:
     return source.on_disk, Span(source.file_offset(span.start), source.file_offset(span.end))
 
 
-def edits_on_disk(
-    source: SourceFile, edits: Iterable[Edit]
-) -> tuple[SourceFile, tuple[Replacement, ...]]:
-    """Return the file that other programs open, and the edits as replacements in it, in order."""
-    return source.on_disk, source.file_edits(edits)
+def region(file: SourceFile, span: Span, width: Callable[[str], int] = len) -> Region:
+    """Return the lines and columns of a span of a file on disk.
 
-
-def region(file: SourceFile, span: Span) -> Region:
-    """Return the lines and columns of a span of a file on disk."""
-    return Region(*file.position(span.start), *file.position(span.end))
+    Args:
+        file: the file.
+        span: the span.
+        width: how many columns a text takes.
+    """
+    ends = []
+    for offset in span:
+        line, column = file.position(offset)
+        ends += [line, width(file.text[offset - column + 1 : offset]) + 1]
+    return Region(*ends)
 
 
 def cell(source: SourceFile, offset: int) -> dict[str, object]:
     """Return the notebook cell of an offset; empty for other files."""
     found = source.cell(offset)
     return {"cell": {"number": found[0], "line": found[1]}} if found else {}
-
-
-def repository(root: Path) -> Path:
-    """Return the root of the repository that contains a project, or else the project's folder."""
-    named = [Path(value) for name in _CHECKOUTS if (value := os.environ.get(name))]
-    checkouts = [f for one in named for f in (one, one.resolve()) if root.is_relative_to(f)]
-    # In a worktree and in a submodule `.git` is a file. It counts more than the variables, which
-    # may name a folder above the repository.
-    marked = (f for f in (*checkouts, root, *root.parents) if (f / ".git").exists())
-    return next(marked, checkouts[0] if checkouts else root)
 
 
 def portable_path(path: Path, folder: Path) -> str:

@@ -160,7 +160,7 @@ def _verdict(one: Verdict) -> str:
 
 
 def _measured(found: Measurement, screen: Screen) -> str:
-    """Return the checkpoints of a target and its Pareto front; a comment cannot show a chart."""
+    """Return the checkpoints of a target."""
     target = f"<code>{escape_element(found.target)}</code>"
     lines: list[str] = []
     if found.sites:
@@ -169,14 +169,6 @@ def _measured(found: Measurement, screen: Screen) -> str:
         place = format_code(f"{screen.path(site.path)}:{site.line}")
         saves, costs = size(site.peak_bytes_saved), operations(site.recomputed_flops)
         lines.append(f"| {place} | {saves} | {costs} | {words(site.verdict)} |")
-    front = [one for one in found.alternatives if one.pareto]
-    if front:
-        lines += ["", "| traced peak | operations | Pareto-optimal placement |"]
-        lines.append("| ---: | ---: | --- |")
-    least = min((one.flops for one in found.alternatives), default=0) or 1
-    for one in front:
-        peak, ratio = size(one.peak_bytes), one.flops / least
-        lines.append(f"| {peak} | ×{ratio:.3f} | {escape(one.name)} |")
     return _folded(f"Measured {target}", *lines) if lines else ""
 
 

@@ -23,7 +23,7 @@ def escape(text: str) -> str:
 
 def format_code(text: str) -> str:
     """Return text as inline code, in a table too."""
-    text = shorten(_one_line(text), _MAX_CODE)
+    text = shorten(_one_line(text).strip(), _MAX_CODE)
     if not text:
         return ""
     if "`" in text or "|" in text or "\\" in text:
@@ -56,20 +56,11 @@ def fenced(text: str, language: str) -> str:
 
 
 def _joined(pieces: Sequence[Piece], code: Callable[[str], str], text: Callable[[str], str]) -> str:
-    return "".join(
-        code(piece.text) if piece.is_code else _spaced(piece.text, text) for piece in pieces
-    )
-
-
-def _spaced(text: str, convert: Callable[[str], str]) -> str:
-    """Convert a text but keep whether it starts and ends with a space."""
-    lead = " " if text[:1].isspace() else ""
-    tail = " " if text[-1:].isspace() and text.strip() else ""
-    return f"{lead}{convert(text)}{tail}"
+    return "".join(code(one.text) if one.is_code else text(one.text) for one in pieces)
 
 
 def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
+    return printable(re.sub(r"\s+", " ", text))
 
 
 def _without_references(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 
 from ...rule import Example, Fails, Rule
@@ -26,6 +27,13 @@ def rule_summary(rule: Rule) -> str:
     return "\n".join((f"# {rule.code} {rule.name}", "", " ".join(facts), "", documentation))
 
 
+def section(rule: Rule, title: str) -> str:
+    """Return the first paragraph of a section of a rule's documentation as one line, or ""."""
+    documentation = inspect.getdoc(rule) or ""
+    found = re.search(rf"^## {re.escape(title)}\n+(.*?)(?=\n\n|\Z)", documentation, re.M | re.S)
+    return " ".join(found[1].split()) if found else ""
+
+
 def fix_kind(rule: Rule) -> str:
     """Return the safety of a rule's fixes, and whether it always has one."""
     available = fix_availability(rule)
@@ -46,8 +54,7 @@ def _examples(rule: Rule) -> Iterator[str]:
     yield from ("", "## Examples")
     for example in rule.wrong:
         yield from _wrong(example)
-    rights = rule.right_examples
-    rights = [right for right in rights if right.before.strip()]
+    rights = [right for right in rule.right_examples if right.before.strip()]
     if rights:
         yield from ("", "Not reported:")
     for right in rights:

@@ -15,12 +15,9 @@ def written_lines(written: Written, screen: Screen) -> Iterator[str]:
     entries = written.baseline.entries
     number = pluralize(sum(entry.count for entry in entries), "finding")
     files = pluralize(len({entry.path for entry in entries}), "file")
-    details = []
-    if written.kept:
-        details.append(f"{written.kept} kept that this run did not look for")
-    if written.dropped:
-        details.append(f"{written.dropped} dropped that are gone")
-    suffix = f": {', '.join(details)}" if details else ""
+    kinds = {"kept that this run did not look for": written.kept, "gone": written.dropped}
+    details = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+    suffix = f": {details}" if details else ""
     yield f"Wrote {number} in {files} to {screen.path(written.baseline.file)}{suffix}."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from ...text import SourceFile
 
-_TAB = 4
 _STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
 
 
@@ -77,22 +77,13 @@ def _printable_char(char: str) -> str:
     return char if unicodedata.category(char) == "Zs" else "\ufffd"
 
 
-def char_width(char: str) -> int:
-    """Return how many terminal columns a character takes; a tab counts as four."""
-    if char == "\t":
-        return _TAB
-    if char.isascii():
-        return 1
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
 def display_width(text: str) -> int:
-    """Return how many terminal columns `text` takes."""
-    if text.isascii() and "\t" not in text:
-        return len(text)
-    return sum(map(char_width, text))
+    """Return how many terminal columns `text` takes; a tab takes four."""
+    if text.isascii():
+        return len(expand_tabs(text))
+    from rich.cells import cell_len
+
+    return cell_len(expand_tabs(text))
 
 
 def truncate(text: str, width: int) -> str:
@@ -114,7 +105,15 @@ def shorten(text: str, limit: int) -> str:
 
 def expand_tabs(text: str) -> str:
     """Replace each tab with four spaces."""
-    return text.replace("\t", " " * _TAB)
+    return text.replace("\t", " " * 4)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Yield the rows of a table with each cell padded to the width of its column."""
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        yield [cell + " " * (width - display_width(cell)) for cell, width in cells]
 
 
 def terminal_width(stream: TextIO, default: int) -> int:

@@ -7,18 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from ...rule import Rule
 from ..pages.rule_page import fix_kind, rule_page
-from .display import Screen
+from .display import Screen, aligned
 
 
 def explain(rule: Rule, screen: Screen) -> Iterator[str]:
-    """Yield the lines of a rule's documentation page."""
-    return unmarked(rule_page(rule), screen)
-
-
-def unmarked(markdown: str, screen: Screen) -> Iterator[str]:
-    """Yield the lines of a page with headings painted and code blocks indented."""
+    """Yield a rule's documentation page with headings painted and code blocks indented."""
     fence = ""
-    for line in markdown.splitlines():
+    for line in rule_page(rule).splitlines():
         if fence:
             if line == fence:
                 fence = ""
@@ -34,12 +29,10 @@ def unmarked(markdown: str, screen: Screen) -> Iterator[str]:
 
 def table(rules: Sequence[Rule], screen: Screen) -> Iterator[str]:
     """Yield a line for each rule: code, name, and the safety of its fixes."""
-    name = max((len(rule.name) for rule in rules), default=0)
-    kind = max((len(_kind(rule)) for rule in rules), default=0)
-    for rule in rules:
-        safety = screen.paint(f"{_kind(rule):<{kind}}", *_STYLES.get(_kind(rule)[:4], ()))
-        code = screen.paint(rule.code, "bold")
-        yield f"{code}  {rule.name:<{name}}  {safety}".rstrip()
+    rows = [(rule.code, rule.name, _kind(rule)) for rule in rules]
+    for code, name, kind in aligned(rows):
+        painted = screen.paint(kind, *_STYLES.get(kind[:4], ()))
+        yield f"{screen.paint(code, 'bold')}  {name}  {painted}".rstrip()
 
 
 _STYLES = {"safe": ("green",), "unsa": ("yellow", "bold")}

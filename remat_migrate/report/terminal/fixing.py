@@ -44,11 +44,8 @@ def not_made(outcome: FixOutcome[Analysis], screen: Screen) -> Iterator[tuple[bo
         finding = dropped.finding
         place = screen.place(finding.source, finding.span.start)
         is_defect = not isinstance(dropped.reason, EncodingFault | Contradiction)
-        suffix = f"; {_REPORT}" if is_defect else ""
-        yield (
-            is_defect,
-            f"{place}: the fix of {finding.code} was not made: {dropped.reason}{suffix}",
-        )
+        text = f"{place}: the fix of {finding.code} was not made: {dropped.reason}"
+        yield is_defect, f"{text}; {_REPORT}" if is_defect else text
     for path in outcome.oscillating:
         why = "its fixes undo one another or never end; the file is unchanged"
         yield True, f"{screen.path(path)}: {why}; {_REPORT}"

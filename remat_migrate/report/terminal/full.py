@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from ...console import is_quiet
-from ...rule import Finding, Related, Safety
+from ...rule import Finding, Related
 from ..content import Report, remark
 from .display import Screen, display_width, printable
 from .snippet import Mark, snippet
@@ -17,14 +17,12 @@ _MAX_DISTANCE = 40
 _MAX_RELATED = 6
 _STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}
 _TAG_STYLES = {"safe fix": ("green",), "unsafe fix": ("yellow", "bold")}
-_UNSAFE = "this fix may change memory use, run time, or names; --unsafe-fixes allows it"
-_NOTHING = Report((), 0)
 
 
 def render(report: Report, screen: Screen) -> Iterator[str]:
     """Yield the lines of the report."""
     for finding in report.findings:
-        yield from render_finding(finding, screen, report)
+        yield from render_finding(finding, screen)
         yield ""
     if is_quiet():
         return
@@ -35,10 +33,10 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
         yield from hints(report)
 
 
-def render_finding(finding: Finding, screen: Screen, report: Report = _NOTHING) -> Iterator[str]:
-    """Yield the lines of one finding of a report."""
+def render_finding(finding: Finding, screen: Screen) -> Iterator[str]:
+    """Yield the lines of one finding."""
     style = _STYLES[finding.severity]
-    yield from _header(finding, screen, style)
+    yield _header(finding, screen, style)
     near, far = split_related(finding)
     gutter = " "
     if not finding.source.is_blank:
@@ -51,18 +49,11 @@ def render_finding(finding: Finding, screen: Screen, report: Report = _NOTHING) 
     for related in far[:_MAX_RELATED]:
         at = related.source.line_place(related.span.start)
         place = f"{screen.path(related.source.path)}:{at}"
-        line = f"{place}  {printable(related.message)}"
-        lines = [line]
-        if screen.is_terminal:
-            lines = _wrapped(line, screen.width - len(gutter) - 5, later="  ")
-        yield f"{gutter} {arrow} {lines[0]}"
-        yield from (f"{gutter}     {rest}" for rest in lines[1:])
+        yield f"{gutter} {arrow} {place}  {printable(related.message)}"
     if len(far) > _MAX_RELATED:
         yield f"{gutter} {arrow} and {len(far) - _MAX_RELATED} more"
     if finding.fix is not None:
         yield from _note("help", finding.fix.title, gutter, screen)
-        if screen.is_terminal and finding.fix.safety is Safety.UNSAFE and not report.unsafe:
-            yield from _note("note", _UNSAFE, gutter, screen)
     if text := remark(finding):
         yield from _note("note", text, gutter, screen)
 
@@ -102,27 +93,17 @@ def _is_close(finding: Finding, related: Related) -> bool:
     return one[0] == other[0] and abs(one[1] - other[1]) <= _MAX_DISTANCE
 
 
-def _header(finding: Finding, screen: Screen, style: str) -> Iterator[str]:
-    """Yield the place, the code, the message and how it is fixed; wrapped on a terminal."""
+def _header(finding: Finding, screen: Screen, style: str) -> str:
+    """Return the place, the code, the message, and how it is fixed."""
     place = f"{screen.place(finding.source, finding.span.start)}:"
-    message = printable(finding.message)
-    lead, tag = f"{place} {finding.code}", header_tag(finding)
-    lines = [f"{lead} {message}"]
-    if screen.is_terminal:
-        # A place is one word, whatever its path.
-        solid = lead.replace(" ", "\0")
-        lines = _wrapped(f"{solid} {message}", screen.width, later="  ")
-        lines[0] = lines[0].replace(solid, lead)
-    if tag:
-        room = screen.width - display_width(lines[-1]) - display_width(tag)
-        if room < 2 and screen.is_terminal:
-            lines.append("")
-            room = screen.width - display_width(tag)
-        lines[-1] += " " * max(2, room)
-        lines[-1] += screen.paint(tag, *_TAG_STYLES.get(fix_tag(finding), ("bold",)))
-    code = screen.paint(finding.code, style, "bold")
-    yield f"{screen.paint(place, 'bold')} {code}{lines[0].removeprefix(lead)}"
-    yield from lines[1:]
+    message, tag = printable(finding.message), header_tag(finding)
+    line = f"{screen.paint(place, 'bold')} {screen.paint(finding.code, style, 'bold')} {message}"
+    if not tag:
+        return line
+    room = screen.width - display_width(f"{place} {finding.code} {message}{tag}")
+    return (
+        line + " " * max(2, room) + screen.paint(tag, *_TAG_STYLES.get(fix_tag(finding), ("bold",)))
+    )
 
 
 def _note(title: str, text: str, gutter: str, screen: Screen) -> Iterator[str]:
@@ -136,11 +117,8 @@ def _note(title: str, text: str, gutter: str, screen: Screen) -> Iterator[str]:
     yield from (indent + line for line in rest)
 
 
-def _wrapped(line: str, width: int, *, later: str = "") -> list[str]:
+def _wrapped(line: str, width: int) -> list[str]:
     # Indented lines are code, which wrapping would spoil.
     if line.startswith(" "):
         return [line]
-    found = textwrap.wrap(
-        line, width, subsequent_indent=later, break_long_words=False, break_on_hyphens=False
-    )
-    return found or [""]
+    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ...measure.worker.records import Cost, NamedValue
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
 
-_KINDS = {WRAPPED: "", BODY: "loop body", GROUP: "in groups"}
-
 
 def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     """Yield all that is known about a plan."""
@@ -40,8 +38,9 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     yield ""
     if not plan.is_met:
         kind = plan.basis.partition(" ")[0]
-        text = f"The budget cannot be met: the lowest {kind} peak found is {_peak(plan)}."
-        yield screen.paint(text, "red", "bold")
+        share = best.peak / max(plan.bare_compiled or plan.bare.peak_bytes, 1)
+        text = f"The budget cannot be met: the lowest {kind} peak found is {size(best.peak)}"
+        yield screen.paint(f"{text}, {share:.0%} of that without checkpoints.", "red", "bold")
         name = f"; this one is {printable(plan.best.name)}" if plan.best.name else ""
         compiled = f", {len(plan.candidates)} of them compiled" if plan.candidates else ""
         tried = f"{pluralize(plan.tried, 'placement')} traced, all obvious ones included"
@@ -53,7 +52,8 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
         if not best.runs:
             yield "No checkpoint is needed."
     for stage in plan.best.stages:
-        yield f"{screen.path(stage.path)}:{stage.line}  {_decision(stage)}"
+        runs = f"in {printable(stage.function)}, {pluralize(stage.times, 'time')}"
+        yield f"{screen.path(stage.path)}:{stage.line}  {runs}: {_decision(stage)}"
     for value in plan.values:
         place = f"{screen.path(value.path)}:{value.line}"
         yield f"{place}  {_value(value)}"
@@ -139,11 +139,6 @@ def rewritten_lines(
     yield f"  rewritten  traced {_need(cost, plan)}{_also(compiled)}: {difference}"
 
 
-def _peak(plan: Plan) -> str:
-    need, bare = plan.best.peak, plan.bare_compiled or plan.bare.peak_bytes
-    return f"{size(need)}, {need / max(bare, 1):.0%} of the peak without checkpoints"
-
-
 def _also(compiled: int | None) -> str:
     return "" if compiled is None else f"; compiled {size(compiled)}"
 
@@ -154,8 +149,9 @@ def _compiled(compiled: int, traced: Cost, plan: Plan, name: str) -> str:
 
 def _named(placement: Placement) -> str:
     """Return the name of an obvious placement, and the lines with a checkpoint."""
-    summary = _summary(placement)
-    return f"{printable(placement.name)}: {summary}" if placement.name else summary
+    parts = [f"line {s.line}: {_decision(s)}" for s in placement.stages if s.decision != "plain"]
+    name = [f"{printable(placement.name)}:"] if placement.name else []
+    return " ".join([*name, "; ".join(parts) or "no checkpoint"])
 
 
 def _need(need: Cost, plan: Plan) -> str:
@@ -170,22 +166,19 @@ def _difference(expected: Cost, actual: Cost) -> str:
 
 
 def _decision(stage: StageDecision) -> str:
-    function = printable(stage.function)
-    runs = f"in {function}, {pluralize(stage.times, 'time')}"
+    """Return `all under a checkpoint with policy=dots_saveable`."""
     policy = f" with policy={printable(stage.policy)}" if stage.policy else ""
     if stage.decision == "plain":
-        return f"{runs}: no checkpoint"
-    if stage.decision == "body":
-        return f"{runs}: a checkpoint on the loop body{policy}, prevent_cse=False"
+        return "no checkpoint"
     if sizes_of(stage.decision):
-        return f"{runs}: {described(stage.decision)}"
-    if stage.times == 1 and stage.decision == "wrapped":
-        return f"{runs}: a checkpoint{policy}"
-    if stage.decision == "group" and stage.times == 1:
-        return f"{runs}: under one checkpoint with {_group(stage)}{policy}"
-    if stage.decision == "group":
-        return f"{runs}: all under checkpoints in groups ({_group(stage)}){policy}"
-    return f"{runs}: all under a checkpoint{policy}"
+        return described(stage.decision)
+    if stage.decision == BODY:
+        return f"a checkpoint on the loop body{policy}, prevent_cse=False"
+    if stage.times == 1 and stage.decision == WRAPPED:
+        return f"a checkpoint{policy}"
+    groups = f"checkpoints in groups ({_group(stage)})"
+    under = groups if stage.decision == GROUP else "a checkpoint"
+    return f"all under {under}{policy}"
 
 
 def _value(value: NamedValue) -> str:
@@ -200,14 +193,3 @@ def _group(stage: StageDecision) -> str:
     if len(set(lines)) == 1:
         return f"{len(lines)} each"
     return "lines " + ", ".join(map(str, dict.fromkeys(lines)))
-
-
-def _summary(placement: Placement) -> str:
-    parts = []
-    for stage in placement.stages:
-        if stage.decision != "plain":
-            kind = _KINDS.get(stage.decision, stage.decision)
-            runs = f"{stage.wrapped} of {pluralize(stage.times, 'run')}"
-            how = (kind, stage.policy and printable(stage.policy), runs)
-            parts.append(f"line {stage.line} ({', '.join(filter(None, how))})")
-    return "; ".join(parts) or "no checkpoint"

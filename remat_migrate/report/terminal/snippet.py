@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -81,13 +80,7 @@ def _drawn(
             sign = ("^" if underline.primary else "-") * length
             colour = (style, "bold") if underline.primary else ("blue",)
             label = f" {printable(underline.label)}" if underline.label else ""
-            below: list[str] = []
-            if screen.is_terminal and blanks + length + display_width(label) > budget:
-                label, below = "", textwrap.wrap(label.strip(), budget - 2)
             yield f"{' ' * gutter} {bar} {' ' * blanks}{screen.paint(sign + label, *colour)}"
-            room = budget - max(map(display_width, below), default=0)
-            for text in below:
-                yield f"{' ' * gutter} {bar} {' ' * min(blanks, room)}{screen.paint(text, *colour)}"
         previous = line
 
 

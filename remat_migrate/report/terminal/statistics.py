@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...rule import Finding, Safety
 from ..content import Report
-from .display import Screen, display_width, pluralize
-
-_ALL, _SOME = "[*]", "[-]"
+from .display import Screen, aligned, pluralize
 
 
 @dataclass(slots=True)
@@ -60,42 +57,27 @@ def rule_counts(report: Report) -> tuple[RuleCount, ...]:
 
 
 def statistics(report: Report, screen: Screen) -> Iterator[str]:
-    """Yield a line for each rule, and the meaning of the marks."""
+    """Yield a line for each rule."""
     counts = rule_counts(report)
-    if not counts:
-        return
-    stale = Counter[str]()
-    for one in report.baseline.every if report.baseline else ():
-        for entry in one.stale:
-            stale[entry.code] += entry.count
-    number = max(len(str(count.findings)) for count in counts)
-    code = max(display_width(count.code) for count in counts)
-    name = max(display_width(count.name) for count in counts)
-    marks = set()
-    for count in counts:
-        mark = _mark(count, unsafe=report.unsafe)
-        marks.add(mark)
-        files = f"in {pluralize(len(count.files), 'file')}" if count.files else ""
-        kinds = {
-            "suppressed": count.suppressed,
-            "known": count.known,
-            "stale": stale[count.code],
-        }
-        hidden = ", ".join(f"{n} {kind}" for kind, n in kinds.items() if n)
-        found = screen.paint(f"{count.findings:>{number}}", "bold")
-        shown = screen.paint(f"{count.code:<{code}}", "red", "bold")
-        fixable = screen.paint(f"{mark:3}", "green")
-        line = f"{found}  {shown}  {fixable}  {count.name:<{name}}  {files:<12}"
-        yield (f"{line}  ({hidden})" if hidden else line).rstrip()
-    legend = [f"{mark} {word}" for mark, word in ((_ALL, "all"), (_SOME, "some")) if mark in marks]
-    if legend:
-        option = "--fix --unsafe-fixes" if report.unsafe else "--fix"
-        yield ""
-        yield f"{', '.join(legend)} fixable with {option}"
+    digits = max((len(str(count.findings)) for count in counts), default=0)
+    rows = [
+        (
+            f"{count.findings:>{digits}}",
+            count.code,
+            count.name,
+            f"in {pluralize(len(count.files), 'file')}" if count.files else "",
+            _more(count, report),
+        )
+        for count in counts
+    ]
+    for number, code, *rest in aligned(rows):
+        cells = (screen.paint(number, "bold"), screen.paint(code, "red", "bold"), *rest)
+        yield "  ".join(cells).rstrip()
 
 
-def _mark(count: RuleCount, *, unsafe: bool) -> str:
-    fixable = count.safe_fixes + (count.unsafe_fixes if unsafe else 0)
-    if not fixable:
-        return ""
-    return _ALL if fixable == count.findings else _SOME
+def _more(count: RuleCount, report: Report) -> str:
+    """Return how many findings are fixable, and how many are hidden."""
+    fixable = count.safe_fixes + (count.unsafe_fixes if report.unsafe else 0)
+    kinds = {"fixable": fixable, "suppressed": count.suppressed, "known": count.known}
+    shown = [f"{number} {kind}" for kind, number in kinds.items() if number]
+    return f"({', '.join(shown)})" if shown else ""

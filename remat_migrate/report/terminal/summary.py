@@ -24,9 +24,7 @@ def summary(report: Report, screen: Screen) -> Iterator[str]:
         parts.append("No findings left.")
     elif not report.advice:
         parts.append(f"No findings in {pluralize(report.files, 'file')}.")
-    parts += _advice(report, screen)
-    parts[-1] += not_shown(report)
-    yield from parts
+    yield from _closed(parts, report, screen)
 
 
 def hints(report: Report) -> Iterator[str]:
@@ -52,9 +50,7 @@ def would_fix(number: int, left: Report, screen: Screen) -> Iterator[str]:
     else:
         remaining = f"; found {pluralize(found, 'finding')}" if found else ""
         parts = [f"Nothing to fix{remaining}."]
-    parts += _advice(left, screen)
-    parts[-1] += not_shown(left)
-    yield from parts
+    yield from _closed(parts, left, screen)
 
 
 def not_shown(report: Report) -> str:
@@ -90,9 +86,12 @@ def shares(findings: Sequence[Finding], *, unsafe: bool) -> Iterator[str]:
         yield f"{manual} manual"
 
 
-def _advice(report: Report, screen: Screen) -> Iterator[str]:
-    if report.advice:
-        yield _total("Advice:", report.advice, report, screen)
+def _closed(parts: Sequence[str], report: Report, screen: Screen) -> Iterator[str]:
+    """Yield parts of a summary, then the advice and what is not shown."""
+    advice = [_total("Advice:", report.advice, report, screen)] if report.advice else []
+    *first, last = [*parts, *advice]
+    yield from first
+    yield last + not_shown(report)
 
 
 def _total(what: str, found: Sequence[Finding], report: Report, screen: Screen) -> str:

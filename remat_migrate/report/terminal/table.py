@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..content import RISKS, Report, Risk, SiteRow
-from .display import Screen, display_width, pluralize, printable, shorten, truncate
+from .display import Screen, aligned, pluralize, printable, shorten, truncate
 from .summary import not_shown
 from .verdicts import verdict_lines, words
 from .weights import operations, size
@@ -15,7 +15,7 @@ _COLUMNS = ("risk", "codes", "place", "api", "target")
 # Where a target was measured: peak memory, operations, and the verdict.
 _MEASURED = ("saves", "costs", "verdict")
 _MAX_CELL = 48
-_STYLES: dict[Risk, str] = {"high": "red", "medium": "yellow", "low": "cyan"}
+_STYLES: dict[Risk, tuple[str, ...]] = {"high": ("red",), "medium": ("yellow",), "low": ("cyan",)}
 
 
 def render(report: Report, screen: Screen) -> Iterator[str]:
@@ -27,21 +27,12 @@ def render(report: Report, screen: Screen) -> Iterator[str]:
     measured = report.weighed is not None and bool(report.weighed.found)
     head = (*_COLUMNS, *_MEASURED) if measured else _COLUMNS
     lines = [(row, cells) for row in rows for cells in _cells(row, measured, screen)]
-    table = [head, *(cells for _, cells in lines)]
-    widths = [max(map(display_width, column)) for column in zip(*table, strict=True)]
-
-    def line(cells: tuple[str, ...]) -> str:
-        padded = (
-            cell + " " * (width - display_width(cell))
-            for cell, width in zip(cells, widths, strict=True)
-        )
-        whole = "  ".join(padded).rstrip()
-        return truncate(whole, screen.width) if screen.is_terminal else whole
-
-    yield screen.paint(line(head), "bold")
-    for row, cells in lines:
-        style = _STYLES.get(row.risk)
-        yield screen.paint(line(cells), style) if style else line(cells)
+    table = ["  ".join(cells).rstrip() for cells in aligned([head, *(cells for _, cells in lines)])]
+    if screen.is_terminal:
+        table = [truncate(line, screen.width) for line in table]
+    yield screen.paint(table[0], "bold")
+    for (row, _), line in zip(lines, table[1:], strict=True):
+        yield screen.paint(line, *_STYLES.get(row.risk, ()))
     files = pluralize(len({row.site.module.source.path for row in rows}), "file")
     at_risk = sum(row.risk != "none" for row in rows)
     yield ""
@@ -58,14 +49,12 @@ def _cells(row: SiteRow, measured: bool, screen: Screen) -> Iterator[tuple[str, 
     at = site.module.source.line_place(site.span.start)
     place = f"{screen.path(site.module.source.path)}:{at}"
     lead = (row.risk, ",".join(row.codes) or "-", place, site.api)
-    target = site.target or "-"
-    if not measured:
-        yield (*lead, _short(target))
-    elif not row.weights:
-        yield (*lead, _short(target), *("-" for _ in _MEASURED))
-    for one in row.weights if measured else ():
-        saves, costs = size(one.peak_bytes_saved), operations(one.recomputed_flops)
-        yield (*lead, _short(one.function), saves, costs, words(one.verdict))
+    figures = [
+        (w.function, size(w.peak_bytes_saved), operations(w.recomputed_flops), words(w.verdict))
+        for w in row.weights
+    ]
+    for function, *cells in figures or [(site.target or "-", "-", "-", "-")]:
+        yield (*lead, _short(function), *(cells if measured else ()))
 
 
 def _short(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from ...measure.devices import Device
     from ...measure.measurement import Measurement
     from ...measure.worker.records import Alternative, Residual, SiteMeasurement
+    from ..content import Weighed
 
 _STYLES = {
     "saves": "green",
@@ -19,11 +21,23 @@ _STYLES = {
     "does-nothing": "yellow",
     "wasteful": "red",
 }
+_MIN_WIDTH = 120
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 _OPERATIONS = ((1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP"))
 
 
-def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
+def measurement_lines(weighed: Weighed, screen: Screen) -> Iterator[str]:
+    """Yield all measurements of the targets that could be measured."""
+    for number, one in enumerate(weighed.found):
+        if number:
+            yield ""
+        yield from _target_lines(one, screen)
+        if one.jaxprs is not None:
+            yield ""
+            yield from _side_by_side(*one.jaxprs, screen)
+
+
+def _target_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     """Yield all measurements of a target."""
     yield screen.paint(f"{printable(found.target)} {how(found)}", "bold")
     yield from _totals(found)
@@ -40,12 +54,10 @@ def measurement_lines(found: Measurement, screen: Screen) -> Iterator[str]:
     if rows := [one for one in found.alternatives if one.policy]:
         yield ""
         where = "on its checkpoints" if found.sites else "on a checkpoint of the whole function"
-        yield f"Policies {where}, traced (* Pareto-optimal in memory and operations):"
-        yield from _policy_table(rows, found, screen)
+        yield from _table(f"Policies {where}", rows, found, screen)
     if others := [one for one in found.alternatives if not one.policy]:
         yield ""
-        yield "Alternatives, traced (* Pareto-optimal in memory and operations):"
-        yield from _table(others, found, screen)
+        yield from _table("Alternatives", others, found, screen)
     if found.residuals is not None:
         yield ""
         yield from _residuals(found.residuals, screen)
@@ -194,25 +206,28 @@ def _saved_lines(found: Measurement, screen: Screen) -> Iterator[str]:
         yield f'  {place}"{printable(name.name)}"  {size(name.bytes)}  {state}{why}'
 
 
-def _policy_table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> Iterator[str]:
-    yield f"  {'keeps':>9} {'recomputes':>11} {'peak':>9} {'compiled':>9}  policy"
-    for one in rows:
-        kept = "-" if one.residual_bytes is None else size(one.residual_bytes)
-        again = operations(one.flops - found.bare.flops)
-        compiled = "-" if one.compiled_bytes is None else size(one.compiled_bytes)
-        figures = f"{kept:>9} {again:>11} {size(one.peak_bytes):>9} {compiled:>9}"
-        mark = "*" if one.pareto else " "
-        yield f"{mark} {figures}  {printable(one.policy)}"
+def _table(
+    title: str, rows: Sequence[Alternative], found: Measurement, screen: Screen
+) -> Iterator[str]:
+    """Yield the policies or placements that were measured."""
+    is_compiled = any(one.compiled_bytes is not None for one in rows)
+    how = f"traced, and compiled for {found.backend}" if is_compiled else "traced"
+    yield f"{title}, {how} (* Pareto-optimal in memory and operations):"
 
+    def shown(count: int | None) -> str:
+        return "-" if count is None else size(count)
 
-def _table(rows: Sequence[Alternative], found: Measurement, screen: Screen) -> Iterator[str]:
-    for one in rows:
-        mark = "*" if one.pareto else " "
-        ratio = one.flops / found.bare.flops if found.bare.flops else 1.0
-        compiled = ""
-        if one.compiled_bytes is not None:
-            compiled = f"  compiled for {found.backend} {size(one.compiled_bytes):>8}"
-        line = f"{mark} {size(one.peak_bytes):>8}  x{ratio:.3f}{compiled}  {printable(one.name)}"
+    columns = {
+        "keeps": [shown(one.residual_bytes) for one in rows],
+        "recomputes": [operations(one.flops - found.bare.flops) for one in rows],
+        "peak": [shown(one.peak_bytes) for one in rows],
+        "compiled": [shown(one.compiled_bytes) for one in rows],
+    }
+    columns = {title: cells for title, cells in columns.items() if any(c != "-" for c in cells)}
+    yield " " + "".join(f"{title:>11}" for title in columns)
+    for one, cells in zip(rows, zip(*columns.values(), strict=True), strict=True):
+        figures = "".join(f"{cell:>11}" for cell in cells)
+        line = f"{'*' if one.pareto else ' '}{figures}  {printable(one.policy or one.name)}"
         yield screen.paint(line, "green") if one.pareto else line
 
 
@@ -225,6 +240,28 @@ def _residuals(rows: Sequence[Residual], screen: Screen) -> Iterator[str]:
         place = f" at {screen.path(row.path)}:{row.line}" if row.path else ""
         each = f"{times} times " if times > 1 else ""
         yield f"  {each + size(row.bytes):>18}  {row.shape}  {printable(row.origin)}{place}"
+
+
+def _side_by_side(forward: str, backward: str, screen: Screen) -> Iterator[str]:
+    """Yield the lines of two jaxprs in two columns, highlighted on a terminal."""
+    from rich.console import Console
+    from rich.syntax import Syntax
+    from rich.table import Table
+
+    table = Table(padding=(0, 1), box=None, expand=True)
+    for title in ("forward computation", "backward computation"):
+        table.add_column(title, header_style="bold green", ratio=1, overflow="fold")
+    texts = ("\n".join(map(printable, text.splitlines())) for text in (forward, backward))
+    table.add_row(*(Syntax(text, "haskell", theme="ansi_dark", word_wrap=True) for text in texts))
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=max(screen.width, _MIN_WIDTH),
+        force_terminal=screen.colour,
+        color_system="standard" if screen.colour else None,
+    )
+    console.print(table)
+    yield from (line.rstrip() for line in stream.getvalue().splitlines())
 
 
 def size(count: float) -> str:

@@ -46,7 +46,8 @@ def library_apis(
     """
     apis: set[str] = set()
     for value in values:
-        check_not_checkpointed(value, module, node, what)
+        if any(isinstance(layer, Applied) for layer in layers(value)):
+            raise Refused(f"{what} is checkpointed already", module, node)
         made = underlying(value)
         if isinstance(made, Class | External) and is_flax_class(project, made):
             apis.add(LINEN)  # a submodule of a compact method
@@ -68,12 +69,6 @@ def is_visible(project: Project, value: Value) -> bool:
         or (isinstance(value, External) and value.name.startswith(_SEEN))
         or any(True for _ in targets_of(project.evaluator, value))
     )
-
-
-def check_not_checkpointed(value: Value, module: Module, node: ast.AST, what: str) -> None:
-    """Raise Refused if a value is wrapped in a checkpoint."""
-    if any(isinstance(layer, Applied) for layer in layers(value)):
-        raise Refused(f"{what} is checkpointed already", module, node)
 
 
 def receiver_of(value: Value) -> Value | None:

@@ -21,15 +21,7 @@ from ...analysis.values.values import Class, External, Value
 from ...codemod.changes import Change, Code, Replace
 from ..checkpoint_code import CheckpointCode
 from ..refusal import Refused, check_own
-from .callees import (
-    JAX,
-    LINEN,
-    NNX,
-    api_of_class,
-    check_compile_time,
-    library_apis,
-    sole_api,
-)
+from .callees import JAX, LINEN, NNX, api_of_class, check_compile_time, library_apis, sole_api
 from .hazards import check_hazards
 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp

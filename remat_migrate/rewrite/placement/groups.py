@@ -15,13 +15,13 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...analysis import Module, Project
+from ...analysis.names.scopes import FunctionNode
 from ...analysis.sites.references import reference_to
 from ...codemod.changes import Change, Group
-from ..arguments.free_names import free_name, words_in
 from ..checkpoint_code import CheckpointCode
+from ..free_names import free_name, words_in
 from ..refusal import Refused, check_own
 from .expressions import free_names, is_local, lifting
-from .iterations import length, loop_around
 
 _LEAVING = ast.Return | ast.Break | ast.Continue | ast.Yield | ast.YieldFrom | ast.Await
 
@@ -140,3 +140,37 @@ def _used_after(
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load) and name not in inside:
             if any(binding.node in inside for binding in module.reaching(name)):
                 yield name
+
+
+def loop_around(module: Module, statement: ast.stmt) -> ast.For:
+    """Return the only loop that repeats a statement.
+
+    Raises:
+        Refused: it is not in exactly one `for` loop.
+    """
+    loops: list[ast.AST] = []
+    for around in module.ancestors(statement):
+        if isinstance(around, FunctionNode):
+            break
+        if isinstance(around, ast.For | ast.While | ast.AsyncFor):
+            loops.append(around)
+    match loops:
+        case [ast.For() as loop]:
+            return loop
+    reason = "the line does not run in one `for` loop, so that no iteration is known as the last"
+    raise Refused(reason, module, statement)
+
+
+def length(loop: ast.For) -> str:
+    """Return the number of iterations as code.
+
+    Raises:
+        Refused: it is unknown, or computing it again may have another result.
+    """
+    match loop.iter:
+        case ast.Call(ast.Name("range"), [stop], []):
+            return ast.unparse(stop)
+        case ast.Call(ast.Name("enumerate" | "zip"), [items, *_], []) | items:
+            if isinstance(items, ast.Name | ast.Attribute):
+                return f"len({ast.unparse(items)})"
+    raise Refused("the length of the loop is unknown")

@@ -118,14 +118,11 @@ def _hazard(project: Project, function: Function, node: ast.AST, own_arguments: 
         case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
             for value in project.values(module, node):
                 if isinstance(value, External) and value.name in CALLBACKS:
-                    return f"`{value.name}` {_effect(value.name)}"
+                    effect = "would run once more, when the checkpoint recomputes"
+                    if value.name.endswith(".io_callback"):
+                        effect = "has effects, which JAX rejects in a differentiated checkpoint"
+                    return f"`{value.name}` {effect}"
     return None
-
-
-def _effect(callback: str) -> str:
-    if callback.endswith(".io_callback"):
-        return "has effects, which JAX rejects in a checkpoint that is differentiated"
-    return "would run once more, when the checkpoint recomputes"
 
 
 def _changed_by(node: ast.AST) -> Iterator[ast.expr]:

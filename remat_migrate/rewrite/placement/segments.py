@@ -16,7 +16,7 @@ from ...analysis import Module, Project
 from ...analysis.sites.references import reference_to
 from ...analysis.values.values import External
 from ...codemod.changes import Change, Code, Insert, Replace, SetArgument
-from ..arguments.free_names import free_name, words_in
+from ..free_names import free_name, words_in
 from ..refusal import Refused
 from .loop_bodies import wrap_body
 

@@ -63,14 +63,7 @@ def wrap_call(
     check_own(module, call, "the call")
     values = project.values(module, call.func)
     api = sole_api(library_apis(project, module, call, values), module, call)
-    as_expression = partial(
-        wrap_expression,
-        project,
-        module,
-        call,
-        options,
-        checkpoint=checkpoint,
-    )
+    as_expression = partial(wrap_expression, project, module, call, options, checkpoint=checkpoint)
     if api in (LINEN, NNX):
         return as_expression()
     if not values or not all(is_visible(project, value) for value in values):

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Collection
 
-from ...analysis import Module
+from ..analysis import Module
 
 
 def words_in(module: Module) -> set[str]:

@@ -9,19 +9,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ...analysis import Project
-from ...analysis.names.mentions import has_side_effects
-from ...analysis.sites.calls import Call
-from ...analysis.statics.static_options import StaticSite, transformations
-from ...analysis.values.bind import Arguments, default_of, positional_parameters
-from ...analysis.values.callees import layers
-from ...analysis.values.values import (
-    Function,
-    Instance,
-    Wrapped,
-)
-from ...codemod.changes import ArrangeArguments, Change, Code
-from ..refusal import Refused, check_editable
+from ..analysis import Project
+from ..analysis.names.mentions import has_side_effects
+from ..analysis.sites.calls import Call
+from ..analysis.sites.site import Site
+from ..analysis.statics.static_options import transformations
+from ..analysis.values.bind import Arguments, default_of, positional_parameters
+from ..analysis.values.callees import layers
+from ..analysis.values.values import Function, Instance, Wrapped
+from ..codemod.changes import ArrangeArguments, Change, Code
+from .refusal import Refused, check_editable
 
 _GRADIENTS = frozenset(
     f"{library}.{name}" for library in ("jax", "haiku") for name in ("grad", "value_and_grad")
@@ -37,34 +34,35 @@ _TRANSPARENT = frozenset(
 
 
 def positional_changes(
-    project: Project, static: StaticSite, calls: Iterable[tuple[Call, Arguments]], last: int
-) -> list[Change]:
-    """Return the changes that make calls pass parameters up to number `last` by position.
-
-    Raises:
-        Refused: a call cannot be rewritten.
-    """
-    function = static.target.function
-    every = static.site.definition.static_calls == "keywords-ignored"
-    return pass_all_by_position(project, calls, function, last, every=every)
-
-
-def pass_all_by_position(
     project: Project,
-    calls: Iterable[tuple[Call, Arguments]],
+    site: Site,
     function: Function,
+    calls: Iterable[tuple[Call, Arguments]],
     last: int,
     *,
-    every: bool,
     star_count: int = 0,
 ) -> list[Change]:
-    """Return the changes of calls; the arguments are those of `pass_by_position`."""
+    """Return the changes that make calls of a checkpointed function pass arguments by position.
+
+    Args:
+        project: the project.
+        site: the checkpoint.
+        function: the function that it wraps.
+        calls: calls with their arguments by parameter.
+        last: the index of the last parameter to pass by position, including `self`.
+        star_count: how many arguments calls must pass to `*args`.
+
+    Raises:
+        Refused: a call cannot be rewritten: an argument is unpacked or missing, or the order of
+            evaluation would change.
+    """
+    every = site.definition.static_calls == "keywords-ignored"
     changes: list[Change] = []
     for call, bound in calls:
-        made = pass_by_position(call, bound, function, last, every=every, star_count=star_count)
-        if made:
+        made = _by_position(call, bound, function, last, every, star_count)
+        if made is not None:
             _check_way(project, call)
-        changes += made
+            changes.append(made)
     return changes
 
 
@@ -102,28 +100,10 @@ def _is_plain_gradient(project: Project, wrapped: Wrapped) -> bool:
     )
 
 
-def pass_by_position(
-    call: Call,
-    bound: Arguments,
-    function: Function,
-    last: int,
-    *,
-    every: bool = False,
-    star_count: int = 0,
-) -> list[Change]:
-    """Return the changes that make a call pass parameters up to number `last` by position.
-
-    Args:
-        call: the call.
-        bound: its arguments by parameter.
-        function: the function that it calls.
-        last: the index of the last parameter to pass by position, including `self`.
-        every: whether the call must pass all its arguments by position.
-        star_count: how many arguments it must pass to `*args`.
-
-    Raises:
-        Refused: an argument is unpacked or missing, or the order of evaluation would change.
-    """
+def _by_position(
+    call: Call, bound: Arguments, function: Function, last: int, every: bool, star_count: int
+) -> Change | None:
+    """Return the change of one call; with `every`, it must pass all its arguments by position."""
     node = call.node
     if bound.wrong:
         raise Refused("a call that may run it does not match its parameters", call.module, node)
@@ -142,13 +122,13 @@ def pass_by_position(
             raise Refused(reason, call.module, node)
     missing = [p for p in parameters[bound.skip : last + 1] if p.arg not in bound.by_position]
     if not missing:
-        return []
+        return None
     check_editable(call.module, [node])
     if call.partials:
         raise Refused("`functools.partial` supplies arguments", call.module, node)
     keywords = {k.arg: k for k in node.keywords}
     moved = [keywords.get(p.arg) or _default(call, function, p) for p in missing]
-    return [_arranged(call, moved)]
+    return _arranged(call, moved)
 
 
 def _default(call: Call, function: Function, parameter: ast.arg) -> Code:

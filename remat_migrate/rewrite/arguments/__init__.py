@@ -1,1 +1,0 @@
-"""Options and calls that refer to arguments by position."""
