@@ -52,7 +52,7 @@ def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
     """Return the peak, the temporary bytes, and the operations of one program."""
     from remat_migrate.measure.worker import sites
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
-    from remat_migrate.measure.worker.instruments.compiled import temporary_bytes
+    from remat_migrate.measure.worker.instruments.compiled import compiled
     from remat_migrate.measure.worker.interception import plan
 
     program = load(name, side)
@@ -65,9 +65,9 @@ def measured(name: str, side: str, values: Path | None) -> dict[str, int]:
     if values is not None:
         write_values(values / f"{name}.{side}.npz", loss, arguments, how.by == NONE)
     entry = Entry(loss, arguments, {}, how)
-    cost = sites.trace(entry, {}).cost
+    cost = sites.trace(entry, {})
     with plan({}):
-        temporary = temporary_bytes(entry, entry.differentiated)
+        temporary = compiled(entry).temporary
     return {"peak": cost.peak_bytes, "flops": cost.flops, "temporary": temporary}
 
 

@@ -1,7 +1,6 @@
 """Measure many placements of checkpoints: the tables behind the verdicts of `measure`.
 
-    python benchmarks/placement_tables.py [TABLE[:ROW] ...] [--compile] [--verdicts]
-                                          [--alternatives] [--json]
+    python benchmarks/placement_tables.py [TABLE[:ROW] ...] [--compile] [--verdicts] [--json]
 
     python benchmarks/placement_tables.py loop "scan:body" --compile
 
@@ -31,7 +30,6 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", metavar="TABLE[:ROW]")
     parser.add_argument("--compile", action="store_true", help="also show temporary memory")
     parser.add_argument("--verdicts", action="store_true", help="also show verdicts")
-    parser.add_argument("--alternatives", action="store_true", help="also show the Pareto front")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     intercept_checkpoints()
@@ -96,17 +94,16 @@ def _situations(transformer: Any) -> dict[str, Case]:
 
 def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
     """Return a row: bytes, operations, those of a forward pass, and other requested figures."""
-    from remat_migrate.measure.worker import alternatives, sites
+    from remat_migrate.measure.worker import sites
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
-    from remat_migrate.measure.worker.instruments.compiled import temporary_bytes
+    from remat_migrate.measure.worker.instruments.compiled import compiled
     from remat_migrate.measure.worker.instruments.flops import flops
     from remat_migrate.measure.worker.interception import LEAVE_OUT, plan
-    from remat_migrate.measure.worker.records import pareto_marked
 
     function, arguments, how = case
     entry = Entry(function, arguments, {}, Differentiation(**how))
-    cost = sites.trace(entry, {}).cost
-    bare = sites.trace(entry, {}, LEAVE_OUT).cost
+    cost = sites.trace(entry, {})
+    bare = sites.trace(entry, {}, LEAVE_OUT)
     found: dict[str, Any] = {
         "peak": cost.peak_bytes,
         "flops": cost.flops,
@@ -120,17 +117,9 @@ def measured(case: Case, asked: argparse.Namespace) -> dict[str, Any]:
             [site.function.rpartition(".")[2], site.applications, site.verdict]
             for site in sites.measure(entry).measurements
         ]
-    if asked.alternatives:
-        variants = alternatives.variants(entry, has_sites=False, only_stages=False)
-        every = (alternatives.measured(one, entry, compiling=False) for one in variants)
-        found["front"] = [
-            [one.name, one.peak_bytes, one.flops]
-            for one in pareto_marked(list(every))
-            if one.pareto
-        ]
     if asked.compile:
         with plan({}):
-            found["temporary"] = temporary_bytes(entry, entry.differentiated)
+            found["temporary"] = compiled(entry).temporary
     return found
 
 
@@ -147,11 +136,7 @@ def shown(found: dict[str, Any]) -> str:
     cells += [
         f"{function} ({times}): {verdict}" for function, times, verdict in found.get("sites", ())
     ]
-    front = (
-        f"\n    {name}: {peak / 1e6:.0f} MB, {flops / found['flops']:.3f} times the operations"
-        for name, peak, flops in found.get("front", ())
-    )
-    return "  ".join(cells) + "".join(front)
+    return "  ".join(cells)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import cli
+from support import cli, write_files
 
 from remat_migrate.measure import session
 from remat_migrate.verify.session import Side, Worker
@@ -45,6 +45,29 @@ class _Shared:
 
     def close(self) -> None:
         pass
+
+
+@pytest.fixture(scope="module")
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with the module's `MODEL` and `SETTINGS`."""
+    folder = tmp_path_factory.mktemp("project")
+    settings = getattr(request.module, "SETTINGS", TRACED)
+    write_files(folder, {"pyproject.toml": settings, "model.py": request.module.MODEL})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def worker(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A measuring process for the folder."""
+    with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
+        yield worker
+
+
+@pytest.fixture
+def project(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder, whose functions are all measured in one process."""
+    share(worker, monkeypatch)
+    return worker.side.copy
 
 
 def printed(project: Path, *words: str) -> dict[str, Any]:

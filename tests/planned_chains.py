@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from remat_migrate.measure.worker.records import BODY, PLAIN, WRAPPED, Chain, Choice, Link
 from remat_migrate.plan.chain import Arc
-from remat_migrate.plan.ties import Open, Ties
+from remat_migrate.plan.solve import Open, Ties
 
 DOTS = "dots_with_no_batch_dims_saveable"
 

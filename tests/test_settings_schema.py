@@ -38,7 +38,7 @@ memory = "8GiB"
 timeout = 60
 [measure]
 target = ["train:loss", "train:other"]
-args = {"train:loss" = "train:arguments"}
+args = ["train:arguments"]
 grad = "none"
 argnums = [0]
 devices = 8

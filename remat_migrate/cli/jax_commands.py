@@ -155,9 +155,6 @@ def measure_command(
     help="Compile the best candidates and the obvious ones, and choose by compiled peak."
     "  [default: if that takes less than a minute]",
 )
-@click.option(
-    "--offload", is_flag=True, help="Also allow policies that move values to host memory."
-)
 @click.option("--apply", "is_applied", is_flag=True, help="Write the plan into the source.")
 @click.option("--strict", is_flag=True, help="Also fail if the budget is only met by the trace.")
 @entry_options
@@ -168,7 +165,6 @@ def plan_command(
     target: str | None,
     budget: str | None,
     pareto: bool,
-    offload: bool,
     is_applied: bool,
     strict: bool,
     output_format: str,
@@ -185,10 +181,9 @@ def plan_command(
     Exits with 1 if the budget cannot be met or the plan cannot be written, and with --strict if
     the budget is met by the trace, but no program was compiled.
     """
-    from ..measure.devices import parse_device
+    from ..measure.devices import Budget, parse_budget, parse_device
     from ..measure.options import options_of_targets
     from ..measure.target import parse_target
-    from ..plan.budget import device_budget, parse_budget
     from ..plan.planning import plan
     from ..report.machine_readable.json import render_plan
     from ..report.output import say, write_result
@@ -200,7 +195,8 @@ def plan_command(
     if budget:
         limit = parse_budget(budget)
     elif options.device:
-        limit = device_budget(parse_device(options.device))
+        device = parse_device(options.device)
+        limit = Budget(device.name, device.memory, is_device=True)
     else:
         raise UsageError("missing --budget SHARE|BYTES, or --device NAME|BYTES")
     if len(names) != 1:
@@ -216,7 +212,6 @@ def plan_command(
             base,
             limit,
             pareto=pareto,
-            offload=offload,
             open_source=writing.open_source if writing else None,
         )
     write_result(found, output_format, output_file or sys.stdout, render_plan, plan_lines)

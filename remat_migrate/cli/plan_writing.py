@@ -17,7 +17,6 @@ from ..errors import VerificationError
 from ..measure.options import MeasureOptions
 from ..measure.session import measuring
 from ..measure.target import Target
-from ..measure.worker.records import Need
 from ..measure.worker.schedules import sizes_of
 from ..plan.applying import AppliedPlan, Source
 from ..plan.chain import Place
@@ -136,25 +135,24 @@ class Writing:
                 if placement.compiled is not None:
                     compiled = int(session.ask("compile_target")["peak"])
             cost = session.measurement.cost
-            now = Need(cost.peak_bytes, cost.flops)
-            peak = now.peak_bytes if compiled is None else compiled
+            peak = cost.peak_bytes if compiled is None else compiled
             most = _CLOSE * placement.measured.peak_bytes
             program = agreement(str(folder / "old"), str(folder / "new"))
             if program.state == DIFFERS:
                 text = f"the rewritten source is not the same program: {program.detail}"
                 failure = _Failure(text, VERIFICATION_FAILED)
-            elif peak > plan.budget_bytes or now.peak_bytes > most:
-                failure = _Failure(exceeded_line(planned, now, compiled), FINDINGS)
+            elif peak > plan.budget_bytes or cost.peak_bytes > most:
+                failure = _Failure(exceeded_line(planned, cost, compiled), FINDINGS)
         except VerificationError as error:
             failure = _Failure(f"the rewritten source fails: {error}", ERROR)
         if failure is not None:
             undo(root, written=written)
             return failure
-        as_planned = placement is promised and is_as_planned(placement, now, compiled)
+        as_planned = placement is promised and is_as_planned(placement, cost, compiled)
         how = "as planned" if as_planned else "otherwise than planned"
         for line in written_lines(changes, how, screen_of(sys.stderr)):
             say(line)
-        for line in rewritten_lines(promised, planned, now, compiled):
+        for line in rewritten_lines(promised, planned, cost, compiled):
             say(line)
         if program.state == SAME:
             in_segments = any(sizes_of(stage.decision) for stage in placement.stages)

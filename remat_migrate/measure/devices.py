@@ -1,4 +1,4 @@
-"""The memory of accelerators, from their data sheets, and how much of it a program may use.
+"""Memory budgets, and the memory of accelerators, from their data sheets.
 
 A device is what `jax.devices()` lists: a GPU (for MI250X, one of its two dies) or a TPU chip (for
 v3, one of its two cores). Memory is in decimal units, as the data sheets name it.
@@ -6,13 +6,13 @@ v3, one of its two cores). Memory is in decimal units, as the data sheets name i
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from dataclasses import dataclass
 
 from ..errors import UsageError
 
+_SHARE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*%")
 _FORM = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z]+)")
 _UNITS = {
     "b": 1,
@@ -105,19 +105,61 @@ def parse_device(text: str) -> Device:
     if memory:
         return Device(text, memory)
     wanted = _plain(text)
-    by_name = {_plain(device.name): device for device in DEVICES}
-    if wanted in by_name:
-        return by_name[wanted]
-    names = [device.name for key, device in by_name.items() if wanted and wanted in key]
-    if len(names) == 1:
-        return by_name[_plain(names[0])]
-    if not names:
-        near = difflib.get_close_matches(wanted, by_name, cutoff=0.4)
-        names = [by_name[key].name for key in near] or [device.name for device in DEVICES]
-    raise UsageError(
-        f"--device {text}: expected memory such as 80GB, or a name such as {', '.join(names)}"
-    )
+    found = [device for device in DEVICES if wanted and wanted in _plain(device.name)]
+    exact = [device for device in found if _plain(device.name) == wanted] or found
+    if len(exact) == 1:
+        return exact[0]
+    names = ", ".join(device.name for device in found or DEVICES)
+    raise UsageError(f"--device {text}: expected memory such as 80GB, or a name such as {names}")
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The memory that a gradient computation may use.
+
+    Attributes:
+        text: the budget as the user wrote it, or the name of a device.
+        size: the bytes, or the share of the peak without checkpoints.
+        is_device: whether it is the memory of a device, which must also hold the arguments.
+    """
+
+    text: str
+    size: int | float
+    is_device: bool = False
+
+    def bytes_of(self, peak: int, arguments: int = 0) -> int:
+        """Return the budget in bytes.
+
+        Args:
+            peak: the peak without checkpoints.
+            arguments: bytes of arguments that the peak does not include.
+        """
+        if isinstance(self.size, float):
+            return int(self.size * peak)
+        return max(self.size - self.is_device * arguments, 0)
+
+
+def parse_budget(text: str) -> Budget:
+    """Parse a budget.
+
+    Raises:
+        UsageError: it is neither a share nor bytes, or it is 0, or more than 100%.
+    """
+    match = _SHARE.fullmatch(text.strip())
+    size = float(match[1]) / 100 if match else parse_bytes(text)
+    if size is None:
+        raise UsageError(
+            f"--budget {text}: expected a share of the peak without checkpoints such as 40%, or"
+            " bytes such as 8GiB, 500MB"
+        )
+    if not size:
+        raise UsageError(f"--budget {text}: the budget must be greater than 0")
+    if match and size > 1:
+        raise UsageError(
+            f"--budget {text}: more than the peak without checkpoints; nothing to plan"
+        )
+    return Budget(text, size)

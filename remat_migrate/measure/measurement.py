@@ -28,7 +28,6 @@ class Measurement:
         jaxprs: jaxprs of the forward and the backward pass as text, None if not requested.
         failed: placements that could not be measured, by the reason.
         notes: what else could not be measured, and why.
-        cheaper: a policy that keeps most of the savings of all checkpoints for far less work.
         argument_bytes: bytes of the arguments on each device.
         devices: number of devices that the arguments are sharded over.
         is_random: whether the function draws random numbers.
@@ -52,7 +51,6 @@ class Measurement:
     jaxprs: tuple[str, str] | None = None
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    cheaper: Alternative | None = None
     argument_bytes: int = 0
     devices: int = 1
     is_random: bool = False

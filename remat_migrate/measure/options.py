@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
@@ -21,8 +20,8 @@ class MeasureOptions:
     """How to measure.
 
     Attributes:
-        args: `module:function` or `file.py:function` that returns the arguments, or None.
-        args_of: the same for each of several targets, in their order or by target.
+        args: `module:function` or `file.py:function` that returns the arguments, if there are any:
+            one for all targets, or one for each.
         grad: `value_and_grad`, `grad`, or `none` for a function that takes gradients itself.
         argnums: arguments to differentiate by.
         has_aux: whether the function returns a pair of the loss and auxiliary data.
@@ -37,8 +36,7 @@ class MeasureOptions:
         running: interpreter and limits for running code, shared with verification.
     """
 
-    args: str | None = None
-    args_of: tuple[str, ...] | Mapping[str, str] = ()
+    args: tuple[str, ...] = ()
     grad: str = "value_and_grad"
     argnums: tuple[int, ...] = (0,)
     has_aux: bool = False
@@ -58,17 +56,20 @@ def measure_options(settings: Settings) -> MeasureOptions:
     if "timeout" not in settings.verify:
         running = replace(running, timeout=_TIMEOUT)
     values: dict[str, Any] = {}
-    for key, value in settings.measure.items():
-        match key, value:
-            case "args", str():
-                values["args"] = value
-            case "args", _:
-                values["args_of"] = tuple(value) if isinstance(value, list) else value
-            case "argnums", _:
-                values[key] = tuple(value) if isinstance(value, list) else (value,)
-            case "grad" | "device" | "devices" | "x64" | "compile" | "has-aux", _:
-                values[key.replace("-", "_")] = value
+    for key in settings.measure.keys() - {"target"}:
+        is_tuple = key in ("args", "argnums")
+        value = settings.measure[key]
+        values[key.replace("-", "_")] = _tuple(value) if is_tuple else value
     return MeasureOptions(running=running, **values)
+
+
+def configured_targets(settings: Settings) -> tuple[str, ...]:
+    """Return the targets from the settings."""
+    return _tuple(settings.measure.get("target", []))
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list) else (value,)
 
 
 def options_of_targets(options: MeasureOptions, targets: Sequence[str]) -> list[MeasureOptions]:
@@ -77,15 +78,15 @@ def options_of_targets(options: MeasureOptions, targets: Sequence[str]) -> list[
     Raises:
         UsageError: there are arguments for another number of targets.
     """
-    given = options.args_of
-    if isinstance(given, Mapping):
-        return [replace(options, args=given.get(target, options.args)) for target in targets]
-    if given and len(given) != len(targets):
+    given = options.args
+    if len(given) <= 1:
+        return [options] * len(targets)
+    if len(given) != len(targets):
         raise UsageError(
             f"{len(given)} functions return arguments (--args), but there are {len(targets)}"
             " targets: name one for all of them, or one for each in the same order"
         )
-    return [replace(options, args=args) for args in given or [options.args] * len(targets)]
+    return [replace(options, args=(args,)) for args in given]
 
 
 def chosen_options(
@@ -99,23 +100,7 @@ def chosen_options(
         how: other values of `MeasureOptions` by name, likewise.
     """
     options = measure_options(settings)
-    paths = {
-        key: value.expanduser().absolute() if isinstance(value, Path) else value
-        for key, value in running.items()
-        if value is not None
-    }
-    given = {key: value for key, value in how.items() if value is not None}
-    if "args" in given:
-        named: tuple[str, ...] = given.pop("args")  # type: ignore[assignment]
-        options = replace(options, args=named[0], args_of=named if len(named) > 1 else ())
-    return replace(
-        options,
-        running=replace(options.running, **paths),  # type: ignore[arg-type]
-        **given,  # type: ignore[arg-type]
+    paths, given = (
+        {key: value for key, value in one.items() if value is not None} for one in (running, how)
     )
-
-
-def configured_targets(settings: Settings) -> tuple[str, ...]:
-    """Return the targets from the settings."""
-    value = settings.measure.get("target", [])
-    return (value,) if isinstance(value, str) else tuple(value)
+    return replace(options, running=replace(options.running, **paths), **given)  # type: ignore[arg-type]

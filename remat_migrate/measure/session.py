@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from ..errors import VerificationError
 from ..verify.options import check_options, find_python
@@ -19,22 +21,22 @@ from .devices import parse_device
 from .measurement import Measurement
 from .options import MeasureOptions
 from .target import Target, parse_target
-from .worker.records import (
-    Alternative,
-    CallLine,
-    Cost,
-    NameUse,
-    PolicyUse,
-    Residual,
-    SiteMeasurement,
-    SiteVerdict,
-    pareto_marked,
-)
+from .worker.records import pareto_marked
 
 START = Path(__file__).parent / "worker" / "start.py"
 # Errors that JAX raises if Python code needs the value of a traced array.
 _NEEDS_VALUE = re.compile(r"ConcretizationTypeError|Tracer\w+ConversionError|NonConcrete")
 _ADDRESS = re.compile(r" object at 0x[0-9a-f]+")
+
+
+# What is said of a request that fails, whose answer is left out.
+_FAILURES = {
+    "residuals": "not shown",
+    "jaxprs": "not shown",
+    "explain": "names not explained",
+    "alternatives": "no other placement measured",
+    "confirm": "not confirmed by the compiled program",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +45,13 @@ class Session:
 
     Attributes:
         measurement: the target as it is.
-        target: the target.
+        target: its name.
         worker: the process.
-        options: how it is measured.
-        folder: the folder that relative names in the options refer to.
-        seconds: how long it took to start the process and to measure the target.
     """
 
     measurement: Measurement
-    target: Target
+    target: str
     worker: Worker
-    options: MeasureOptions
-    folder: Path
-    seconds: float
 
     def ask(self, request: str, **fields: object) -> Mapping[str, Any]:
         """Return the reply to a request.
@@ -65,7 +61,7 @@ class Session:
         """
         if not self.worker.is_running:
             raise VerificationError("the measuring process has ended")
-        return _ask(self.worker, self.target.text, request, fields)
+        return _ask(self.worker, self.target, request, fields)
 
 
 def measure(target: Target, options: MeasureOptions, folder: Path) -> Measurement:
@@ -80,14 +76,23 @@ def measure(target: Target, options: MeasureOptions, folder: Path) -> Measuremen
         VerificationError: the function cannot be measured; the message says why.
     """
     with measuring(target, options, folder) as session:
-        options = compiling(options, session.measurement)
-        found = _add_passes(session, options, session.measurement)
-        found = _add_names(session, found)
-        found = _add_alternatives(session, options, found)
-        if found.sites and not options.policies:
-            if reply := session.ask("cheaper")["cheaper"]:
-                found = replace(found, cheaper=_alternative(reply))
-        return _add_compiled(session, options, found)
+        found = session.measurement
+        options = compiling(options, found)
+        wanted: dict[str, dict[str, object]] = {
+            "explain": {},
+            "alternatives": {"compiling": options.compile, "are_all": options.policies},
+            "confirm": {"are_all": bool(options.compile)},
+        }
+        if options.jaxprs:
+            wanted = {"jaxprs": {}, **wanted}
+        if options.residuals:
+            wanted = {"residuals": {}, **wanted}
+        for request, fields in wanted.items():
+            try:
+                found = replace(found, **_fields(session.ask(request, **fields)))
+            except VerificationError as error:
+                found = replace(found, notes=(*found.notes, f"{_FAILURES[request]}: {error}"))
+        return found
 
 
 def compiling(options: MeasureOptions, found: Measurement) -> MeasureOptions:
@@ -110,13 +115,11 @@ def measuring(target: Target, options: MeasureOptions, folder: Path) -> Iterator
     check_options(options.running)
     if options.device:
         parse_device(options.device)
-    args = parse_target(options.args, folder) if options.args else None
-    started = time.monotonic()
+    args = parse_target(options.args[0], folder) if options.args else None
     with scratch_folder() as scratch:
         worker = _worker(target, args, options, scratch)
         with closing(worker):
-            found = _measured(worker, target, args, options)
-            yield Session(found, target, worker, options, folder, time.monotonic() - started)
+            yield Session(_measured(worker, target, args, options), target.text, worker)
 
 
 def _worker(target: Target, args: Target | None, options: MeasureOptions, scratch: Path) -> Worker:
@@ -156,85 +159,22 @@ def _measured(
         "has_aux": options.has_aux,
     }
     reply = _ask(worker, target.text, "measure", how)
-    return Measurement(
-        target.text,
-        worker.jax,
-        reply["backend"],
-        reply["grad"],
-        reply["forward_flops"],
-        Cost(*reply["cost"]),
-        Cost(*reply["bare"]),
-        tuple(map(_site, reply["sites"])),
-        device=parse_device(options.device) if options.device else None,
-        argument_bytes=reply["argument_bytes"],
-        devices=reply["devices"],
-        is_random=reply["is_random"],
-    )
+    device = parse_device(options.device) if options.device else None
+    return Measurement(target.text, worker.jax, device=device, **_fields(reply))
 
 
-def _add_passes(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    """Add the residuals and the jaxprs of both passes, if requested."""
-    try:
-        if options.residuals:
-            rows = session.ask("residuals")["residuals"]
-            found = replace(found, residuals=tuple(map(_residual, rows)))
-        if options.jaxprs:
-            reply = session.ask("jaxprs")
-            found = replace(found, jaxprs=(reply["forward"], reply["backward"]))
-    except VerificationError as error:
-        return replace(found, notes=(*found.notes, f"not shown: {error}"))
-    return found
-
-
-def _add_names(session: Session, found: Measurement) -> Measurement:
-    """Add what each name and policy saves."""
-    try:
-        reply = session.ask("explain")
-    except VerificationError as error:
-        return replace(found, notes=(*found.notes, f"names not explained: {error}"))
-    names, policies = map(NameUse._make, reply["names"]), map(PolicyUse._make, reply["policies"])
-    return replace(
-        found,
-        names=tuple(one._replace(path=one.path and Path(one.path)) for one in names),
-        policies=tuple(one._replace(path=Path(one.path)) for one in policies),
-    )
-
-
-def _add_alternatives(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    which = {"compiling": options.compile, "are_all": options.policies}
-    try:
-        reply = session.ask("alternatives", **which)
-    except VerificationError as error:
-        return replace(found, failed={str(error): ["all placements"]})
-    failed: dict[str, list[str]] = {}
-    for name, reason in reply["failed"]:
-        failed.setdefault(_failure_message(reason), []).append(name)
-    return replace(
-        found,
-        alternatives=tuple(pareto_marked(list(map(_alternative, reply["alternatives"])))),
-        failed=failed,
-    )
-
-
-def _add_compiled(session: Session, options: MeasureOptions, found: Measurement) -> Measurement:
-    """Add figures of the compiled program, if requested or if a checkpoint looks wasteful."""
-    sites, notes, total, needed = list(found.sites), list(found.notes), None, None
-    try:
-        if options.compile:
-            reply = session.ask("compile_target")
-            total, needed = reply["temporary"], reply["needed"]
-        for number, site in enumerate(sites):
-            if options.compile or site.verdict is SiteVerdict.WASTEFUL:
-                sites[number] = _site(session.ask("confirm", site=number)["site"])
-    except VerificationError as error:
-        notes.append(f"not confirmed by the compiled program: {error}")
-    return replace(
-        found,
-        sites=tuple(sites),
-        compiled_bytes=total,
-        needed_compiled=needed,
-        notes=tuple(notes),
-    )
+def _fields(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a measurement that a reply holds."""
+    kinds = get_type_hints(Measurement)
+    fields = {
+        name: decoded(kinds[name], value) for name, value in reply.items() if name != "failed"
+    }
+    if "alternatives" in fields:
+        failed: dict[str, list[str]] = {}
+        for name, reason in reply["failed"]:
+            failed.setdefault(_failure_message(reason), []).append(name)
+        fields |= {"alternatives": pareto_marked(fields["alternatives"]), "failed": failed}
+    return fields
 
 
 def _ask(
@@ -257,27 +197,24 @@ def _location(target: Target) -> dict[str, object]:
     return {"module": target.module, "path": path, "qualname": target.qualname}
 
 
-def _site(fields: Any) -> SiteMeasurement:
-    site = SiteMeasurement._make(fields)
-    return site._replace(
-        path=Path(site.path),
-        calls=tuple(CallLine(Path(path), line, times) for path, line, times in site.calls),
-        cost=Cost(*site.cost),
-        without=Cost(*site.without),
-        verdict=SiteVerdict(site.verdict),
-        compiled=site.compiled and (site.compiled[0], site.compiled[1]),
-        rivals=tuple((Path(path), line) for path, line in site.rivals),
-    )
+def decoded(kind: Any, value: Any) -> Any:
+    """Return a value of a type from its JSON: a record is an array of its fields."""
+    arguments = get_args(kind)
+    if value is None or (arguments and type(None) in arguments):
+        return None if value is None else decoded(arguments[0], value)
+    if arguments:
+        kinds = itertools.repeat(arguments[0]) if ... in arguments else arguments
+        return tuple(map(decoded, kinds, value))
+    if hasattr(kind, "_fields"):
+        return kind(*map(decoded, _kinds(kind), value))
+    return kind(value) if issubclass(kind, Path | Enum) else value
 
 
-def _alternative(fields: Any) -> Alternative:
-    found = Alternative._make(fields)
-    return found._replace(lines=tuple((Path(path), line) for path, line in found.lines))
-
-
-def _residual(fields: Any) -> Residual:
-    found = Residual._make(fields)
-    return found._replace(path=found.path and Path(found.path))
+@functools.cache
+def _kinds(record: Any) -> tuple[Any, ...]:
+    """Return the types of the fields of a record."""
+    hints = get_type_hints(record)
+    return tuple(hints[name] for name in record._fields)
 
 
 def _failure_message(error: Mapping[str, Any]) -> str:

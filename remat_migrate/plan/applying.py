@@ -88,21 +88,13 @@ class Source:
             return True
         path, function, line = chain[arc.start].place
         group = arc.lines if len(arc.lines) > 1 else ()
-        return self._allows(
-            StageDecision(Path(path), line, function, 1, 1, arc.kind, arc.policy, group)
-        )
-
-    def allows_all_but_last(self, place: Place, kind: str) -> bool:
-        """Return whether a line with a checkpoint can go without it when it runs the last time."""
-        path, function, line = place
-        return self._allows(StageDecision(Path(path), line, function, 2, 1, kind, None))
-
-    def _allows(self, stage: StageDecision) -> bool:
-        names = names_in(stage.policy)
-        key = stage.path, stage.line, stage.decision, stage.all_but_last, stage.group, names
+        names = names_in(arc.policy)
+        key = path, line, arc.kind, group, names
         if key not in self._answers:
             try:
-                self._changes(stage)
+                self._changes(
+                    StageDecision(Path(path), line, function, 1, 1, arc.kind, arc.policy, group)
+                )
                 self._answers[key] = True
             except Refused:
                 self._answers[key] = False
@@ -116,22 +108,14 @@ class Source:
             return AppliedPlan(obstacles=tuple(dict.fromkeys(self._in_the_way)))
         obstacles = _Obstacles()
         wraps = [stage for stage in stages if stage.decision != PLAIN]
-        additions: list[codemod.Change] = []
-        places: set[tuple[Path, ast.stmt]] = set()
+        additions: dict[codemod.Change, None] = {}
         for stage in wraps:
             with obstacles.of(stage.path, stage.line):
-                statements = self._statements(stage)
-                if not places.isdisjoint((stage.path, each) for each in statements):
-                    raise Refused("one statement runs several stages: write one statement for each")
-                places.update((stage.path, each) for each in statements)
-                additions += self._changes(stage)
-        bare = self._bare if wraps else self._without_checkpoints(())[0]
-        after = dict(bare)
-        if not obstacles:
-            try:
-                after |= self._made(list(dict.fromkeys(additions)))[0]
-            except Refused as refused:
-                obstacles += [Obstacle(s.path, s.line, refused.reason) for s in wraps[:1]]
+                additions.update(dict.fromkeys(self._changes(stage)))
+        after = dict(self._bare if wraps else self._without_checkpoints(())[0])
+        for stage in wraps[:1] if not obstacles else ():
+            with obstacles.of(stage.path, stage.line):
+                after |= self._made(list(additions))[0]
         if obstacles:
             return AppliedPlan(obstacles=tuple(dict.fromkeys(obstacles)))
         before = self._before

@@ -8,11 +8,10 @@ before it, and has a peak on top of them. The FLOPs add up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
-from ..measure.worker.records import PLAIN, WRAPPED, Chain, Choice, Link, Need
+from ..measure.worker.records import PLAIN, WRAPPED, Chain, Choice, Cost, Link
 
 GROUP = "group"
 
@@ -51,23 +50,17 @@ class Arc:
     flops: int
 
 
-def promise(path: Sequence[Arc], forward: int = 0) -> Need:
+# Returns whether the checkpoint of an arc can be written into the source.
+Allows = Callable[[Chain, Arc], bool]
+
+
+def promise(path: Sequence[Arc], forward: int = 0) -> Cost:
     """Return the expected cost of a path, given the FLOPs without checkpoints."""
     saved = peak = 0
     for arc in path:
         peak = max(peak, saved + arc.peak)
         saved += arc.saved
-    return Need(peak, forward + sum(arc.flops for arc in path))
-
-
-class Writable(Protocol):
-    """The source that a placement is written into: which checkpoints can be written."""
-
-    def allows(self, chain: Chain, arc: Arc) -> bool:
-        """Return whether the checkpoint of an arc can be written."""
-
-    def allows_all_but_last(self, place: Place, kind: str) -> bool:
-        """Return whether a line with a checkpoint can go without it when it runs the last time."""
+    return Cost(peak, forward + sum(arc.flops for arc in path))
 
 
 def runs_of(chain: Chain, path: Sequence[Arc]) -> tuple[Run, ...]:
@@ -84,9 +77,10 @@ def runs_of(chain: Chain, path: Sequence[Arc]) -> tuple[Run, ...]:
     )
 
 
-def arcs(chain: Chain) -> list[list[Arc]]:
-    """Return the arcs that start at each stage."""
-    return [[*_single(chain, start), *_groups(chain, start)] for start in range(len(chain))]
+def arcs(chain: Chain, allows: Allows | None = None) -> list[list[Arc]]:
+    """Return the arcs that start at each stage; only those that can be written, if it is known."""
+    found = ([*_single(chain, start), *_groups(chain, start)] for start in range(len(chain)))
+    return [[arc for arc in here if allows is None or allows(chain, arc)] for here in found]
 
 
 def _single(links: Sequence[Link], start: int) -> Iterator[Arc]:
@@ -104,22 +98,13 @@ def _groups(links: Sequence[Link], start: int) -> Iterator[Arc]:
     """
     if not links[start].heavy:
         return
-    last = min(len(links), _end_of(links, start))
-    for stop in range(start + 2, last + 1):
+    heavy = 1
+    for stop in range(start + 2, len(links) + 1):
         if links[stop - 1].heavy:
-            if links[stop - 1].place[:2] != links[start].place[:2]:
+            heavy += 1
+            if heavy > _LONGEST_GROUP or links[stop - 1].place[:2] != links[start].place[:2]:
                 return  # a group is written as a function of its own
             yield from _group(links, start, stop)
-
-
-def _end_of(links: Sequence[Link], start: int) -> int:
-    """Return the end of the longest group that starts at a stage."""
-    heavy = 0
-    for number in range(start, len(links)):
-        heavy += links[number].heavy
-        if heavy == _LONGEST_GROUP:
-            return number + 1
-    return len(links)
 
 
 def _group(links: Sequence[Link], start: int, stop: int) -> Iterator[Arc]:
@@ -156,19 +141,6 @@ def _wrapped(link: Link, policy: str | None) -> Choice:
     """Return the choice for a policy; one that makes no difference to the stage is not listed."""
     found = {one.policy: one for one in link.choices if one.kind == WRAPPED}
     return found.get(policy, found[None])
-
-
-def chain_from(fields: Any) -> Chain:
-    """Return a chain from the worker's description."""
-    return tuple(map(_link, fields))
-
-
-def _link(fields: Any) -> Link:
-    link = Link._make(fields)
-    return link._replace(
-        inputs=tuple((maker, count) for maker, count in link.inputs),
-        choices=tuple(map(Choice._make, link.choices)),
-    )
 
 
 def occurrences(chain: Chain) -> dict[Place, list[int]]:

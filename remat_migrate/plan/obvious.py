@@ -6,23 +6,21 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..measure.worker.records import BODY, PLAIN, WRAPPED, Chain
 from ..measure.worker.schedules import sizes_of
-from .chain import GROUP, Arc, Writable, occurrences
+from .chain import Arc, occurrences
 
 
 def obvious_paths(
-    chain: Chain, arcs: Sequence[Sequence[Arc]], source: Writable | None = None
+    chain: Chain, arcs: Sequence[Sequence[Arc]]
 ) -> Iterator[tuple[str, tuple[Arc, ...]]]:
     """Yield the name and path of each obvious placement of a chain.
 
     These are checkpoints on every stage and on every stage that repeats, each with every policy,
-    and on all of them but the last; and on every call of a function that runs several stages and is
-    called repeatedly. A stage that is a loop over layers gets one on its body, and a long one may
-    run in segments.
+    and on all of them but the last, unless that one repeats. A stage that is a loop over layers
+    gets one on its body, and a long one may run in segments.
 
     Args:
         chain: the chain.
         arcs: the arcs that start at each stage.
-        source: the source that the placements are written into, if any.
     """
     places = occurrences(chain)
     every = [number for number, link in enumerate(chain) if link.heavy]
@@ -37,57 +35,24 @@ def obvious_paths(
         for policy in policies:
             suffix = f" with {policy}" if policy else ""
             yield name + suffix, _path(arcs, chosen, policy)
-        last = chain[chosen[-1]].place
-        is_tied = source is not None and not source.allows_all_but_last(last, WRAPPED)
-        if len(chosen) > 1 and not (is_tied and len(places[last]) > 1):
+        if len(chosen) > 1 and len(places[chain[chosen[-1]].place]) == 1:
             yield f"{name} but the last", _path(arcs, chosen[:-1], None)
     schedules = [[arc for arc in here if sizes_of(arc.kind)] for here in arcs]
     for level in range(max(map(len, schedules), default=0)):
         long = {number: found[level] for number, found in enumerate(schedules) if found[level:]}
         yield "every long loop in segments", _path(arcs, (), None, long)
-    calls = dict(_repeated_calls(chain))
-    for policy in policies if calls else ():
-        groups = {
-            start: arc
-            for start, stop in calls.items()
-            for arc in arcs[start]
-            if (arc.kind, arc.policy, arc.stop) == (GROUP, policy, stop)
-        }
-        if len(groups) == len(calls):
-            suffix = f" with {policy}" if policy else ""
-            yield "every repeated call" + suffix, _path(arcs, every, policy, groups)
-
-
-def _repeated_calls(chain: Chain) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the calls of functions that run several stages, if they repeat."""
-    calls: dict[tuple[str, str, int], list[list[int]]] = {}
-    open_call: list[int] = []
-    for number, link in enumerate(chain):
-        if not link.heavy:
-            continue
-        last = chain[open_call[-1]] if open_call else None
-        # A call ends where another function runs, or the same one from the top.
-        if last is None or last.place[:2] != link.place[:2] or link.line <= last.line:
-            open_call = []
-            calls.setdefault(link.place, []).append(open_call)
-        open_call.append(number)
-    for same in calls.values():
-        if len(same) > 1 and all(len(stages) > 1 for stages in same):
-            yield from ((stages[0], stages[-1] + 1) for stages in same)
 
 
 def _path(
     arcs: Sequence[Sequence[Arc]],
     chosen: Collection[int],
     policy: str | None,
-    groups: Mapping[int, Arc] | None = None,
+    schedules: Mapping[int, Arc] | None = None,
 ) -> tuple[Arc, ...]:
     path: list[Arc] = []
     for number, here in enumerate(arcs):
-        if path and number < path[-1].stop:
-            continue
-        if groups and number in groups:
-            path.append(groups[number])
+        if schedules and number in schedules:
+            path.append(schedules[number])
             continue
         single = {(arc.kind, arc.policy): arc for arc in here if arc.stop == number + 1}
         # A policy that makes no difference to a stage is not among its arcs.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..measure.measurement import Measurement
-from ..measure.worker.records import PLAIN, Chain, NamedValue, Need
+from ..measure.worker.records import PLAIN, Chain, Cost, NamedValue
 from ..measure.worker.schedules import sizes_of
 from .chain import GROUP, Arc, Place, Run
 
@@ -53,13 +53,7 @@ class StageDecision:
             + 2 * len(sizes_of(self.decision))
             + (self.policy is not None)
             + (self.policy or "").count('"') // 2
-            + self.all_but_last
         )
-
-    @property
-    def all_but_last(self) -> bool:
-        """Whether the last run has no checkpoint."""
-        return self.decision != PLAIN and self.wrapped < self.times
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +85,8 @@ class Placement:
     """
 
     stages: tuple[StageDecision, ...]
-    promised: Need
-    measured: Need
+    promised: Cost
+    measured: Cost
     runs: tuple[Run, ...]
     name: str = ""
     compiled: int | None = None
@@ -134,7 +128,7 @@ class Plan:
     found: Measurement
     budget: str
     budget_bytes: int
-    bare: Need
+    bare: Cost
     best: Placement
     is_met: bool
     pareto: tuple[Placement, ...]
@@ -149,9 +143,9 @@ class Plan:
     values: tuple[NamedValue, ...]
 
     @property
-    def now(self) -> Need:
+    def now(self) -> Cost:
         """The cost with the current checkpoints."""
-        return Need(self.found.cost.peak_bytes, self.found.cost.flops)
+        return self.found.cost
 
     @property
     def is_in_place(self) -> bool:
@@ -169,7 +163,7 @@ class Plan:
         return "traced" if self.best.compiled is None else f"compiled for {self.found.backend}"
 
 
-def is_as_planned(planned: Placement, need: Need, compiled: int | None) -> bool:
+def is_as_planned(planned: Placement, need: Cost, compiled: int | None) -> bool:
     """Return whether a source needs what was planned."""
     needed = need.peak_bytes, need.flops, compiled or 0
     figures = planned.measured.peak_bytes, planned.measured.flops, planned.compiled or 0

@@ -1,14 +1,15 @@
 """Plan checkpoints: measure the stages of a target, solve its chains, trace the placements.
 
 The expected cost of a placement is the sum of its stages; the whole gradient is then traced with
-it. If that exceeds the budget, the chain is solved for less memory; if it uses clearly less than
-expected, for more. The obvious placements are candidates, too. With `compile`, the compiled
+it. Where the two differ, the chain is solved again for as much less or more memory. The obvious
+placements are candidates, too. With `compile`, the compiled
 programs decide instead of the traces, and the chain is solved again where they disagree: a compiled
 program can need several times what its trace promises.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import time
@@ -18,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VerificationError
+from ..measure.devices import Budget
 from ..measure.options import MeasureOptions
-from ..measure.session import compiling, measuring
+from ..measure.session import compiling, decoded, measuring
 from ..measure.target import Target
-from ..measure.worker.records import Chain, NamedValue, Need
-from .budget import Budget
-from .chain import Arc, Place, Run, Writable, chain_from, promise, runs_of
+from ..measure.worker.records import Chain, Cost, NamedValue
+from .chain import Allows, Arc, Place, Run, arcs, promise, runs_of
 from .obvious import obvious_paths
 from .plan import MERGED, Obstacle, Placement, Plan, decisions
 from .solve import Solver
@@ -32,16 +33,14 @@ if TYPE_CHECKING:
     from .applying import Source
 
 _ROUNDS = 6
-# A plan that needs less than this share of the budget, and less than expected, may be improved.
-_CAREFUL = 0.97
 # The factor by which a budget must shrink for the next plan to differ.
 _STEP = 0.995
 # FLOPs that differ by less than this share are about equal.
 _EQUAL = 1.001
 # Budgets that are tried for the Pareto front.
 _POINTS = 16
-# Promised FLOPs and peaks are exact to these shares.
-_EXACT, _NEAR = 1.01, 1.25
+# Costs that differ by less than this share are about the same.
+_EXACT = 1.01
 # Seconds that compiling may take unless it was asked for, and the placements that must fit in.
 _SECONDS, _LEAST = 60.0, 4
 _SECONDS_PER_EQUATION = 0.001
@@ -61,97 +60,67 @@ class Gradient:
 
     Attributes:
         bare: its cost without checkpoints.
+        compiles: whether compiled programs decide, rather than traces.
+        traced: returns the cost with checkpoints on runs of equations.
+        compiled: returns the bytes of the compiled program besides its inputs, likewise.
     """
 
-    def __init__(self, bare: Need, asked: Callable[..., Any], seconds: float = math.inf) -> None:
+    def __init__(self, bare: Cost, asked: Callable[..., Any], seconds: float = math.inf) -> None:
         """Remember how to ask the measuring process, and the time that compiling may take."""
-        self.bare = bare
-        self._asked = asked
-        self._traced: dict[tuple[Run, ...], Need] = {(): bare}
-        self._compiled: dict[tuple[Run, ...], int] = {}
-        self._seconds = seconds
-        self._longest = 0.0
+        self.bare, self.compiles = bare, False
+        self._asked, self._seconds, self._longest = asked, seconds, 0.0
+        self.traced = functools.cache(self._traced)
+        self.compiled = functools.cache(self._compiled)
+        self.traced(())
 
     def can_compile(self, count: int) -> bool:
         """Return whether there is time to compile some more placements."""
         return count * self._longest <= self._seconds
 
     @property
-    def tried(self) -> int:
-        """The number of placements that were traced."""
-        return len(self._traced) - 1
+    def reached(self) -> int:
+        """The peak without checkpoints."""
+        return self.compiled(()) if self.compiles else self.bare.peak_bytes
 
-    def traced(self, runs: tuple[Run, ...]) -> Need:
-        """Return the cost with checkpoints on runs of equations."""
-        if runs not in self._traced:
-            self._traced[runs] = Need(*self._asked("trace", runs=runs)["need"])
-        return self._traced[runs]
+    def _traced(self, runs: tuple[Run, ...]) -> Cost:
+        return Cost(*self._asked("trace", runs=runs)["cost"]) if runs else self.bare
 
-    def compiled(self, runs: tuple[Run, ...]) -> int:
-        """Return the bytes of the compiled program besides its inputs."""
-        if runs not in self._compiled:
-            start = time.monotonic()
-            self._compiled[runs] = self._asked("compile_runs", runs=runs)["bytes"]
-            took = time.monotonic() - start
-            self._longest = max(self._longest, took)
-            self._seconds -= took
-        return self._compiled[runs]
+    def _compiled(self, runs: tuple[Run, ...]) -> int:
+        start = time.monotonic()
+        found: int = self._asked("compile_runs", runs=runs)["bytes"]
+        took = time.monotonic() - start
+        self._longest = max(self._longest, took)
+        self._seconds -= took
+        return found
 
 
 class Planner:
     """Solves one chain for budgets and traces the placements."""
 
-    def __init__(self, chain: Chain, gradient: Gradient, source: Writable | None = None) -> None:
-        """Plan for a chain; with a `source`, only what can be written into it."""
-        self._chain, self._gradient, self._source = chain, gradient, source
-        self._solver = Solver(chain, source)
-        self._least: dict[int, float] = {}
+    def __init__(self, chain: Chain, gradient: Gradient, allows: Allows | None = None) -> None:
+        """Plan for a chain; only what can be written, if that is known."""
+        self._chain, self._gradient = chain, gradient
+        self._arcs = arcs(chain, allows)
+        self._solver = Solver(chain, self._arcs)
 
-    def least(self, limit: int) -> float:
-        """Return the expected FLOPs of the cheapest placement; infinite if there is none."""
-        if limit not in self._least:
-            path = self._solver.solve(limit)
-            self._least[limit] = self._promise(path).flops if path else float("inf")
-        return self._least[limit]
+    def within(self, limit: int, most: float) -> list[Placement]:
+        """Return the placements tried for a budget, which are expected to take at most some FLOPs.
 
-    def within(self, limit: int) -> list[Placement]:
-        """Return the placements tried for a budget."""
-        tried: list[Placement] = []
-        seen: set[tuple[Arc, ...]] = set()
-        # Expected peaks: `low` turned out to be within the budget, `high` above.
-        aim, low, high = float(limit), 0.0, float("inf")
+        Their traces correct what the chain is solved for.
+        """
+        tried: dict[tuple[Run, ...], Placement] = {}
+        aim = limit
         for _ in range(_ROUNDS):
-            path = self._solver.solve(int(aim))
-            if path is None:
-                # The placement with the lowest peak may need less than expected.
-                path = self._solver.lowest()
-                if path in seen:
-                    break
-            path = self._frugal(path)
-            known = path in seen
-            seen.add(path)
-            placement = self.placement(path)
-            tried.append(placement)
-            needed = placement.measured.peak_bytes
-            if needed > limit:
-                # Every budget down to the expected peak gives the same path.
-                high = min(high, aim, float(promise(path).peak_bytes))
-                aim = high * min(limit / needed, _STEP)
-                if low:
-                    aim = max(aim, (low + high) / 2)
-            elif (
-                needed < _CAREFUL * limit
-                and not known
-                # Below what was promised, or after a step that may have been too large.
-                and (promise(path).peak_bytes > needed or high < float("inf"))
-            ):
-                low = max(low, aim)
-                aim = min(aim * limit / needed, high * _STEP)
-            else:
+            # The placement with the lowest peak may need less than expected.
+            path = self._frugal(self._solver.solve(aim) or self._solver.lowest)
+            if self._promise(path).flops > most:
                 break
-            if aim <= low:
+            one = self.placement(path)
+            if one.runs in tried:
                 break
-        return tried
+            tried[one.runs] = one
+            aim = limit + one.promised.peak_bytes - one.measured.peak_bytes
+        return list(tried.values())
 
     def _frugal(self, path: tuple[Arc, ...]) -> tuple[Arc, ...]:
         """Return a path that needs less memory for about the same FLOPs, if there is one."""
@@ -165,23 +134,20 @@ class Planner:
 
     def front(self) -> Iterator[Placement]:
         """Yield placements for budgets from the lowest possible to that without checkpoints."""
-        lowest = self._solver.lowest()
+        lowest = self._solver.lowest
         low, high = promise(lowest).peak_bytes, self._gradient.bare.peak_bytes
-        paths = [lowest]
-        for number in range(1, _POINTS + 1):
-            # Growing steps: FLOPs change fastest where memory is scarce.
-            path = self._solver.solve(int(low * (max(high, low) / low) ** (number / _POINTS)))
-            if path is not None:
-                paths.append(path)
+        # Growing steps: FLOPs change fastest where memory is scarce.
+        steps = (low * (max(high, low) / low) ** (n / _POINTS) for n in range(1, _POINTS + 1))
+        paths = [lowest, *filter(None, (self._solver.solve(int(step)) for step in steps))]
         return map(self.placement, dict.fromkeys(paths))
 
-    def obvious(self, is_wanted: Callable[[Need], bool]) -> Iterator[Placement]:
-        """Yield the obvious placements whose expected cost is wanted."""
-        for name, path in obvious_paths(self._chain, self._solver.arcs, self._source):
-            if is_wanted(self._promise(path)):
+    def obvious(self, most: float) -> Iterator[Placement]:
+        """Yield the obvious placements that are expected to take at most some FLOPs."""
+        for name, path in obvious_paths(self._chain, self._arcs):
+            if self._promise(path).flops <= most:
                 yield self.placement(path, name)
 
-    def _promise(self, path: tuple[Arc, ...]) -> Need:
+    def _promise(self, path: tuple[Arc, ...]) -> Cost:
         return promise(path, self._gradient.bare.flops)
 
     def placement(self, path: tuple[Arc, ...], name: str = "") -> Placement:
@@ -198,7 +164,6 @@ def plan(
     budget: Budget,
     *,
     pareto: bool = False,
-    offload: bool = False,
     open_source: OpenSource | None = None,
 ) -> Plan:
     """Return the cheapest placement of checkpoints within a budget.
@@ -210,7 +175,6 @@ def plan(
         folder: the folder that names in the options are relative to.
         budget: how much memory it may use.
         pareto: whether to return the Pareto front, too.
-        offload: whether policies may offload values to host memory.
         open_source: opens the source, given the files and lines of its current checkpoints, and
             the files of all stages. The placement is then one that can be written into it.
 
@@ -220,39 +184,37 @@ def plan(
     with measuring(target, options, folder) as session:
         found = session.measurement
         options = compiling(options, found)
-        reply = session.ask("chains", offload=offload)
-        gradient = Gradient(
-            Need(*reply["bare"]), session.ask, math.inf if options.compile else _SECONDS
-        )
-        chains = [chain_from(data) for data in reply["chains"]]
+        reply = session.ask("chains")
+        chains = decoded(tuple[Chain, ...], reply["chains"])
         if not chains:
             raise VerificationError(
                 f"{target.text}: nothing to checkpoint: none of its functions runs several stages"
                 " in sequence or a loop over layers"
             )
-        compiles = options.compile
-        if compiles is None:
-            compiles = reply["equations"] * _SECONDS_PER_EQUATION * _LEAST <= _SECONDS
-        if compiles:
+        seconds = math.inf if options.compile else _SECONDS
+        gradient = Gradient(Cost(*reply["bare"]), session.ask, seconds)
+        gradient.compiles = bool(options.compile)
+        if options.compile is None and (
+            reply["equations"] * _SECONDS_PER_EQUATION * _LEAST <= _SECONDS
+        ):
             gradient.compiled(())
             # A placement takes about as long as the program without checkpoints.
-            compiles = gradient.can_compile(_LEAST - 1)
-        planners = [Planner(chain, gradient) for chain in chains]
-        search = _Search(planners, gradient, compiles=bool(compiles), are_all=pareto)
-        arguments = 0 if found.is_step else found.argument_bytes
-        limit = budget.bytes_of(search.reached, arguments)
-        search.run(limit)
+            gradient.compiles = gradient.can_compile(_LEAST - 1)
+        search = _Search([Planner(chain, gradient) for chain in chains], gradient)
+        limits = functools.partial(
+            budget.bytes_of, arguments=0 if found.is_step else found.argument_bytes
+        )
+        search.run(limits(gradient.reached))
         # For some programs on the CPU, XLA merges every recomputation with the forward pass.
-        are_merged = all(one.peak > MERGED * search.reached for one in search.candidates)
-        if search.compiles and not options.compile and are_merged:
-            search.compiles, search.is_merged = False, True
-            limit = budget.bytes_of(search.reached, arguments)
-            search.run(limit, search.tried)
+        is_merged = gradient.compiles and not options.compile and search.is_merged
+        if is_merged:
+            gradient.compiles = False
+            search.run(limits(gradient.reached), search.tried)
+        limit = limits(gradient.reached)
         best, is_met = best_of(search.found, limit)
         ideal: Placement | None = None
         obstacles: tuple[Obstacle, ...] = ()
-        others: tuple[Placement, ...] = ()
-        values = [NamedValue(name, Path(path), *more) for name, path, *more in reply["values"]]
+        values = decoded(tuple[NamedValue, ...], reply["values"])
         if open_source is not None:
             files = {Path(link.path) for chain in chains for link in chain if link.heavy}
             sites = [(site.path, site.line) for site in found.sites]
@@ -260,13 +222,13 @@ def plan(
             obstacles = source.apply(best.stages).obstacles
             if obstacles:
                 ideal = best
-                search.planners = [Planner(chain, gradient, source) for chain in chains]
+                search.planners = [Planner(chain, gradient, source.allows) for chain in chains]
                 writable = [one for one in search.tried if not source.apply(one.stages).obstacles]
                 search.run(limit, writable)
                 best, is_met = search.best_writable(limit, source) or (best, is_met)
                 if best is ideal or (_is_as_good(best, ideal) and (is_met or ideal.peak > limit)):
                     ideal = None
-            others = search.next_best(limit, best)
+        now = gradient.compiles and found.sites and session.ask("compile_target")["peak"]
         return Plan(
             found,
             budget.text,
@@ -275,16 +237,14 @@ def plan(
             best,
             is_met,
             pareto=search.front() if pareto else (),
-            tried=gradient.tried,
-            is_merged=search.is_merged,
-            bare_compiled=search.reached if search.compiles else None,
-            now_compiled=session.ask("compile_target")["peak"]
-            if compiles and found.sites
-            else None,
+            tried=gradient.traced.cache_info().currsize - 1,
+            is_merged=is_merged,
+            bare_compiled=gradient.reached if gradient.compiles else None,
+            now_compiled=now or None,
             candidates=search.candidates,
             unwritten=ideal,
             obstacles=obstacles,
-            others=others,
+            others=search.next_best(limit, best),
             values=saved_by(best, values),
         )
 
@@ -294,39 +254,34 @@ class _Search:
 
     Attributes:
         planners: one for each chain.
-        compiles: whether compiled programs decide, rather than traces.
-        is_merged: whether the compiled placements all needed about as much as no checkpoint.
         tried: the traced placements.
         candidates: the compiled ones, the lowest peak first.
     """
 
-    def __init__(
-        self, planners: Sequence[Planner], gradient: Gradient, *, compiles: bool, are_all: bool
-    ) -> None:
-        """Prepare a search; with `are_all`, all obvious placements are traced."""
-        self.planners, self._gradient, self._are_all = planners, gradient, are_all
-        self.compiles, self.is_merged = compiles, False
+    def __init__(self, planners: Sequence[Planner], gradient: Gradient) -> None:
+        self.planners, self._gradient = planners, gradient
         self.tried: list[Placement] = []
         self.candidates: tuple[Placement, ...] = ()
-
-    @property
-    def reached(self) -> int:
-        """The peak without checkpoints."""
-        return self._gradient.compiled(()) if self.compiles else self._gradient.bare.peak_bytes
 
     @property
     def found(self) -> Sequence[Placement]:
         """The placements to choose from."""
         return self.candidates or self.tried
 
+    @property
+    def is_merged(self) -> bool:
+        """Whether the compiled placements all need about as much as no checkpoint."""
+        return all(one.peak > MERGED * self._gradient.reached for one in self.candidates)
+
     def run(self, limit: int, others: Sequence[Placement] = ()) -> None:
         """Try placements for a budget, besides some others that were traced."""
         # A share of the compiled peak is planned as the same share of the traced peak.
-        aim = limit * self._gradient.bare.peak_bytes // max(self.reached, 1)
-        tried = self._solved(aim)
-        self.tried = [*tried, *self._obvious(tried, aim), *others]
+        aim = limit * self._gradient.bare.peak_bytes // max(self._gradient.reached, 1)
+        self.tried = [*self._solved(aim), *others]
+        most = math.inf if self._gradient.compiles else _interesting(self.tried, aim)
+        self.tried += [one for each in self.planners for one in each.obvious(most)]
         self.candidates = ()
-        if self.compiles:
+        if self._gradient.compiles:
             self.candidates = compiled_candidates(
                 self.tried, limit, aim, self._gradient, self._solved
             )
@@ -351,34 +306,16 @@ class _Search:
         """Return the Pareto front of traced peak and FLOPs, the lowest peak first."""
         every = [*self.tried, *(one for each in self.planners for one in each.front())]
         front: list[Placement] = []
-        for one in sorted(every, key=lambda one: (one.measured.peak_bytes, one.measured.flops)):
+        for one in sorted(every, key=lambda one: one.measured[:2]):
             if not front or one.measured.flops < front[-1].measured.flops:
                 front.append(one)
         return tuple(front)
 
     def _solved(self, limit: int) -> list[Placement]:
-        """Return placements of all chains but those that cannot be cheaper than those found."""
         found: list[Placement] = []
-        for planner in sorted(self.planners, key=lambda each: each.least(limit)):
-            if found:
-                best, is_met = best_of(found, limit)
-                if is_met and planner.least(limit) >= best.measured.flops:
-                    continue
-            found += planner.within(limit)
-        return found
-
-    def _obvious(self, tried: Sequence[Placement], limit: int) -> Iterator[Placement]:
-        """Yield the obvious placements: every one, or those that may be better than those tried."""
-        best, is_met = best_of(tried, limit)
-        are_all = self._are_all or self.compiles or not is_met
-
-        def is_wanted(need: Need) -> bool:
-            return are_all or (
-                need.peak_bytes <= _NEAR * limit and need.flops <= _EXACT * best.measured.flops
-            )
-
         for planner in self.planners:
-            yield from planner.obvious(is_wanted)
+            found += planner.within(limit, _interesting(found, limit))
+        return found
 
 
 def saved_by(placement: Placement, values: Sequence[NamedValue]) -> tuple[NamedValue, ...]:
@@ -390,6 +327,12 @@ def saved_by(placement: Placement, values: Sequence[NamedValue]) -> tuple[NamedV
 def _is_as_good(one: Placement, other: Placement) -> bool:
     """Return whether a placement needs about as little as another."""
     return one.measured.flops <= _EXACT * other.measured.flops and one.peak <= _EXACT * other.peak
+
+
+def _interesting(tried: Sequence[Placement], limit: int) -> float:
+    """Return the FLOPs of the best placement within a budget; further ones must not take more."""
+    best, is_met = best_of(tried, limit) if tried else (None, False)
+    return _EXACT * best.measured.flops if best and is_met else math.inf
 
 
 def best_of(tried: Sequence[Placement], limit: int) -> tuple[Placement, bool]:
@@ -431,10 +374,8 @@ def compiled_candidates(
     def add(one: Placement) -> None:
         found.setdefault(one.runs, replace(one, compiled=gradient.compiled(one.runs)))
 
-    named = [one for one in tried if one.name]
-    obvious = _not_dominated_first(list(_front_first(named, aim, len(tried))))
-    first = (*_front_first(tried, aim, _SOLVED), *obvious[:_OBVIOUS])
-    for one in first:
+    obvious = _ranked([one for one in tried if one.name], aim)
+    for one in (*_ranked(tried, aim)[:_SOLVED], *obvious[:_OBVIOUS]):
         if gradient.can_compile(1):
             add(one)
     if not found:
@@ -446,7 +387,7 @@ def compiled_candidates(
             break
         aim = int(limit * latest.measured.peak_bytes / max(latest.peak, 1))
         best = min((one.measured.flops for one in found.values() if one.peak <= limit), default=0)
-        fresh = [one for one in _front_first(solved(aim), aim, 1) if one.runs not in found]
+        fresh = [one for one in _ranked(solved(aim), aim)[:1] if one.runs not in found]
         if not fresh or not gradient.can_compile(1) or 0 < best <= fresh[0].measured.flops:
             break
         add(fresh[0])
@@ -454,30 +395,18 @@ def compiled_candidates(
     return tuple(sorted(found.values(), key=lambda one: (one.peak, one.measured.flops)))
 
 
-def _not_dominated_first(ordered: Sequence[Placement]) -> list[Placement]:
-    """Move the placements that another one promises to beat in both respects to the end.
+def _ranked(tried: Sequence[Placement], aim: int) -> list[Placement]:
+    """Return placements without repeats: those within a budget first, the cheapest first.
 
-    A trace may promise more than the compiler needs, so that one over the budget may be the best.
+    Those that another one promises to beat in both respects come last. A trace may promise more
+    than the compiler needs, so that one over the budget may be the best.
     """
-
-    def costs(one: Placement) -> tuple[int, int]:
-        return one.measured.peak_bytes, one.measured.flops
-
-    def is_dominated(one: Placement) -> bool:
-        peak, flops = costs(one)
-        return any(
-            p <= peak and f <= flops and (p, f) != (peak, flops) for p, f in map(costs, ordered)
-        )
-
-    return sorted(ordered, key=is_dominated)
-
-
-def _front_first(tried: Sequence[Placement], aim: int, count: int) -> Iterator[Placement]:
-    """Yield some placements: those within a budget first, the cheapest first, without repeats."""
     distinct = {one.runs: one for one in sorted(tried, key=lambda one: bool(one.name))}
+    costs = {one.measured[:2] for one in distinct.values()}
 
-    def order(one: Placement) -> tuple[int, int, int]:
-        over = max(one.measured.peak_bytes - aim, 0)
-        return over, one.measured.flops, one.measured.peak_bytes
+    def order(one: Placement) -> tuple[bool, int, int, int]:
+        peak, flops = own = one.measured[:2]
+        is_dominated = any(p <= peak and f <= flops and (p, f) != own for p, f in costs)
+        return is_dominated, max(peak - aim, 0), flops, peak
 
-    yield from sorted(distinct.values(), key=order)[:count]
+    return sorted(distinct.values(), key=order)

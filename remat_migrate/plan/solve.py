@@ -8,13 +8,14 @@ that a feasible budget is met.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from ..measure.worker.records import Chain
-from .chain import Arc, Writable, arcs
-from .ties import Open, Ties
+from ..measure.worker.records import WRAPPED, Chain
+from .chain import GROUP, Arc, Place, occurrences
 
 BUCKETS = 500
 # Labels that are extended from a stage, the cheapest first.
@@ -35,18 +36,10 @@ class _Label(NamedTuple):
 class Solver:
     """Solves a chain for several budgets."""
 
-    def __init__(self, chain: Chain, source: Writable | None = None) -> None:
-        """Prepare the arcs; with a `source`, those that can be written into it."""
-        self._arcs = arcs(chain)
-        if source is not None:
-            self._arcs = [[arc for arc in here if source.allows(chain, arc)] for here in self._arcs]
-        self._ties = Ties(chain, self._arcs, source)
-        self._lowest: tuple[Arc, ...] | None = None
-
-    @property
-    def arcs(self) -> list[list[Arc]]:
-        """The arcs that start at each stage."""
-        return self._arcs
+    def __init__(self, chain: Chain, arcs: list[list[Arc]]) -> None:
+        """Prepare to solve a chain, given the arcs that start at each stage."""
+        self._arcs = arcs
+        self._ties = Ties(chain, arcs)
 
     def solve(self, budget: int, buckets: int = BUCKETS) -> tuple[Arc, ...] | None:
         """Return the cheapest path, None if none is within the budget.
@@ -58,13 +51,9 @@ class Solver:
         label = self._search(budget, buckets)
         return None if label is None else _path(label)
 
+    @functools.cached_property
     def lowest(self) -> tuple[Arc, ...]:
-        """Return a path whose peak is within a hundredth of the lowest."""
-        if self._lowest is None:
-            self._lowest = self._found_lowest()
-        return self._lowest
-
-    def _found_lowest(self) -> tuple[Arc, ...]:
+        """A path whose peak is within a hundredth of the lowest."""
         highest = sum(max(arc.peak for arc in here) for here in self._arcs)
         found = self._search(highest, 1)
         assert found is not None
@@ -124,24 +113,15 @@ def _thinned(labels: list[_Label], budget: int, buckets: int) -> list[_Label]:
 
 def _fewest(by_decision: dict[Open, list[_Label]]) -> dict[Open, list[_Label]]:
     """Return all labels, or the cheapest if there are too many."""
-    if sum(map(len, by_decision.values())) <= _MOST_LABELS:
+    every = [(label, made) for made, labels in by_decision.items() for label in labels]
+    if len(every) <= _MOST_LABELS:
         return by_decision
-    ranked = sorted(
-        (
-            (label.cost, number, made, label)
-            for number, (made, labels) in enumerate(by_decision.items())
-            for label in labels
-        ),
-        key=lambda item: (item[0], item[1]),
-    )[:_MOST_LABELS]
     # Keep the label with the least residuals, so that a feasible budget is met.
-    least = min(
-        ((made, label) for made, labels in by_decision.items() for label in labels),
-        key=lambda item: item[1].saved,
-    )
-    found: dict[Open, list[_Label]] = {least[0]: [least[1]]}
-    for _, _, made, label in ranked:
-        if label is not least[1]:
+    least = min(every, key=lambda one: one[0].saved)
+    cheapest = sorted(every, key=lambda one: one[0].cost)[:_MOST_LABELS]
+    found: dict[Open, list[_Label]] = {least[1]: [least[0]]}
+    for label, made in cheapest:
+        if label is not least[0]:
             found.setdefault(made, []).append(label)
     for labels in found.values():
         labels.sort(key=lambda label: label.saved)
@@ -155,3 +135,93 @@ def _path(label: _Label) -> tuple[Arc, ...]:
         path.append(current.arc)
         current = current.before
     return tuple(reversed(path))
+
+
+class Decision(NamedTuple):
+    """The decision for the stages of a line.
+
+    Attributes:
+        kind: as for `Arc`, or `covered` if a group that starts at another line covers them.
+        policy: the policy of the checkpoint, or None.
+        lines: the lines of a group.
+    """
+
+    kind: str
+    policy: str | None = None
+    lines: tuple[int, ...] = ()
+
+
+COVERED = Decision("covered")
+
+# The decisions for lines that recur.
+Open = tuple[tuple[Place, Decision], ...]
+
+
+class Ties:
+    """Finds the arcs that agree with earlier decisions.
+
+    Stages that run the same line, as in a loop, share one decision. A group that starts at a line
+    covers the same lines each time; the last one of a loop may be shorter.
+    """
+
+    def __init__(self, chain: Chain, arcs: Sequence[Sequence[Arc]]) -> None:
+        """Tie the lines of a chain."""
+        self._links, self._arcs = chain, arcs
+        self._places = occurrences(chain)
+        self._is_tied = any(len(places) > 1 for places in self._places.values())
+        self._known: dict[tuple[Open, int], list[tuple[Arc, Open]]] = {}
+
+    def onward(self, made: Open, start: int) -> list[tuple[Arc, Open]]:
+        """Return the arcs from a stage that agree with decisions, with the decisions after them."""
+        if not self._is_tied:
+            return [(arc, ()) for arc in self._arcs[start]]
+        key = made, start
+        if key not in self._known:
+            self._known[key] = list(self._onward(dict(made), start))
+        return self._known[key]
+
+    def _onward(self, made: dict[Place, Decision], start: int) -> Iterator[tuple[Arc, Open]]:
+        place = self._links[start].place
+        for arc in self._arcs[start]:
+            now = dict(made)
+            if self._recurs(start):
+                decision = now.setdefault(place, decision_of(arc))
+                if decision_of(arc) != decision and not self._is_rest(decision, arc):
+                    continue
+            others = {
+                self._links[number].place
+                for number in range(start + 1, arc.stop)
+                if self._recurs(number)
+            }
+            if all(now.setdefault(other, COVERED) == COVERED for other in others - {place}):
+                yield (
+                    arc,
+                    tuple(sorted(one for one in now.items() if self._again(one[0], arc.stop))),
+                )
+
+    def _recurs(self, number: int) -> bool:
+        link = self._links[number]
+        return link.heavy and len(self._places[link.place]) > 1
+
+    def _is_rest(self, decision: Decision, arc: Arc) -> bool:
+        """Return whether an arc is a group that ends early because the loop ends."""
+        length = len(arc.lines)
+        if decision.kind != GROUP or arc.policy != decision.policy:
+            return False
+        if arc.lines != decision.lines[:length]:
+            return False
+        following = self._links[arc.stop].line if arc.stop < len(self._links) else None
+        if length < len(decision.lines) and following == decision.lines[length]:
+            return False
+        is_kind = arc.kind == (GROUP if length > 1 else WRAPPED)
+        return is_kind and not self._again(self._links[arc.start].place, arc.stop)
+
+    def _again(self, place: Place, start: int) -> bool:
+        """Return whether a line runs at a stage or after it."""
+        places = self._places[place]
+        return bisect_left(places, start) < len(places)
+
+
+def decision_of(arc: Arc) -> Decision:
+    """Return the decision of an arc for the line that it starts at."""
+    return Decision(arc.kind, arc.policy, arc.lines if arc.kind == GROUP else ())

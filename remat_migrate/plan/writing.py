@@ -12,17 +12,15 @@ from ..analysis.statics.argument_kinds import kinds_of
 from ..analysis.values.values import External, Function, Instance, Wrapped
 from ..codemod import changes as codemod
 from ..libraries.transforms import Loop
-from ..measure.worker.records import BODY, WRAPPED
+from ..measure.worker.records import BODY
 from ..measure.worker.schedules import sizes_of
 from ..rewrite.placement import (
-    before_last,
     in_segments,
     wrap_body,
     wrap_call,
     wrap_expression,
     wrap_group,
 )
-from ..rewrite.placement.expressions import lifting
 from ..rewrite.refusal import Refused
 from .chain import GROUP
 from .plan import StageDecision
@@ -86,8 +84,6 @@ def checkpointed(
         policies = reference_to(module, project, "jax.checkpoint_policies", statements[0])
         options.append(f"policy={policies.text}.{stage.policy}")
         imports = policies.changes
-    if stage.decision != WRAPPED and stage.all_but_last:
-        raise Refused("the last iteration of the loop differs: move it out of the loop")
     if stage.decision == GROUP:
         return [*imports, *wrap_group(project, module, statements, options)]
     [statement] = statements
@@ -96,13 +92,7 @@ def checkpointed(
         return in_segments(project, module, *_loop(project, module, value), sizes)
     if stage.decision == BODY:
         return [*imports, *_on_body(project, module, value, options)]
-    condition = ""
-    counting: list[codemod.Change] = []
-    if stage.all_but_last:
-        lifting(project, module, [value])  # refuses for better reasons
-        condition, counting = before_last(module, statement, stage.times - stage.wrapped)
-    made = _on_value(project, module, value, options, condition)
-    return [*imports, *counting, *made]
+    return [*imports, *_on_value(project, module, value, options)]
 
 
 def names_in(policy: str | None) -> tuple[str, ...]:
@@ -178,16 +168,16 @@ def _loop(project: Project, module: Module, value: ast.expr) -> tuple[ast.Call, 
 
 
 def _on_value(
-    project: Project, module: Module, value: ast.expr, options: list[str], condition: str
+    project: Project, module: Module, value: ast.expr, options: list[str]
 ) -> list[codemod.Change]:
     """Wrap the callee, or else the whole expression."""
     if isinstance(value, ast.Call):
         if not _computes_arguments(project, module, value):
             try:
-                return wrap_call(project, module, value, options, condition=condition)
+                return wrap_call(project, module, value, options)
             except Refused:
                 pass  # what it calls is unknown
-    return wrap_expression(project, module, value, options, condition=condition)
+    return wrap_expression(project, module, value, options)
 
 
 def _value(statement: ast.stmt) -> ast.expr:

@@ -237,12 +237,11 @@ def test_output_of_the_measured_code_is_not_in_the_report(target, measure):
 
 def test_alternatives_for_a_function_without_checkpoints(measure):
     ran = measure("model:bare", "--args", "model:many_rows")
-    assert "It has no checkpoint. Placements that lower the peak, traced" in ran.out
-    assert "stages" in ran.out
+    assert "`remat-migrate plan model:bare --budget 50%`" in ran.out
     ran = measure("model:bare", "--args", "model:args", "--output-format", "json")
     document = json.loads(ran.out)
     assert document["sites"] == []
-    assert len(document["alternatives"]) > 1
+    assert document["alternatives"] == []
 
 
 def test_one_of_several_targets_fails(measure):
@@ -283,7 +282,7 @@ def test_unknown_options(words, message, tmp_path):
         ("target = 3", "measure.target: expected a string or an array, got an integer 3"),
         ("target = [1]", "measure.target: expected a string, got an integer 1"),
         ("args = true", 'measure.args: expected a string such as "module:function" or an array'),
-        ('args = "model"', 'a string such as "module:function" or an array or a table, got'),
+        ('args = "model"', 'a string such as "module:function" or an array, got'),
         ('grad = "twice"', 'measure.grad: expected "value_and_grad" or "grad" or "none", got'),
         ("argnums = 0.5", "measure.argnums: expected an integer or an array, got a number 0.5"),
         ("argnums = []", "measure.argnums: expected an integer or an array"),

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from measuring import share, worker_for
 from support import cli, write_files
-
-from remat_migrate.verify.session import Worker
 
 jax = pytest.importorskip("jax")
 
@@ -115,20 +111,7 @@ def args():
     return shape((4, 64, 64), jnp.float32), shape((32, 64), jnp.float32)
 """
 ARRAY = 4 * 32 * 64 * 4
-
-
-@pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    folder = tmp_path_factory.mktemp("project")
-    write_files(folder, {"model.py": MODEL})
-    with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
-        yield worker
-
-
-@pytest.fixture
-def project(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> Path:
-    share(worker, monkeypatch)
-    return worker.side.copy
+SETTINGS = ""
 
 
 def measured(project: Path, target: str, *more: str) -> dict[str, Any]:

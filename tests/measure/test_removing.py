@@ -43,7 +43,7 @@ def test_one_of_two_nested_checkpoints_stays(tmp_path):
     assert others == {5: [11], 11: [5]}
     ran = cli(tmp_path, *words, "--compile")
     for other in (5, 11):
-        line = f"One of this checkpoint and model.py:{other} is redundant: remove only one of them."
+        line = f"Of this checkpoint and model.py:{other}, remove only one, then measure again."
         assert line in ran.out
     assert "You can remove it." not in ran.out
 

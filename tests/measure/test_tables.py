@@ -185,19 +185,6 @@ def test_whole_function_in_sixteen_situations(situation):
 
 
 @pytest.mark.slow
-def test_pareto_front_of_the_alternatives():
-    """The two lines of a block as stages except the last, and with policies."""
-    jax, measured = rows("loop:none", "--alternatives")
-    row = measured["loop", "none"]
-    tolerance = TOLERANCE if jax == JAX_OF_THE_TABLES else TOLERANCE_ELSEWHERE
-    expected = ((460, 1.203), (900, 1.049), (980, 1.043), (2180, 1.001), (3253, 1.0))
-    assert len(row["front"]) == len(expected)
-    for (_, peak, flops), (megabytes, ratio) in zip(row["front"], expected, strict=True):
-        assert peak / 1e6 == pytest.approx(megabytes, rel=tolerance)
-        assert flops / row["flops"] == pytest.approx(ratio, abs=0.001)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", VERDICTS)
 def test_verdicts_on_seeded_placements(name):
     _, measured = rows(*VERDICTS, "--verdicts")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from remat_migrate.errors import UsageError
-from remat_migrate.plan.budget import parse_budget
+from remat_migrate.measure.devices import parse_budget
 
 PEAK = 10_000
 

@@ -213,6 +213,16 @@ def test_measured_beside_a_checkpointed_body(tmp_path: Path) -> None:
     assert peaks["three levels: segments of 128 and 16 checkpointed steps"]["pareto"]
 
 
+def test_groups_of_iterations_of_a_python_loop(tmp_path: Path) -> None:
+    loop = "    h, _ = lax.scan(jax.checkpoint(step, prevent_cse=False), h, xs)\n"
+    assert loop in MODEL
+    model = MODEL.replace(loop, "    for x in xs:\n        h, _ = step(h, x)\n")
+    model = model.replace("(1024, 256)", "(36, 256)")
+    write_files(tmp_path, {"pyproject.toml": TRACED, "model.py": model})
+    found, _ = run(tmp_path, "measure", "checkpointed")["alternatives"]
+    assert found["name"].startswith("groups of 6 iterations at model.py:")
+
+
 def test_other_loops_are_refused_with_what_to_write(tmp_path: Path) -> None:
     model = MODEL.replace("lax.scan(step, (h, jnp.zeros_like(h)), xs)", "LOOP")
     model = model.replace("LOOP", "lax.scan(*(step, (h, jnp.zeros_like(h)), xs))")

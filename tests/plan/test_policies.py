@@ -1,11 +1,10 @@
-"""Policies as choices of the planner: values saved by name, offloaded values, cheaper policies."""
+"""Policies as choices of the planner: values saved by name."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from measuring import run
-from support import cli
 
 jax = pytest.importorskip("jax")
 
@@ -45,19 +44,6 @@ def named(params, x):
 def every(params, x):
     for p in params:
         x = jax.checkpoint(named_block)(p, x)
-    return jnp.mean(x**2)
-
-
-def wide_block(w, x):
-    y = x @ w
-    for _ in range(8):
-        y = jnp.sin(y) * jnp.cos(y)
-    return x + y
-
-
-def wide(params, x):
-    for p in params:
-        x = jax.checkpoint(wide_block)(p["square"], x)
     return jnp.mean(x**2)
 
 
@@ -109,26 +95,6 @@ def test_named_values_keep_values_and_gradients(project, monkeypatch):
     plain, named = (jax.value_and_grad(one)(params, x) for one in (model.loss, model.named))
     for one, other in zip(jax.tree.leaves(plain), jax.tree.leaves(named), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
-
-
-def test_offloading_is_asked_for(project):
-    device = run(project, "plan", "loss", "--budget", "28%", "--no-compile")
-    host = run(project, "plan", "loss", "--budget", "28%", "--no-compile", "--offload")
-    assert device["measured"]["host_bytes"] == 0 < host["measured"]["host_bytes"]
-    assert host["measured"]["flops"] < device["measured"]["flops"]
-    words = ("plan", "model:loss", "--args", "model:args", "--budget", "28%", "--no-compile")
-    assert "Offloaded to host memory: " in cli(project, *words, "--offload").out
-
-
-def test_cheaper_policy(project):
-    found = run(project, "measure", "wide")
-    cheaper = found["cheaper_policy"]
-    bare = found["without_checkpoints"]
-    saved, added = bare["peak_bytes"] - found["peak_bytes"], found["flops"] - bare["flops"]
-    assert bare["peak_bytes"] - cheaper["peak_bytes"] >= 0.9 * saved
-    assert cheaper["flops"] - bare["flops"] <= 0.5 * added
-    text = cli(project, "measure", "model:wide", "--args", "model:args").out
-    assert "Cheaper: with policy=jax.checkpoint_policies.dots_" in text
 
 
 def test_iterations_of_unlike_blocks(project):

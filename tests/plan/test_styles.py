@@ -23,14 +23,13 @@ jax = pytest.importorskip("jax")
 from remat_migrate.analysis.loading import load_project  # noqa: E402
 from remat_migrate.cli.plan_writing import Writing  # noqa: E402
 from remat_migrate.measure.options import MeasureOptions  # noqa: E402
-from remat_migrate.measure.session import Session, measuring  # noqa: E402
+from remat_migrate.measure.session import Session, decoded, measuring  # noqa: E402
 from remat_migrate.measure.target import parse_target  # noqa: E402
-from remat_migrate.measure.worker.records import PLAIN, WRAPPED  # noqa: E402
+from remat_migrate.measure.worker.records import PLAIN, WRAPPED, Chain  # noqa: E402
 from remat_migrate.plan.applying import Source  # noqa: E402
-from remat_migrate.plan.chain import GROUP, Run, chain_from, runs_of  # noqa: E402
+from remat_migrate.plan.chain import GROUP, Run, arcs, runs_of  # noqa: E402
 from remat_migrate.plan.obvious import obvious_paths  # noqa: E402
 from remat_migrate.plan.plan import StageDecision, decisions  # noqa: E402
-from remat_migrate.plan.solve import Solver  # noqa: E402
 from remat_migrate.settings import load_settings  # noqa: E402
 from remat_migrate.verify.session import Worker  # noqa: E402
 
@@ -43,7 +42,7 @@ LIBRARIES = {
     "haiku_loop": "haiku",
     "equinox_loop": "equinox",
 }
-EVERY, POLICY, LAST = "every block", "dots saved", "all but the last"
+EVERY, POLICY = "every block", "dots saved"
 PAIRS = "in groups of two"
 DOTS = "dots_with_no_batch_dims_saveable"
 # The share by which the compiled program may differ from the promise.
@@ -67,11 +66,10 @@ class Style:
             # The last group is shorter.
             runs = (one[0], two[1], WRAPPED, None), three
             return tuple(pairs if stage is block else stage for stage in stages), runs
-        wanted = {EVERY: "", POLICY: f" with {DOTS}", LAST: " but the last"}[kind]
+        wanted = {EVERY: "", POLICY: f" with {DOTS}"}[kind]
         for data in self.session.ask("chains")["chains"]:
-            chain = chain_from(data)
-            arcs = Solver(chain, self.source).arcs
-            for name, path in obvious_paths(chain, arcs, self.source):
+            chain = decoded(Chain, data)
+            for name, path in obvious_paths(chain, arcs(chain, self.source.allows)):
                 stages = decisions(chain, path)
                 chosen = [stage for stage in stages if stage.decision != PLAIN]
                 if name.endswith(("stage" + wanted, "stages" + wanted)) and len(chosen) == 1:
@@ -95,7 +93,7 @@ def style(
     pytest.importorskip(LIBRARIES.get(name, "jax"))
     share(worker, monkeypatch)
     target = parse_target(f"{name}:loss", folder)
-    options = MeasureOptions(args=f"{name}:arguments")
+    options = MeasureOptions(args=(f"{name}:arguments",))
     with measuring(target, options, folder) as session:
         yield Style(name, session, Writing(target, options, folder).open_source((), (), {}))
 
@@ -112,7 +110,7 @@ def load(path: Path) -> ModuleType:
 
 def compiled(path: Path, folder: Path) -> int:
     """Return the compiled bytes of a source besides its inputs, in the measuring process."""
-    options = MeasureOptions(args=f"{path.stem}:arguments")
+    options = MeasureOptions(args=(f"{path.stem}:arguments",))
     with measuring(parse_target(f"{path}:loss", folder), options, folder) as session:
         return int(session.ask("compile_target")["peak"])
 
@@ -138,7 +136,7 @@ def results(module: ModuleType, shapes: Any) -> list[Any]:
 ALL = [path.stem for path in sorted(STYLES.glob("*.py"))]
 SCANS = ("scan", "linen_scan")
 # The others take minutes.
-DEFAULT = {"plain_loop": LAST, "linen_setup": POLICY}
+DEFAULT = {"plain_loop": PAIRS, "linen_setup": POLICY}
 
 
 @pytest.mark.parametrize(
@@ -151,8 +149,8 @@ DEFAULT = {"plain_loop": LAST, "linen_setup": POLICY}
             id=f"{name}, {kind}",
         )
         for name in ALL
-        for kind in (EVERY, POLICY, LAST, PAIRS)
-        if not (name in SCANS and kind in (LAST, PAIRS))
+        for kind in (EVERY, POLICY, PAIRS)
+        if not (name in SCANS and kind == PAIRS)
     ],
     indirect=["style"],
 )

@@ -144,7 +144,9 @@ def test_values_of_a_staged_step():
 
     from remat_migrate.measure.worker import differentiation
     from remat_migrate.measure.worker.entry import NONE, Differentiation, Entry
-    from remat_migrate.measure.worker.gradients import flat_loss, gradient
+    from remat_migrate.measure.worker.gradients import checkpointed, flat_loss
+    from remat_migrate.measure.worker.kinds import Kind
+    from remat_migrate.measure.worker.records import WRAPPED
 
     with pytest.MonkeyPatch().context() as patched:
         for name in ("grad", "value_and_grad", "vjp"):
@@ -165,7 +167,7 @@ def test_values_of_a_staged_step():
             entry = Entry(function, (w, given), {}, Differentiation(NONE))
             flat = flat_loss(entry)
             [run] = {(0, len(flat.jaxpr.eqns))}
-            staged = gradient(entry, flat, {run: {}}, {})
+            staged = checkpointed(entry, flat, {run: Kind(WRAPPED)})
             assert "remat" in str(jax.make_jaxpr(staged)(*w, given))
             for old, new in zip(
                 jax.tree_util.tree_leaves(function(w, given)),
@@ -225,12 +227,10 @@ def test_arguments_of_several_targets(project):
     given = ("--args", "others:args", "--args", "others:parts")
     on_command_line = json.loads(cli(project, *words, *given).out)
     assert [one["grad"] for one in on_command_line] == ["value_and_grad", "none"]
-    named = '{"others:other" = "others:args", "others:many" = "others:parts"}'
-    for args in (named, '["others:args", "others:parts"]'):
-        settings = f'target = ["others:other", "others:many"]\nargs = {args}\n'
-        write_files(project, {"pyproject.toml": f"[tool.remat-migrate.measure]\n{settings}"})
-        try:
-            ran = cli(project, "measure", "--output-format", "json")
-        finally:
-            write_files(project, {"pyproject.toml": ""})
-        assert json.loads(ran.out) == on_command_line
+    settings = 'target = ["others:other", "others:many"]\nargs = ["others:args", "others:parts"]\n'
+    write_files(project, {"pyproject.toml": f"[tool.remat-migrate.measure]\n{settings}"})
+    try:
+        ran = cli(project, "measure", "--output-format", "json")
+    finally:
+        write_files(project, {"pyproject.toml": ""})
+    assert json.loads(ran.out) == on_command_line

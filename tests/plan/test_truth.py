@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from measuring import printed, run, share, worker_for
+from measuring import printed, run
 from support import cli, write_files
 
 pytest.importorskip("jax")
@@ -74,34 +74,18 @@ def square():
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("project")
-    write_files(folder, {"pyproject.toml": "", "model.py": MODEL})
-    return folder
-
-
-@pytest.fixture(scope="module")
-def worker(folder, tmp_path_factory):
-    with worker_for(folder, tmp_path_factory.mktemp("worker")) as worker:
-        yield worker
-
-
-@pytest.fixture
-def project(worker, monkeypatch):
-    share(worker, monkeypatch)
-    return worker.side.copy
+SETTINGS = ""
 
 
 def test_a_failed_trace_is_a_failure(project):
     words = ("model:failing", "--args", "model:square")
-    text = cli(project, "measure", *words).out
-    assert "would not lower" not in text
+    text = cli(project, "measure", *words, "--policies").out
     assert "Placements that could not be measured:" in text
     assert "JAX cannot differentiate a checkpoint with side effects" in text
-    assert "    all 4 stages of model.py:26 in failing\n" in text
-    found = json.loads(cli(project, "measure", *words, "--output-format", "json").out)
-    assert any("model.py:26" in one["name"] for one in found["failed"])
+    assert "    whole function with nothing_saveable\n" in text
+    words_of_json = (*words, "--policies", "--output-format", "json")
+    found = json.loads(cli(project, "measure", *words_of_json).out)
+    assert any(one["name"].endswith("dots_saveable") for one in found["failed"])
     assert cli(project, "plan", *words, "--budget", "50%").code == 2
 
 
@@ -113,11 +97,9 @@ def test_programs_that_draw_random_numbers_are_compiled(project):
     found = run(project, "measure", "dropping")
     assert found["backend"] == "cpu"
     assert found["compiled_bytes"] > 0
-    assert all(one["compiled_bytes"] for one in found["alternatives"])
     text = cli(project, "measure", *words).out
     assert "  traced peak  " in text
     assert " of temporary memory, for cpu\n" in text
-    assert "traced, and compiled for cpu (*" in text
     assert run(project, "plan", "dropping", "--budget", "60%")["met_by"] == "compiled"
 
 

@@ -9,7 +9,7 @@ import pytest
 from measuring import TRACED, run
 from support import cli
 
-from remat_migrate.measure.worker.records import Need
+from remat_migrate.measure.worker.records import Cost
 from remat_migrate.plan.plan import Placement, Run, StageDecision
 from remat_migrate.plan.planning import Gradient, best_of, compiled_candidates
 
@@ -169,7 +169,7 @@ def test_compiles_by_default(project):
 
 def test_of_about_equally_cheap_placements_the_lowest_is_best():
     def placement(peak: int, flops: int) -> Placement:
-        return Placement((), Need(0, 0), Need(peak, flops), ((peak, flops, "wrapped", None),))
+        return Placement((), Cost(0, 0), Cost(peak, flops), ((peak, flops, "wrapped", None),))
 
     tried = [placement(90, 10_000), placement(60, 10_005), placement(30, 12_000)]
     assert best_of(tried, 95) == (tried[1], True)
@@ -178,9 +178,9 @@ def test_of_about_equally_cheap_placements_the_lowest_is_best():
     # Within one percent of each other, the one with the simplest source is best.
     stage = StageDecision(Path("model.py"), 1, "loss", 4, 4, "wrapped", "dots_saveable")
     simple = replace(placement(1000, 10_050), stages=(replace(stage, policy=None),))
-    for more in ({}, {"policy": None, "wrapped": 3}, {"policy": None, "decision": "group"}):
+    for more in ({}, {"policy": None, "decision": "group"}):
         others = [replace(one, stages=(replace(stage, **more),)) for one in tried]
-        cheaper = replace(others[0], measured=Need(995, 10_000))
+        cheaper = replace(others[0], measured=Cost(995, 10_000))
         assert best_of([cheaper, simple], 1000) == (simple, True)
         assert best_of([cheaper, simple], 995) == (cheaper, True)
         assert best_of([others[1], simple], 1000) == (others[1], True)
@@ -189,21 +189,21 @@ def test_of_about_equally_cheap_placements_the_lowest_is_best():
 class _Compiler(Gradient):
     """Compiled programs need three times what their traces promise if they have few operations."""
 
-    def compiled(self, runs: tuple[Run, ...]) -> int:
+    def _compiled(self, runs: tuple[Run, ...]) -> int:
         [(size, *_)] = runs
         return 3 * size if size > 40 else size
 
 
 def test_solves_again_where_the_compiler_disagrees():
     def placement(size: int, name: str = "") -> Placement:
-        need = Need(size, 200 - size)
+        need = Cost(size, 200 - size)
         return Placement((), need, need, ((size, 0, "wrapped", None),), name)
 
     def solved(aim: int) -> list[Placement]:
         return [placement(min(aim, 60))]
 
     tried = [placement(60), placement(90, "every stage")]
-    gradient = _Compiler(Need(100, 100), lambda *_, **__: {})
+    gradient = _Compiler(Cost(100, 100), lambda *_, **__: {})
     found = compiled_candidates(tried, 60, 60, gradient, solved)
     best, is_met = best_of(found, 60)
     assert is_met

@@ -41,9 +41,16 @@ def _is_item(expr: ast.expr) -> bool:
 
 def is_computed_with(argument: Argument, depth: int = _DEPTH) -> bool:
     """Return whether the function, or one that it calls, uses the argument or an item as data."""
-    return any(
-        _is_data_use(argument.project, argument.module, use, depth) for use, _ in argument.uses
-    )
+    module, uses = argument.module, {use for use, _ in argument.uses}
+    # `up, down = params`
+    is_unpacked = any(isinstance(module.parent(use), ast.Assign) for use in uses)
+    items = {
+        node
+        for node in (ast.walk(argument.target.function.node) if is_unpacked else ())
+        if isinstance(node, ast.Name)
+        and any(binding.path and binding.value in uses for binding in module.reaching(node))
+    }
+    return any(_is_data_use(argument.project, module, use, depth) for use in uses | items)
 
 
 def _is_data_use(project: Project, module: Module, use: ast.expr, depth: int) -> bool:

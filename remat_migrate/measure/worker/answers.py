@@ -21,6 +21,7 @@ from .instruments import residuals as passes
 from .instruments.compiled import compiled
 from .instruments.flops import draws_random_numbers
 from .kinds import Kind
+from .records import SiteVerdict
 from .segments import scan_in_segments
 
 Reply = dict[str, Any]
@@ -82,16 +83,26 @@ def measure(by: str, argnums: Sequence[int], has_aux: bool) -> Reply:
     }
 
 
-def confirm(site: int) -> Reply:
-    """Measure one site again, with the compiled program."""
-    entry, measured = _Session.entry, _Session.measured
-    return {"site": sites.confirm(entry, measured.sites[site], measured.measurements[site])}
+def confirm(are_all: bool) -> Reply:
+    """Compile the target as it is and without each site, or only sites that look wasteful."""
+    reply: Reply = {}
+    if are_all:
+        whole = compile_target()
+        reply = {"compiled_bytes": whole["temporary"], "needed_compiled": whole["needed"]}
+    measured = _Session.measured
+    rows = [
+        sites.confirm(_Session.entry, site, one)
+        if are_all or one.verdict is SiteVerdict.WASTEFUL
+        else one
+        for site, one in zip(measured.sites, measured.measurements)
+    ]
+    return {**reply, "sites": rows}
 
 
 def compile_target() -> Reply:
     """Compile the program as it is."""
     with interception.plan({}):
-        return compiled(_Session.entry, _Session.entry.differentiated)._asdict()
+        return compiled(_Session.entry)._asdict()
 
 
 def explain() -> Reply:
@@ -111,18 +122,12 @@ def alternatives(compiling: bool | None, are_all: bool) -> Reply:
     return {"alternatives": rows, "failed": failed}
 
 
-def cheaper() -> Reply:
-    """Return a cheaper policy for all checkpoints, if there is one."""
-    measured = _Session.measured
-    return {"cheaper": placements.cheaper_policy(_Session.entry, measured.cost, measured.bare)}
-
-
-def chains(offload: bool = False) -> Reply:
+def chains() -> Reply:
     """Return the chains of the function, with the costs of each stage."""
     entry = _Session.entry
     _Session.flat = flat = gradients.flat_loss(entry)
     # The stages first, whose traces the whole gradient shares.
-    found = plan_costs.chains(entry, flat, offloading=offload)
+    found = plan_costs.chains(flat)
     bare = plan_costs.trace(entry, flat, {})
     if entry.how.by == NONE:
         found = [plan_costs.in_step(entry, flat, chain, bare) for chain in found]
@@ -132,12 +137,13 @@ def chains(offload: bool = False) -> Reply:
 
 def trace(runs: Runs) -> Reply:
     """Trace the gradient computation with checkpoints on runs of equations."""
-    return {"need": plan_costs.trace(_Session.entry, _Session.flat, _kinds(runs))}
+    return {"cost": plan_costs.trace(_Session.entry, _Session.flat, _kinds(runs))}
 
 
 def compile_runs(runs: Runs) -> Reply:
     """Compile the gradient computation with checkpoints on runs of equations."""
-    return {"bytes": plan_costs.compiled_bytes(_Session.entry, _Session.flat, _kinds(runs))}
+    run = gradients.checkpointed(_Session.entry, _Session.flat, _kinds(runs))
+    return {"bytes": compiled(_Session.entry, run).peak}
 
 
 def _kinds(runs: Runs) -> dict[tuple[int, int], Kind]:
@@ -154,7 +160,7 @@ def jaxprs() -> Reply:
     """Return the forward and the backward pass as text."""
     with interception.plan({}):
         forward, backward = passes.passes(_Session.entry)
-    return {"forward": forward, "backward": backward}
+    return {"jaxprs": (forward, backward)}
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +16,8 @@ from .internals import internals
 
 VALUE_AND_GRAD, GRAD, NONE = "value_and_grad", "grad", "none"
 
+# The target, or another implementation of it, on the traced arguments.
+Run = Callable[..., Any]
 # Untyped in JAX.
 shape_of: Any = jax.ShapeDtypeStruct
 _KNOWS_WEAK_TYPES = "weak_type" in inspect.signature(jax.ShapeDtypeStruct).parameters
@@ -124,10 +127,6 @@ class Entry:
         args, kwargs = jax.tree_util.tree_unflatten(self._tree, leaves)
         return args, kwargs
 
-    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments, with shapes in place of arrays."""
-        return self._filled(self.placed_shapes)
-
     def names(self) -> list[str]:
         """Return the name of each traced argument, such as `params['w']`."""
         args, kwargs = self._filled(self.shapes)
@@ -180,27 +179,9 @@ class Entry:
         value = self.forward(*flat)
         return value[0] if self.how.has_aux else value
 
-    def differentiated(self, *flat: Any) -> Any:
-        """Compute the gradient, and the value if requested."""
-        if self.how.by == NONE:
-            return self.forward(*flat)
-        transform = jax.value_and_grad if self.how.by == VALUE_AND_GRAD else jax.grad
-        function, primals = self._by_differentiated(flat)
-        argnums = tuple(range(len(primals)))
-        return transform(function, argnums=argnums, has_aux=self.how.has_aux)(*primals)
-
-    def gradient_of(self, loss: Callable[..., Any]) -> Callable[..., Any]:
-        """Differentiate another implementation of the function in the same way.
-
-        `loss` takes the traced arguments and returns the flat outputs, the scalar first.
-        """
-        transform = jax.value_and_grad if self.how.by == VALUE_AND_GRAD else jax.grad
-
-        def outputs(*flat: Any) -> Any:
-            first, *others = loss(*flat)
-            return (first, others) if self.how.has_aux else first
-
-        return transform(outputs, argnums=self.differentiated_leaves(), has_aux=self.how.has_aux)
+    def differentiated(self, *flat: Any, run: Run | None = None) -> Any:
+        """Compute the gradient, and the value if requested; see `with_residuals`."""
+        return self.with_residuals(*flat, run=run)[0]
 
     def differentiated_leaves(self) -> tuple[int, ...]:
         """Return the indices in `shapes` of the arguments to differentiate by."""
@@ -215,14 +196,14 @@ class Entry:
             if type(number) is int and number < count and _is_inexact_array(self.shapes[number])
         )
 
-    def pulled_back(self, *flat: Any) -> Any:
+    def pulled_back(self, *flat: Any, run: Run | None = None) -> Any:
         """Return the value and the VJP function, which holds the residuals."""
-        function, primals = self._by_differentiated(flat)
+        function, primals = self._by_differentiated(flat, run)
         if self.how.has_aux:
             return jax.vjp(function, *primals, has_aux=True)
         return jax.vjp(function, *primals)
 
-    def _by_differentiated(self, flat: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    def _by_differentiated(self, flat: Sequence[Any], run: Run | None) -> tuple[Run, list[Any]]:
         """Return the function of what it is differentiated by alone, and these values.
 
         As in `equinox.filter_grad`, an argument with other leaves, such as the strings, integers
@@ -230,7 +211,8 @@ class Entry:
         """
         args, kwargs = self._filled(flat)
         argnums = [number % len(args) for number in self.how.argnums]
-        if all(map(_is_differentiable, jax.tree_util.tree_leaves([args[n] for n in argnums]))):
+        chosen_leaves = jax.tree_util.tree_leaves([args[number] for number in argnums])
+        if run is None and all(map(_is_differentiable, chosen_leaves)):
 
             def of_arguments(*chosen: Any) -> Any:
                 whole = list(args)
@@ -245,16 +227,26 @@ class Entry:
             whole = list(flat)
             for number, value in zip(leaves, chosen):
                 whole[number] = value
-            return self.forward(*whole)
+            if run is None:
+                return self.forward(*whole)
+            value, *others = run(*whole)
+            return (value, others) if self.how.has_aux else value
 
         return of_arrays, [flat[number] for number in leaves]
 
-    def with_residuals(self, *flat: Any) -> Any:
-        """Return the outputs of `differentiated`, and the VJP function with the residuals.
+    def with_residuals(self, *flat: Any, run: Run | None = None) -> Any:
+        """Return the gradient computation, and the VJP function with the residuals.
 
-        The computation is the same, since JAX implements gradients with `jax.vjp`.
+        The computation is that of `jax.grad`, which JAX implements with `jax.vjp`.
+
+        Args:
+            flat: the traced arguments.
+            run: another implementation of the function; of a loss, it returns the flat outputs, the
+                scalar first.
         """
-        value, pull, *aux = self.pulled_back(*flat)
+        if self.how.by == NONE:
+            return (run or self.forward)(*flat), ()
+        value, pull, *aux = self.pulled_back(*flat, run=run)
         gradients = pull(np.ones(value.shape, value.dtype))
         given = (value, gradients) if self.how.by == VALUE_AND_GRAD else (gradients,)
         return (*given, *aux), pull
@@ -279,13 +271,16 @@ class Entry:
                 self._place(_requested_shardings(opened))
         return jaxpr
 
-    def gradient_jaxpr(self) -> Any:
-        """Trace the gradient computation."""
-        return self.traced(self.differentiated)
+    def gradient_jaxpr(self, run: Run | None = None) -> tuple[Any, Any, tuple[Any, Any]]:
+        """Trace the gradient computation, without dead code, and with its residuals as outputs.
 
-    def traced(self, program: Callable[..., Any]) -> Any:
-        """Trace a program, and remove dead code, as compiling does."""
-        return internals().dead_code_removed(jax.make_jaxpr(program)(*self.shapes))
+        Returns:
+            Both jaxprs, and the shapes of the outputs and of the residuals.
+        """
+        program = functools.partial(self.with_residuals, run=run)
+        jaxpr, shapes = jax.make_jaxpr(program, return_shape=True)(*self.shapes)
+        count = len(jax.tree_util.tree_leaves(shapes[0]))
+        return internals().dead_code_removed(jaxpr, count), jaxpr, shapes
 
     def peak(self, jaxpr: Any) -> int:
         """Return the peak of a traced program, of all devices together."""

@@ -12,15 +12,11 @@ import jax
 
 from . import interception
 from .differentiation import TracedLoss, observed, taken
-from .entry import NONE, Differentiation, Entry, Unfit
+from .entry import NONE, Differentiation, Entry, Run, Unfit
 from .interception import LEAVE_OUT
 from .kinds import Kind
 from .sites import Measured, measure
 from .stages import Flat
-
-# Options of the checkpoint on a run of equations, and the kind of those on a loop.
-Wrapped = Mapping[tuple[int, int], Mapping[str, Any]]
-Loops = Mapping[int, Kind]
 
 
 def measured(
@@ -65,13 +61,10 @@ def flat_loss(entry: Entry) -> Flat:
         found.setdefault(flat.key, []).append(flat)
         return loss.evaluate
 
-    if entry.how.by != NONE and entry.forward_pass is not None:
+    if entry.how.by != NONE:
         return Flat(TracedLoss(entry.forward_pass, entry.differentiated_leaves(), 1))
     with interception.plan({}, LEAVE_OUT), observed(observer):
-        if entry.how.by != NONE:
-            closed = jax.make_jaxpr(entry.forward)(*entry.shapes)
-            return Flat(TracedLoss(closed, entry.differentiated_leaves(), 1))
-        jax.make_jaxpr(entry.differentiated)(*entry.shapes)
+        jax.make_jaxpr(entry.forward)(*entry.shapes)
     if not found:
         raise Unfit(
             "it takes no gradient with jax.grad, jax.value_and_grad or jax.vjp (--grad none): name"
@@ -80,28 +73,17 @@ def flat_loss(entry: Entry) -> Flat:
     return max(found.values(), key=lambda same: len(same) * sum(same[0].flops))[0]
 
 
-def gradient(entry: Entry, flat: Flat, wrapped: Wrapped, loops: Loops) -> Callable[..., Any]:
-    """Return the gradient computation or training step with checkpoints on stages of its loss.
-
-    Args:
-        entry: the target.
-        flat: its loss.
-        wrapped: options of the checkpoint on each run of equations.
-        loops: kind of the checkpoints on the body or the segments of each scan.
-    """
-
-    def staged(loss: Flat) -> Callable[..., Any]:
-        return loss.with_loops(loops).staged(wrapped)
-
+def checkpointed(entry: Entry, flat: Flat, kinds: Mapping[tuple[int, int], Kind]) -> Run:
+    """Return the target with checkpoints on runs of equations of its loss, given their kinds."""
     if entry.how.by != NONE:
-        return entry.gradient_of(staged(flat))
+        return flat.staged(kinds)
 
     def observer(loss: TracedLoss) -> Callable[..., Sequence[Any]]:
         again = Flat(loss)
-        return staged(again) if again.key == flat.key else loss.evaluate
+        return again.staged(kinds) if again.key == flat.key else loss.evaluate
 
     def program(*arrays: Any) -> Any:
         with interception.plan({}, LEAVE_OUT), observed(observer):
-            return entry.differentiated(*arrays)
+            return entry.forward(*arrays)
 
     return program

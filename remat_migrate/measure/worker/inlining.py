@@ -7,6 +7,7 @@ calls it, or only the first caller. They get the lines of each call.
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -56,6 +57,28 @@ def _recorded_callers(jaxpr: Any, call: Frames) -> int:
     return sum(1 for _ in itertools.takewhile(lambda level: len(set(level)) == 1, levels))
 
 
+class _Call:
+    """A call of a jitted function: its equation, its jaxpr, and the call around it, if any."""
+
+    def __init__(self, equation: Any, jaxpr: Any, around: _Call | None) -> None:
+        self._equation, self._jaxpr, self._around = equation, jaxpr, around
+
+    @functools.cached_property
+    def frames(self) -> Frames:
+        """The frames of the call, with those of the calls around it."""
+        return _frames(self._equation, self._around)
+
+    @functools.cached_property
+    def recorded(self) -> int:
+        """How many frames of the operations are those of the first caller."""
+        return _recorded_callers(self._jaxpr, _user_frames(self._equation))
+
+
+def _frames(equation: Any, call: _Call | None) -> Frames:
+    found = _user_frames(equation)
+    return found if call is None else found[: len(found) - call.recorded] + call.frames
+
+
 class _Inliner:
     """The equations so far.
 
@@ -67,35 +90,30 @@ class _Inliner:
     def __init__(self, constants: dict[Any, Any]) -> None:
         self.constants = constants
         self.equations: list[Any] = []
-        # The frames of inlined equations, by the identity of their source information.
-        self._frames: dict[int, Frames] = {}
+        # The calls of inlined equations, by the identity of their source information.
+        self._calls: dict[int, _Call] = {}
 
     def frames_of(self, equation: Any) -> Frames:
         """Return the frames of an equation, with those of the calls around it."""
-        found = self._frames.get(id(equation.source_info))
-        return _user_frames(equation) if found is None else found
+        return _frames(equation, self._calls.get(id(equation.source_info)))
 
-    def run(self, jaxpr: Any, names: dict[Any, Any], call: Any) -> list[Any]:
+    def run(self, jaxpr: Any, names: dict[Any, Any], call: _Call | None) -> list[Any]:
         """Add the equations of a jaxpr, and return its outputs.
 
         Args:
             jaxpr: open jaxpr.
             names: what its variables are called, unless they keep their names.
-            call: the raw and the full frames of the call that it belongs to, None outside calls.
+            call: the call that it belongs to, if any.
         """
 
         def renamed(atom: Any) -> Any:
             return atom if internals().is_literal(atom) else names.get(atom, atom)
 
-        recorded = 0 if call is None else _recorded_callers(jaxpr, call[0])
         for equation in jaxpr.eqns:
             inputs = [renamed(atom) for atom in equation.invars]
             if mark_of(equation) is not None:
                 names.update(zip(equation.outvars, inputs))
                 continue
-            raw = full = _user_frames(equation)
-            if call is not None:
-                full = raw[: len(raw) - recorded] + call[1]
             if internals().is_inlined_call(equation):
                 _, (inner,), _ = internals().inner(equation)
                 constants, arguments = _inputs(inner)
@@ -103,7 +121,8 @@ class _Inliner:
                 for variable, value in constants.items():
                     own[variable] = copy.copy(variable)
                     self.constants[own[variable]] = value
-                outputs = self.run(internals().opened(inner), own, (raw, full))
+                body = internals().opened(inner)
+                outputs = self.run(body, own, _Call(equation, body, call))
                 names.update(zip(equation.outvars, outputs))
                 continue
             outputs, source = equation.outvars, equation.source_info
@@ -112,7 +131,7 @@ class _Inliner:
                 outputs = [copy.copy(variable) for variable in equation.outvars]
                 names.update(zip(equation.outvars, outputs))
                 source = copy.copy(source)
-                self._frames[id(source)] = full
+                self._calls[id(source)] = call
             self.equations.append(
                 equation.replace(invars=inputs, outvars=outputs, source_info=source)
             )

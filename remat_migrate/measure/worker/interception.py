@@ -199,44 +199,37 @@ def _intercepting(original: Callable[..., Any], name: str) -> Callable[..., Any]
         if not callable(function) or not callable(wrapped):
             return wrapped  # a decorator factory, which some versions allow, is not intercepted
         site = _requested_site() or Site(caller(), "jax." + name, *describe(function))
-        apply = functools.partial(_apply, site, original, args, options, wrapped, function)
+        own = options.get("policy")
 
         @functools.wraps(wrapped)
         def checkpointed(*inputs: Any, **keywords: Any) -> Any:
-            return apply(inputs, keywords)
+            number, decision = _called(site, own)
+            if not decision.keep:
+                if decision.marked:
+                    static = options.get("static_argnums", ())
+                    inputs, keywords = _mark(number, static, inputs, keywords)
+                return function(*inputs, **keywords)
+            if decision.policy is None:
+                return wrapped(*inputs, **keywords)
+            changed = dict(options, policy=decision.policy(site, own))
+            with not_intercepting():
+                applied = original(*args, **changed)
+            return applied(*inputs, **keywords)
 
         return checkpointed
 
     return checkpoint
 
 
-def _apply(
-    site: Site,
-    original: Callable[..., Any],
-    args: tuple[Any, ...],
-    options: dict[str, Any],
-    wrapped: Callable[..., Any],
-    function: Callable[..., Any],
-    inputs: tuple[Any, ...],
-    keywords: dict[str, Any],
-) -> Any:
-    number = _state.numbers.setdefault(site, len(_state.numbers))
+def _called(site: Site, policy: Any) -> tuple[int, Decision]:
+    """Record a call of a site, and return its number and the decision about it."""
     calls = _state.calls.setdefault(site, {})
     location = caller()
     calls[location] = calls.get(location, 0) + 1
-    if policy := options.get("policy"):
+    if policy:
         _state.policies[site] = policy
-    decision = _state.plan.get(site, _state.default)
-    if not decision.keep:
-        if decision.marked:
-            static = options.get("static_argnums", ())
-            inputs, keywords = _mark(number, static, inputs, keywords)
-        return function(*inputs, **keywords)
-    if decision.policy:
-        policy = decision.policy(site, options.get("policy"))
-        with not_intercepting():
-            wrapped = original(*args, **dict(options, policy=policy))
-    return wrapped(*inputs, **keywords)
+    number = _state.numbers.setdefault(site, len(_state.numbers))
+    return number, _state.plan.get(site, _state.default)
 
 
 def _mark(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,13 +54,13 @@ class _Watch:
 
     Attributes:
         asked: for each name, the decisions on it by site, and the bytes of a value.
-        matched: what the policy of each site saves, with how often it was asked.
+        matched: what the policy of each site saves.
         products: whether each product that the policy was asked about has batch dimensions.
     """
 
     def __init__(self) -> None:
         self.asked: dict[str, dict[Site, tuple[str, int]]] = {}
-        self.matched: dict[Site, Counter[str]] = {}
+        self.matched: dict[Site, dict[str, None]] = {}
         self.products: dict[Site, list[bool]] = {}
         # The same function for the same policy, as JAX caches by it.
         self.watched = functools.cache(self._watched)
@@ -78,7 +77,7 @@ class _Watch:
                 has_batch = bool(params["dimension_numbers"][1][0])
                 self.products.setdefault(site, []).append(has_batch)
             if state != _NOT:
-                self.matched.setdefault(site, Counter())[what] += 1
+                self.matched.setdefault(site, {})[what] = None
             return decision
 
         return decide
@@ -105,11 +104,11 @@ def explained(entry: Entry) -> tuple[list[NameUse], list[PolicyUse]]:
     if not values and not own:
         return [], []
     watch = _Watch()
-    cost = trace(entry, {}, Decision(policy=watch.watched)).cost
-    bare = trace(entry, {}, _NOTHING).cost
+    cost = trace(entry, {}, Decision(policy=watch.watched))
+    bare = trace(entry, {}, _NOTHING)
     policies = []
     for site, policy in own.items():
-        without = trace(entry, {site: _NOTHING}).cost if len(own) > 1 else bare
+        without = trace(entry, {site: _NOTHING}) if len(own) > 1 else bare
         policies.append(_policy_use(site, policy, watch, cost, without))
         for name in policies[-1].absent:
             values.setdefault(name, [])
@@ -149,10 +148,10 @@ def _name_use(
     states = {state for state, _ in asked.values()}
     with_policy = [site for site in asked if site in own]
     only = _changed(name, is_offloaded=_OFFLOADED in states)
-    is_residual = bool(asked) and trace(entry, {}, only).cost != bare
+    is_residual = bool(asked) and trace(entry, {}, only) != bare
     if is_residual and with_policy and states == {_NOT}:
         # The policy may save the operation whose result has the name.
-        if trace(entry, {}, _changed(name, keeps_own=True)).cost == cost:
+        if trace(entry, {}, _changed(name, keeps_own=True)) == cost:
             states = {_SAVED}
     reason = _reason(found, states, with_policy, is_residual=is_residual)
     state = _NOT if reason else _OFFLOADED if _OFFLOADED in states else _SAVED

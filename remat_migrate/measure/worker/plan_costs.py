@@ -14,42 +14,34 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .entry import Entry
-from .gradients import gradient
-from .instruments.compiled import compiled
+from .gradients import checkpointed
 from .instruments.flops import flops
-from .instruments.liveness import LiveAtMark, host_bytes, peak, size
+from .instruments.liveness import Liveness, peak, size
+from .instruments.residuals import cost_and_jaxpr
 from .internals import internals
 from .kinds import DOTS_POLICIES, Kind, available_kinds, can_differentiate
 from .named_values import names_in
-from .records import PLAIN, WRAPPED, Chain, Choice, Link, Need
+from .records import PLAIN, WRAPPED, Chain, Choice, Cost, Link
 from .stages import Flat, Stage, combinations, evaluating, shapes_of
 
 _BOUNDARY = "remat_migrate_boundary"
-# As the first of `DOTS_POLICIES`, in host memory.
-_OFFLOADING = 'offload_dot_with_no_batch_dims("device", "pinned_host")'
 
 
-def chains(entry: Entry, flat: Flat, *, offloading: bool = False) -> list[Chain]:
+def chains(flat: Flat) -> list[Chain]:
     """Return the chains of a program, the outermost first, with the costs of each stage.
-
-    Args:
-        entry: the function.
-        flat: its jaxpr.
-        offloading: whether policies may offload values to host memory.
 
     Raises:
         Exception: any error that JAX raises while it traces a stage.
     """
     known: dict[Any, Any] = {}
-    found = [_Links(entry, flat, stages, known, offloading) for stages in cut(flat)]
-    return [tuple(links.links()) for links in found]
+    return [tuple(_Links(flat, stages, known).links()) for stages in cut(flat)]
 
 
 def cut(flat: Flat) -> list[list[Stage]]:
@@ -60,26 +52,12 @@ def cut(flat: Flat) -> list[list[Stage]]:
     return found
 
 
-def trace(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Need:
+def trace(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> Cost:
     """Trace the gradient computation with checkpoints on some runs of equations."""
-    jaxpr = entry.traced(gradient_with(entry, flat, runs))
-    return Need(entry.peak(jaxpr), flops(jaxpr), host_bytes(jaxpr))
+    return cost_and_jaxpr(entry, checkpointed(entry, flat, runs))[0]
 
 
-def compiled_bytes(entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]) -> int:
-    """Compile the gradient computation with checkpoints, and return its memory besides inputs.
-
-    On the CPU, whose memory is host memory, what policies offload does not count either.
-    """
-    program = gradient_with(entry, flat, runs)
-    found = compiled(entry, program).peak
-    offloads = any("offload" in str(kind.policy) for kind in runs.values())
-    if offloads and jax.default_backend() == "cpu":
-        found -= host_bytes(entry.traced(program))
-    return found
-
-
-def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Need) -> Chain:
+def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Cost) -> Chain:
     """Return a chain of a loss with costs that are those of the whole training step.
 
     The step has values of its own while it differentiates the loss, such as its arguments and the
@@ -118,36 +96,14 @@ def in_step(entry: Entry, flat: Flat, chain: Chain, bare: Need) -> Chain:
     )
 
 
-def gradient_with(
-    entry: Entry, flat: Flat, runs: Mapping[tuple[int, int], Kind]
-) -> Callable[..., Any]:
-    """Return the gradient computation with checkpoints on some runs of equations."""
-    wrapped, on_loops = {}, {}
-    loops = set(flat.scans())
-    for (start, stop), kind in runs.items():
-        if kind.is_on_loop:
-            on_loops.update({n: kind for n in loops if start <= n < stop})
-        elif kind.kind != PLAIN:
-            wrapped[start, stop] = kind.options
-    return gradient(entry, flat, wrapped, on_loops)
-
-
 class _Links:
     """The stages of a chain, with a light stage wherever nothing is worth a checkpoint."""
 
-    def __init__(
-        self,
-        entry: Entry,
-        flat: Flat,
-        stages: Sequence[Stage],
-        known: dict[Any, Any],
-        offloading: bool,
-    ) -> None:
+    def __init__(self, flat: Flat, stages: Sequence[Stage], known: dict[Any, Any]) -> None:
         """Find the values that pass between stages; `known` caches traces across chains."""
-        self._flat, self._offloading = flat, offloading
+        self._flat = flat
         # Of the whole program, as a group of stages has one policy.
-        policies = [*DOTS_POLICIES, *([_OFFLOADING] if offloading else ())]
-        self._policies = [one for one in policies if can_differentiate(flat.jaxpr, one)]
+        self._policies = [one for one in DOTS_POLICIES if can_differentiate(flat.jaxpr, one)]
         self._stages = stages
         self._loops = set(flat.scans())
         self._segments = [flat.segment(stage.start, stage.stop) for stage in self._stages]
@@ -159,40 +115,43 @@ class _Links:
                 self._readers.setdefault(variable, []).append(number)
         self._active = _active(flat)
         self._known = known
-        self._signatures: dict[int, Any] = {}
 
     def links(self) -> list[Link]:
         kept = [
-            {kind: self._passes(number, kind).saved for kind in self._kinds(number)}
+            {kind: self._passes(number, kind) for kind in self._kinds(number)}
             for number in range(len(self._stages))
         ]
-        owners = self._owners([by_kind[Kind()] for by_kind in kept])
-        shared = self._shared_bytes(kept, owners)
+        plain = [by_kind[Kind()] for by_kind in kept]
+        owners = self._owners(plain)
         gradients = self._gradient_bytes()
         return [
-            self._link(number, kept[number], owners, shared[number], gradients[number])
+            self._link(number, kept[number], owners, gradients[number])
             for number in range(len(self._stages))
         ]
 
     def _link(
         self,
         number: int,
-        kept: Mapping[Kind, Saved],
+        kept: Mapping[Kind, Passes],
         owners: Mapping[Any, int],
-        shared: int,
         gradients: int,
     ) -> Link:
         stage, segment = self._stages[number], self._segments[number]
         own = tuple(place for place, v in enumerate(segment.invars) if owners.get(v, -1) == number)
         sizes = [size(variable.aval) for variable in segment.invars]
-        bare = self._passes(number, Kind()).needs(own)
+        bare = kept[Kind()].needs(own)
         choices = []
-        for kind, values in kept.items():
-            need = self._passes(number, kind).needs(own)
-            inputs = sum(sizes[n] for n in own if values.inputs[n])
-            others = values.others - (shared if kind == Kind() else 0)
+        for kind, passes in kept.items():
+            need = passes.needs(own)
+            inputs = sum(sizes[n] for n in own if passes.inputs[n])
             choices.append(
-                Choice(*kind, inputs, others, need.peak_bytes + gradients, need.flops - bare.flops)
+                Choice(
+                    *kind,
+                    inputs,
+                    passes.others,
+                    need.peak_bytes + gradients,
+                    need.flops - bare.flops,
+                )
             )
         choices = [one for one in choices if one.policy is None or not _is_dominated(one, choices)]
         return Link(
@@ -230,12 +189,6 @@ class _Links:
         for count in sorted({(len(values) + 1) // 2, len(values)} - {0}):
             names = ", ".join(f'"{one.name}"' for one in values[:count])
             yield f"save_only_these_names({names})"
-        if values and self._offloading:
-            yield (
-                "save_and_offload_only_these_names(names_which_can_be_saved=[],"
-                f' names_which_can_be_offloaded=[{names}], offload_src="device",'
-                ' offload_dst="pinned_host")'
-            )
 
     def _loops_in(self, stage: Stage) -> list[int]:
         return [loop for loop in self._loops if stage.start <= loop < stage.stop]
@@ -253,7 +206,7 @@ class _Links:
 
     # -- the stage that each value counts for
 
-    def _owners(self, plain: list[Saved]) -> dict[Any, int]:
+    def _owners(self, plain: list[Passes]) -> dict[Any, int]:
         """Return for each value from a stage the stage that it counts for as an input."""
         found: dict[Any, int] = {}
         for variable, readers in self._readers.items():
@@ -264,20 +217,6 @@ class _Links:
                     if plain[number].inputs[self._segments[number].invars.index(variable)]
                 )
                 found[variable] = next(saving, readers[0])
-        return found
-
-    def _shared_bytes(self, kept: list[dict[Kind, Saved]], owners: Mapping[Any, int]) -> list[int]:
-        """Return for each stage the bytes of its outputs that both it and their reader save."""
-        found = []
-        for number, segment in enumerate(self._segments):
-            total = 0
-            for place, variable in enumerate(segment.outvars):
-                reader = owners.get(variable)
-                if reader is not None and kept[number][Kind()].outputs[place]:
-                    where = self._segments[reader].invars.index(variable)
-                    if kept[reader][Kind()].inputs[where]:
-                        total += size(variable.aval)
-            found.append(total)
         return found
 
     def _gradient_bytes(self) -> list[int]:
@@ -305,11 +244,9 @@ class _Links:
         return found
 
     def _signature(self, number: int) -> Any:
-        if number not in self._signatures:
-            segment = self._segments[number]
-            active = [v in self._active for v in (*segment.invars, *segment.outvars)]
-            self._signatures[number] = self._flat.signature(segment), tuple(active)
-        return self._signatures[number]
+        segment = self._segments[number]
+        active = (v in self._active for v in (*segment.invars, *segment.outvars))
+        return self._flat.signature(segment), tuple(active)
 
     def _run(self, number: int, kind: Kind) -> Callable[..., Any]:
         """Return a function that runs a stage with a checkpoint."""
@@ -321,25 +258,12 @@ class _Links:
         return self._flat.runner(self._segments[number], options)
 
 
-class Saved(NamedTuple):
-    """The values that the forward pass of a stage saves.
-
-    Attributes:
-        inputs: whether each input is saved.
-        outputs: whether each output is saved.
-        others: bytes of all saved values except inputs, including outputs.
-    """
-
-    inputs: tuple[bool, ...]
-    outputs: tuple[bool, ...]
-    others: int
-
-
 class Passes:
     """The forward and the backward pass of a stage with one kind of checkpoint.
 
     Attributes:
-        saved: the values that are live between the passes.
+        inputs: whether each input is saved for the backward pass.
+        others: bytes of all saved values except inputs, including outputs.
     """
 
     def __init__(self, run: Callable[..., Any], segment: Any, active: Collection[Any]) -> None:
@@ -354,16 +278,14 @@ class Passes:
         self._jaxpr = internals().dead_code_removed(traced)
         # The first arguments of the program are those of the stage.
         self._inputs = traced.invars[: len(segment.invars)]
-        live = LiveAtMark(self._jaxpr, _BOUNDARY)
-        self.saved = Saved(
-            tuple(map(live.is_read, self._inputs)),
-            tuple(live.is_named(_BOUNDARY + "_%d" % n) for n in range(len(segment.outvars))),
-            live.bytes,
-        )
+        values = Liveness(self._jaxpr)
+        mark, read = values.named(_BOUNDARY)
+        self.inputs = [values.is_used(one, mark) for one in self._inputs]
+        self.others = values.live_after(mark) - values.size_of(read)
         self._flops = flops(self._jaxpr)
-        self._needs: dict[tuple[int, ...], Need] = {}
+        self._needs: dict[tuple[int, ...], Cost] = {}
 
-    def needs(self, own: tuple[int, ...]) -> Need:
+    def needs(self, own: tuple[int, ...]) -> Cost:
         """Return the cost, including the inputs that count for this stage.
 
         Args:
@@ -371,7 +293,7 @@ class Passes:
         """
         if own not in self._needs:
             counted = {self._inputs[place] for place in own}
-            self._needs[own] = Need(peak(self._jaxpr, counted=counted), self._flops)
+            self._needs[own] = Cost(peak(self._jaxpr, counted=counted), self._flops)
         return self._needs[own]
 
 
@@ -389,11 +311,7 @@ def _traced(run: Callable[..., Any], segment: Any, active: Collection[Any]) -> A
 
         chosen = [arguments[place] for place in active_inputs]
         _, pull, outputs = jax.vjp(stage, *chosen, has_aux=True)
-        named = [
-            internals().named(value, "%s_%d" % (_BOUNDARY, place))
-            for place, value in enumerate(outputs)
-        ]
-        mark = internals().named(_read(named), _BOUNDARY)
+        mark = internals().named(_read(outputs), _BOUNDARY)
         if not active_outputs:
             return mark
         # Cotangents that depend on the mark do not exist before it.

@@ -22,18 +22,22 @@ class SiteVerdict(StrEnum):
     __str__ = str.__str__
 
 
+REMOVABLE = (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
+
+
 class Cost(NamedTuple):
     """The memory and operations of a gradient computation.
 
     Attributes:
         peak_bytes: peak of live bytes, arguments excluded.
         flops: floating-point operations.
-        residual_bytes: bytes of the residuals; None if the function takes gradients itself.
+        residual_bytes: bytes of the residuals; None if the function takes gradients itself, and for
+            an estimate.
     """
 
     peak_bytes: int
     flops: int
-    residual_bytes: int | None
+    residual_bytes: int | None = None
 
 
 class CallLine(NamedTuple):
@@ -59,7 +63,7 @@ class SiteMeasurement(NamedTuple):
         verdict: effect of the checkpoint.
         compiled: temporary bytes of the compiled program with and without it, if compiled.
         note: further explanation, or the empty string.
-        rivals: other checkpoints that may go instead of this one, but not with it.
+        rivals: the other checkpoints that could be removed, if not all of them can be.
     """
 
     path: Path
@@ -78,7 +82,7 @@ class SiteMeasurement(NamedTuple):
     @property
     def is_removable(self) -> bool:
         """Whether the gradient computation needs no more memory without it."""
-        return self.verdict in (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
+        return self.verdict in REMOVABLE
 
     @property
     def peak_bytes_saved(self) -> int:
@@ -107,7 +111,6 @@ class Alternative(NamedTuple):
         flops: its floating-point operations.
         compiled_bytes: temporary memory of the compiled program, None if not compiled.
         pareto: whether no other alternative is better in both peak and operations.
-        lines: file and line of each stage under a checkpoint.
         policy: the policy of all its checkpoints, or the empty string for their own ones.
         residual_bytes: bytes of the residuals; None if unknown.
     """
@@ -117,7 +120,6 @@ class Alternative(NamedTuple):
     flops: int
     compiled_bytes: int | None
     pareto: bool = False
-    lines: tuple[tuple[Path, int], ...] = ()
     policy: str = ""
     residual_bytes: int | None = None
 
@@ -190,20 +192,6 @@ class Residual(NamedTuple):
 
 # Kinds of checkpoints on a stage: none, one on the stage, or one on the body of its loop.
 PLAIN, WRAPPED, BODY = "plain", "wrapped", "body"
-
-
-class Need(NamedTuple):
-    """The cost of a gradient computation.
-
-    Attributes:
-        peak_bytes: peak of live bytes, arguments excluded.
-        flops: floating-point operations.
-        host_bytes: bytes that policies offload to host memory.
-    """
-
-    peak_bytes: int
-    flops: int
-    host_bytes: int = 0
 
 
 class NamedValue(NamedTuple):
@@ -288,7 +276,7 @@ class Link(NamedTuple):
 Chain = tuple[Link, ...]
 
 
-def pareto_marked(alternatives: Sequence[Alternative]) -> list[Alternative]:
+def pareto_marked(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
     """Sort alternatives by peak, and mark the Pareto front; the first of equal ones is on it."""
     least: int | None = None
     marked = []
@@ -296,4 +284,4 @@ def pareto_marked(alternatives: Sequence[Alternative]) -> list[Alternative]:
         best = least is None or one.flops < least
         marked.append(one._replace(pareto=best))
         least = one.flops if best else least
-    return marked
+    return tuple(marked)

@@ -6,8 +6,8 @@ import math
 
 # Kind of checkpoints on a loop in segments, before the sizes of its segments.
 _SEGMENTS = "segments"
-# Shorter loops gain little.
-_LEAST = 16
+# Steps of a long loop; shorter ones gain little.
+LONG = 16
 
 
 def schedules(steps: int) -> tuple[str, ...]:
@@ -16,7 +16,7 @@ def schedules(steps: int) -> tuple[str, ...]:
     Two levels keep about 2 sqrt(n) carries. Three levels keep 3 cbrt(n) for another forward pass.
     Each comes without and with a checkpoint on the body, which may keep more than the carry.
     """
-    if steps < _LEAST:
+    if steps < LONG:
         return ()
     third = math.ceil(round(steps ** (1 / 3), 6))
     two = _size(steps, math.isqrt(steps - 1) + 1)

@@ -15,11 +15,11 @@ import jax
 from . import interception
 from .applications import applications
 from .entry import NONE, Entry
-from .instruments.compiled import temporary_bytes
+from .instruments.compiled import compiled
 from .instruments.flops import flops
-from .instruments.residuals import gradient_and_residual_bytes
-from .interception import COUNT, KEEP, LEAVE_OUT, Decision, Location, Site
-from .records import CallLine, Cost, SiteMeasurement, SiteVerdict
+from .instruments.residuals import cost_and_jaxpr
+from .interception import COUNT, KEEP, LEAVE_OUT, Decision, Site
+from .records import REMOVABLE, CallLine, Cost, SiteMeasurement, SiteVerdict
 
 # Smaller shares of the peak without a checkpoint count as no difference.
 PEAK_TOLERANCE = 0.02
@@ -47,18 +47,6 @@ class Measured(NamedTuple):
     measurements: list[SiteMeasurement]
 
 
-class Variant(NamedTuple):
-    """The gradient computation of a function under some plan.
-
-    Attributes:
-        cost: cost of the computation.
-        calls: lines that call each site, and how often.
-    """
-
-    cost: Cost
-    calls: dict[Site, dict[Location, int]]
-
-
 def measure(entry: Entry) -> Measured:
     """Trace a function and its gradient, as they are and without each checkpoint.
 
@@ -69,22 +57,23 @@ def measure(entry: Entry) -> Measured:
     with interception.plan({}, COUNT):
         entry.forward_pass = jaxpr = entry.forward_jaxpr()
         applied, forward = applications(jaxpr), flops(jaxpr)
-    cost, calls = trace(entry, {})
+    cost = trace(entry, {})
+    calls = {site: found for site in interception.sites() if (found := interception.calls_of(site))}
     if not calls:
         forward = cost.flops if entry.how.by == NONE else forward
         return Measured(forward, cost, cost, [], [])
     sites = list(calls)
-    bare = trace(entry, {}, LEAVE_OUT).cost
+    bare = trace(entry, {}, LEAVE_OUT)
     if len(sites) == 1:
         without = {sites[0]: bare}
     else:
-        without = {site: trace(entry, {site: LEAVE_OUT}).cost for site in sites}
+        without = {site: trace(entry, {site: LEAVE_OUT}) for site in sites}
     if entry.how.by == NONE:
         forward = bare.flops
     if not all(site in applied for site in sites):
         # Some sites are in differentiation rules, such as the forward pass of a `jax.custom_vjp`.
         with interception.plan({}, COUNT):
-            applied = {**applications(entry.gradient_jaxpr()), **applied}
+            applied = {**applications(entry.gradient_jaxpr()[0]), **applied}
     measurements = [
         SiteMeasurement(
             Path(site.location.path),
@@ -99,49 +88,24 @@ def measure(entry: Entry) -> Measured:
         )
         for site in sites
     ]
-    rivals = _rivals(entry, forward, cost, dict(zip(sites, measurements)))
-    measurements = [
-        one._replace(rivals=tuple((Path(r.location.path), r.location.line) for r in rivals[site]))
-        for site, one in zip(sites, measurements)
-    ]
+    # Two nested checkpoints do nothing beside each other, but without both, all residuals are kept.
+    removable = {site: one for site, one in zip(sites, measurements) if one.is_removable}
+    together = trace(entry, dict.fromkeys(removable, LEAVE_OUT)) if len(removable) > 1 else cost
+    if verdict(cost, together, forward) not in REMOVABLE:
+        places = [(one.path, one.line) for one in removable.values()]
+        measurements = [
+            one._replace(rivals=tuple(place for place in places if place != (one.path, one.line)))
+            if one.is_removable
+            else one
+            for one in measurements
+        ]
     return Measured(forward, cost, bare, sites, measurements)
 
 
-def _rivals(
-    entry: Entry, forward: int, cost: Cost, found: dict[Site, SiteMeasurement]
-) -> dict[Site, list[Site]]:
-    """Return the checkpoints that may go instead of each one, but not with it.
-
-    Two nested checkpoints do nothing beside each other, but without both, all residuals are kept.
-    """
-
-    def can_go(sites: list[Site]) -> bool:
-        without = trace(entry, dict.fromkeys(sites, LEAVE_OUT)).cost
-        return verdict(cost, without, forward) in (SiteVerdict.NOTHING, SiteVerdict.WASTEFUL)
-
-    rivals: dict[Site, list[Site]] = {site: [] for site in found}
-    removable = [site for site, one in found.items() if one.is_removable]
-    if len(removable) < 2 or can_go(removable):
-        return rivals
-    gone: list[Site] = []
-    for site in removable:
-        if not gone or can_go([*gone, site]):
-            gone.append(site)
-            continue
-        for other in [one for one in gone if not can_go([one, site])] or gone:
-            rivals[site].append(other)
-            rivals[other].append(site)
-    return rivals
-
-
-def trace(entry: Entry, decisions: dict[Site, Decision], default: Decision = KEEP) -> Variant:
+def trace(entry: Entry, decisions: dict[Site, Decision], default: Decision = KEEP) -> Cost:
     """Trace the gradient computation with other decisions about its checkpoints."""
     with interception.plan(decisions, default):
-        jaxpr, residual_bytes = gradient_and_residual_bytes(entry)
-        calls = {
-            site: found for site in interception.sites() if (found := interception.calls_of(site))
-        }
-        return Variant(Cost(entry.peak(jaxpr), flops(jaxpr), residual_bytes), calls)
+        return cost_and_jaxpr(entry)[0]
 
 
 def verdict(cost: Cost, without: Cost, forward_flops: int) -> SiteVerdict:
@@ -188,4 +152,4 @@ def confirm(entry: Entry, site: Site, measurement: SiteMeasurement) -> SiteMeasu
 
 def _compiled(entry: Entry, decisions: dict[Site, Decision]) -> int:
     with interception.plan(decisions):
-        return temporary_bytes(entry, entry.differentiated)
+        return compiled(entry).temporary

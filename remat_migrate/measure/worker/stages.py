@@ -37,10 +37,8 @@ from .segments import scan_in_segments
 
 # Stages with a smaller share of the operations of the largest stage are light.
 HEAVY = 0.02
-# Share of all operations that must come from a function for it to be a chain.
-_SHARE = 0.6
-# The same for the lines of a function to be stages of a combination.
-_SMALL_SHARE = 0.03
+# Share of all operations that must come from a function for its lines to be stages.
+_SHARE = 0.03
 # Share of the operations of the largest combination that others must cover.
 _COVERED = 0.6
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -115,25 +113,19 @@ class Flat:
         shapes = tuple(str(variable.aval) for variable in self.jaxpr.invars)
         return shapes, tuple(equation.primitive.name for equation in self.jaxpr.eqns)
 
-    def chains(self, least: int = 2, share: float = _SHARE) -> Iterator[tuple[Stage, ...]]:
-        """Yield the heavy stages of each function that is a chain, in order.
-
-        Args:
-            least: least number of heavy stages.
-            share: share of all operations that must come from a function.
-        """
+    def chains(self) -> Iterator[tuple[Stage, ...]]:
+        """Yield the heavy stages of each function that is a chain, in order."""
         total = sum(self.flops)
         shares: dict[tuple[str, str], int] = {}
         for frames, cost in zip(self.frames, self.flops):
             for key in {(path, function) for path, function, _ in frames}:
                 shares[key] = shares.get(key, 0) + cost
         for function, cost in shares.items():
-            if cost >= share * total:
+            if cost >= _SHARE * total:
                 # Stages without a line come from other functions.
                 own = [stage for stage in self._cut(function) if stage.line]
                 largest = max((stage.flops for stage in own), default=0)
-                heavy = tuple(stage for stage in own if stage.flops > HEAVY * largest)
-                if len(heavy) >= least:
+                if heavy := tuple(stage for stage in own if stage.flops > HEAVY * largest):
                     yield heavy
 
     def _cut(self, function: tuple[str, str]) -> Iterator[Stage]:
@@ -170,20 +162,24 @@ class Flat:
         shapes = tuple(getattr(v.aval, "shape", None) for v in equation.outvars)
         return equation.primitive.name, self.frames[number], shapes
 
-    def staged(self, wrapped: Mapping[tuple[int, int], Mapping[str, Any]]) -> Callable[..., Any]:
+    def staged(self, kinds: Mapping[tuple[int, int], Kind]) -> Callable[..., Any]:
         """Return the function with checkpoints on some runs of equations.
 
         Args:
-            wrapped: options of the checkpoint, by start and stop of the run.
+            kinds: kind of the checkpoint, by start and stop of the run.
         """
+        scans = list(self.scans())
+        on_loops = [(run, kind) for run, kind in kinds.items() if kind.is_on_loop]
+        flat = self.with_loops({n: k for run, k in on_loops for n in scans if n in range(*run)})
         runs: list[tuple[int, int, Mapping[str, Any] | None]] = []
         position = 0
-        for start, stop in sorted(wrapped):
-            runs += ((first, last, None) for first, last in self._pieces(position, start))
-            runs.append((start, stop, wrapped[start, stop]))
-            position = stop
+        for (start, stop), kind in sorted(kinds.items()):
+            if not kind.is_on_loop:
+                runs += ((first, last, None) for first, last in self._pieces(position, start))
+                runs.append((start, stop, kind.options))
+                position = stop
         runs += ((first, last, None) for first, last in self._pieces(position, None))
-        segments = [(self.segment(start, stop), options) for start, stop, options in runs]
+        segments = [(flat.segment(start, stop), options) for start, stop, options in runs]
 
         def function(*flat: Any) -> Any:
             values = dict(zip(self.jaxpr.invars, (*self.constants, *flat)))
@@ -351,19 +347,21 @@ def _restarts(callees: Sequence[Any]) -> Sequence[int]:
 
 def combinations(flat: Flat) -> list[tuple[Stage, ...]]:
     """Return the heavy stages of each combination, in order; the outermost combination first."""
-    chains = sorted(flat.chains(1, _SMALL_SHARE), key=lambda chain: _depth(flat, chain))
-    levels = _levels(chains)
-    loops = set(flat.scans())
+    by_depth = sorted((_depth(flat, chain), chain) for chain in flat.chains())
+    loops = list(flat.scans())
+
+    def has_loop(stages: Sequence[Stage]) -> bool:
+        return any(one.start <= number < one.stop for one in stages for number in loops)
+
     found: dict[tuple[tuple[int, int], ...], tuple[Stage, ...]] = {}
-    for first, level in zip(chains, levels):
-        runs = _runs(first)
-        if len(runs) == 1 and not any(start <= n < stop for start, stop in runs for n in loops):
+    for (depth, *_), first in by_depth:
+        if len(first) == 1 and not has_loop(first):
             continue
-        near = sorted(range(len(chains)), key=lambda number: abs(levels[number] - level))
-        stages = _combined(first, [chains[number] for number in near])
+        near = sorted(by_depth, key=lambda other: abs(other[0][0] - depth))
+        stages = _combined(first, [chain for _, chain in near])
         runs = tuple((stage.start, stage.stop) for stage in stages)
         # The innermost function that runs a loop over layers shows its body.
-        if runs not in found or any(start <= n < stop for start, stop in runs for n in loops):
+        if runs not in found or has_loop(stages):
             found[runs] = stages
     covered = [sum(stage.flops for stage in stages) for stages in found.values()]
     least = _COVERED * max(covered, default=0)
@@ -384,26 +382,6 @@ def _combined(first: Sequence[Stage], others: Sequence[Sequence[Stage]]) -> tupl
 
 def _overlap(one: Stage, other: Stage) -> bool:
     return one.start < other.stop and other.start < one.stop
-
-
-def _runs(chain: Sequence[Stage]) -> tuple[tuple[int, int], ...]:
-    return tuple((stage.start, stage.stop) for stage in chain)
-
-
-def _levels(chains: Sequence[Sequence[Stage]]) -> list[int]:
-    """Return for each chain, the outermost first, how many chains contain it in a stage."""
-    levels: list[int] = []
-    for number, chain in enumerate(chains):
-        outer = [levels[n] for n in range(number) if _contains(_runs(chains[n]), _runs(chain))]
-        levels.append(1 + max(outer, default=0))
-    return levels
-
-
-def _contains(outer: Sequence[tuple[int, int]], inner: Sequence[tuple[int, int]]) -> bool:
-    """Return whether each inner run lies in an outer one, and the two differ."""
-    return outer != inner and all(
-        any(start <= first and last <= stop for start, stop in outer) for first, last in inner
-    )
 
 
 def _depth(flat: Flat, chain: Sequence[Stage]) -> tuple[int, str, str]:

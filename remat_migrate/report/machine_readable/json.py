@@ -163,7 +163,6 @@ def _measurement(found: Measurement) -> _Object:
                 **one._asdict(),
                 "policy": one.policy or None,
                 "recomputed_flops": one.flops - found.bare.flops,
-                "lines": [{"path": path, "line": line} for path, line in one.lines],
             }
             for one in found.alternatives
         ],
@@ -174,10 +173,6 @@ def _measurement(found: Measurement) -> _Object:
         ],
         "notes": list(found.notes),
     }
-    if found.cheaper:
-        one = found.cheaper
-        cheaper = {"policy": one.name, "peak_bytes": one.peak_bytes, "flops": one.flops}
-        document["cheaper_policy"] = cheaper
     if found.residuals is not None:
         document["residuals"] = [
             {

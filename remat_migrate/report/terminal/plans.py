@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ...measure.worker.records import BODY, WRAPPED, Need
+from ...measure.worker.records import BODY, WRAPPED
 from ...measure.worker.schedules import described, sizes_of
 from ...plan.chain import GROUP
 from ...plan.plan import MERGED
@@ -14,7 +14,7 @@ from .weights import devices, fit_lines, operations, size
 
 if TYPE_CHECKING:
     from ...engine.fix_rounds import FileChange
-    from ...measure.worker.records import NamedValue
+    from ...measure.worker.records import Cost, NamedValue
     from ...plan.plan import Obstacle, Placement, Plan, StageDecision
 
 
@@ -57,8 +57,6 @@ def plan_lines(plan: Plan, screen: Screen) -> Iterator[str]:
     for value in plan.values:
         place = f"{screen.path(value.path)}:{value.line}"
         yield f"{place}  {_value(value)}"
-    if host := plan.best.measured.host_bytes:
-        yield f"Offloaded to host memory: {size(host)}"
     yield from _fallback_lines(plan, screen)
     if sites:
         yield ""
@@ -120,32 +118,32 @@ def written_lines(changes: Sequence[FileChange], how: str, screen: Screen) -> It
         yield f"{screen.path(change.path)}: written {how}; `remat-migrate undo` reverts it"
 
 
-def exceeded_line(plan: Plan, now: Need, compiled: int | None) -> str:
+def exceeded_line(plan: Plan, cost: Cost, compiled: int | None) -> str:
     """Return what a rewritten source needs that needs more than planned."""
     planned = plan.best
-    text = f"{_difference(planned.measured, now)} compared with the plan"
+    text = f"{_difference(planned.measured, cost)} compared with the plan"
     if compiled is not None and planned.compiled is not None:
         text += f"; {plan.basis} {size(compiled)}, planned {size(planned.compiled)}"
-    return f"the rewritten source needs {size(now.peak_bytes)}, traced: {text}"
+    return f"the rewritten source needs {size(cost.peak_bytes)}, traced: {text}"
 
 
 def rewritten_lines(
-    promised: Placement, plan: Plan, now: Need, compiled: int | None
+    promised: Placement, plan: Plan, cost: Cost, compiled: int | None
 ) -> Iterator[str]:
     """Yield what the rewritten source needs compared with the plan."""
     if promised is not plan.best:
         yield f"  promised   traced {_need(promised.measured, plan)}{_also(promised.compiled)}"
         yield f"  instead    {_named(plan.best)}"
     yield f"  planned    traced {_need(plan.best.measured, plan)}{_also(plan.best.compiled)}"
-    difference = _difference(promised.measured, now)
-    yield f"  rewritten  traced {_need(now, plan)}{_also(compiled)}: {difference}"
+    difference = _difference(promised.measured, cost)
+    yield f"  rewritten  traced {_need(cost, plan)}{_also(compiled)}: {difference}"
 
 
 def _also(compiled: int | None) -> str:
     return "" if compiled is None else f"; compiled {size(compiled)}"
 
 
-def _compiled(compiled: int, traced: Need, plan: Plan, name: str) -> str:
+def _compiled(compiled: int, traced: Cost, plan: Plan, name: str) -> str:
     return f"  {size(compiled):>8} / {_need(traced, plan)}  {name}"
 
 
@@ -156,19 +154,19 @@ def _named(placement: Placement) -> str:
     return " ".join([*name, "; ".join(parts) or "no checkpoint"])
 
 
-def _need(need: Need, plan: Plan) -> str:
+def _need(need: Cost, plan: Plan) -> str:
     ratio = need.flops / plan.bare.flops if plan.bare.flops else 1.0
     return f"{size(need.peak_bytes):>8}  {operations(need.flops)}, x{ratio:.3f}"
 
 
-def _difference(expected: Need, actual: Need) -> str:
+def _difference(expected: Cost, actual: Cost) -> str:
     peak = (actual.peak_bytes - expected.peak_bytes) / max(expected.peak_bytes, 1)
     flops = (actual.flops - expected.flops) / max(expected.flops, 1)
     return f"{peak:+.1%} memory, {flops:+.1%} operations"
 
 
 def _decision(stage: StageDecision) -> str:
-    """Return `all but the last under a checkpoint with policy=dots_saveable`."""
+    """Return `all under a checkpoint with policy=dots_saveable`."""
     policy = f" with policy={printable(stage.policy)}" if stage.policy else ""
     if stage.decision == "plain":
         return "no checkpoint"
@@ -178,11 +176,9 @@ def _decision(stage: StageDecision) -> str:
         return f"a checkpoint on the loop body{policy}, prevent_cse=False"
     if stage.times == 1 and stage.decision == WRAPPED:
         return f"a checkpoint{policy}"
-    left = stage.times - stage.wrapped
-    rest = f" but the last{f' {left}' if left > 1 else ''}" if stage.all_but_last else ""
     groups = f"checkpoints in groups ({_group(stage)})"
     under = groups if stage.decision == GROUP else "a checkpoint"
-    return f"all{rest} under {under}{policy}"
+    return f"all under {under}{policy}"
 
 
 def _value(value: NamedValue) -> str:

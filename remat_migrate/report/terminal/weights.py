@@ -45,20 +45,19 @@ def _target_lines(found: Measurement, screen: Screen) -> Iterator[str]:
         yield ""
         yield from _site(site, found, screen)
     yield from _saved_lines(found, screen)
-    if found.cheaper:
-        yield ""
-        yield _cheaper(found, found.cheaper)
     if not found.sites:
         yield ""
-        yield from _advice(found, screen)
+        yield (
+            "It has no checkpoint. To find where checkpoints lower its peak:"
+            f" `remat-migrate plan {printable(found.target)} --budget 50%`"
+        )
     if rows := [one for one in found.alternatives if one.policy]:
         yield ""
         where = "on its checkpoints" if found.sites else "on a checkpoint of the whole function"
         yield from _table(f"Policies {where}", rows, found, screen)
-    if found.alternatives and found.sites:
+    if others := [one for one in found.alternatives if not one.policy]:
         yield ""
-        rows = [one for one in found.alternatives if not one.policy]
-        yield from _table("Alternatives", rows, found, screen)
+        yield from _table("Alternatives", others, found, screen)
     if found.residuals is not None:
         yield ""
         yield from _residuals(found.residuals, screen)
@@ -86,17 +85,6 @@ def how(found: Measurement) -> str:
 def devices(count: int) -> str:
     """Return what numbers refer to."""
     return "one device" if count == 1 else f"each of {count} devices"
-
-
-def _cheaper(found: Measurement, one: Alternative) -> str:
-    """Return what a cheaper policy keeps of the savings of all checkpoints."""
-    bare, now = found.bare, found.cost
-    kept = (bare.peak_bytes - one.peak_bytes) / (bare.peak_bytes - now.peak_bytes)
-    work = (one.flops - bare.flops) / (now.flops - bare.flops)
-    return (
-        f"Cheaper: with policy=jax.checkpoint_policies.{one.name}, the checkpoints keep {kept:.0%}"
-        f" of the savings (traced peak {size(one.peak_bytes)}) for {work:.0%} of the recomputation."
-    )
 
 
 def _totals(found: Measurement) -> Iterator[str]:
@@ -157,7 +145,7 @@ def _site(site: SiteMeasurement, found: Measurement, screen: Screen) -> Iterator
     if site.is_removable:
         if site.rivals:
             others = ", ".join(f"{screen.path(path)}:{line}" for path, line in site.rivals)
-            yield f"  One of this checkpoint and {others} is redundant: remove only one of them."
+            yield f"  Of this checkpoint and {others}, remove only one, then measure again."
         if site.compiled is None:
             yield "  Before you remove it, confirm this with the compiled program: --compile"
         elif not site.rivals:
@@ -190,22 +178,6 @@ def effect(site: SiteMeasurement, found: Measurement) -> str:
         return f"{peak}, recomputes {operations(flops)} ({flops / max(site.without.flops, 1):+.0%})"
     passes = flops / found.forward_flops
     return f"{peak}, recomputes {passes:.2f} of a forward pass ({operations(flops)})"
-
-
-def _advice(found: Measurement, screen: Screen) -> Iterator[str]:
-    """Yield what checkpoints would save in a target that has none."""
-    better = [
-        one
-        for one in found.alternatives
-        if one.pareto and one.peak_bytes < 0.98 * found.cost.peak_bytes
-    ]
-    if better:
-        what = "It has no checkpoint. Placements that lower the peak"
-        yield from _table(what, better, found, screen)
-    elif len(found.alternatives) > 1 and not found.failed:  # it is itself the first
-        yield "It has no checkpoint, and a checkpoint on a stage would not lower the traced peak."
-    else:
-        yield "It has no checkpoint. No other placement was measured."
 
 
 def _saved_lines(found: Measurement, screen: Screen) -> Iterator[str]:

@@ -4,7 +4,7 @@ All of this is unsafe in the sense of `Safety`: values and gradients stay, memor
 """
 
 from .expressions import wrap_expression
-from .groups import before_last, wrap_group
+from .groups import wrap_group
 from .loop_bodies import wrap_body
 from .segments import in_segments
 from .stages import move_to_stages
@@ -12,7 +12,6 @@ from .unwrapping import remove_site, set_option
 from .wrapping import wrap_call
 
 __all__ = [
-    "before_last",
     "in_segments",
     "move_to_stages",
     "remove_site",

@@ -33,7 +33,6 @@ def wrap_expression(
     value: ast.expr,
     options: Sequence[str] = (),
     *,
-    condition: str = "",
     checkpoint: str = JAX,
 ) -> list[Change]:
     """Return the changes that checkpoint an expression.
@@ -43,7 +42,6 @@ def wrap_expression(
         module: the module of the expression.
         value: the expression.
         options: options of the checkpoint, as `name=value`.
-        condition: when to apply the checkpoint, by default always.
         checkpoint: the Api of JAX to use, by qualified name.
 
     Raises:
@@ -56,8 +54,6 @@ def wrap_expression(
     body = "({value})" if isinstance(value, ast.Tuple) else "{value}"
     function = f"lambda {given}: {body}" if given else f"lambda: {body}"
     text = CheckpointCode(reference.text, tuple(options)).around(function) + f"({given})"
-    if condition:
-        text = f"{text} if {condition} else {body}"
     return [Replace(module, value, Code.of(text, value=value)), *reference.changes]
 
 

@@ -7,8 +7,6 @@ x = g(x)       ->   def group(x):
                         return x
 
                     x = group(x)
-
-A condition tells the last iterations of a loop from those before: `index < len(params) - 1`.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.sites.references import reference_to
-from ...codemod.changes import Change, Code, Group, Replace
+from ...codemod.changes import Change, Group
 from ..checkpoint_code import CheckpointCode
 from ..free_names import free_name, words_in
 from ..refusal import Refused, check_own
@@ -142,34 +140,6 @@ def _used_after(
         if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load) and name not in inside:
             if any(binding.node in inside for binding in module.reaching(name)):
                 yield name
-
-
-def before_last(module: Module, statement: ast.stmt, left: int) -> tuple[str, list[Change]]:
-    """Return the condition that an iteration is not one of the last, and changes that count them.
-
-    Args:
-        module: the module.
-        statement: a statement in the loop.
-        left: how many iterations are the last.
-
-    Raises:
-        Refused: no loop that has a length repeats the statement.
-    """
-    loop = loop_around(module, statement)
-    count = length(loop)
-    last = str(int(count) - left) if count.isdigit() else f"{count} - {left}"
-    match loop.iter, loop.target:
-        case (ast.Call(func=ast.Name("range")), ast.Name(index)) | (
-            ast.Call(func=ast.Name("enumerate")),
-            ast.Tuple(elts=[ast.Name(index), _]),
-        ) if index != "_":
-            return f"{index} < {last}", []
-    index = free_name("index", words_in(module))
-    counting: list[Change] = [
-        Replace(module, loop.target, Code(f"{index}, {ast.unparse(loop.target)}")),
-        Replace(module, loop.iter, Code.of("enumerate({items})", items=loop.iter)),
-    ]
-    return f"{index} < {last}", counting
 
 
 def loop_around(module: Module, statement: ast.stmt) -> ast.For:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, NamedTuple
 
 import jax
 
-from ..entry import Entry
+from ..entry import Entry, Run
 
 # In these versions, XLA's default scheduler for the CPU runs as much as possible concurrently, and
 # keeps what a checkpoint drops: under jax 0.8, a transformer needs 2.53 GB with checkpoints and
@@ -41,12 +42,13 @@ class Compiled(NamedTuple):
     needed: int
 
 
-def compiled(entry: Entry, program: Any) -> Compiled:
-    """Compile a program of an entry.
+def compiled(entry: Entry, run: Run | None = None) -> Compiled:
+    """Compile the gradient computation, of another implementation if one is given.
 
     Raises:
         Exception: any error that JAX raises while it compiles.
     """
+    program = functools.partial(entry.differentiated, run=run)
     jitted = jax.jit(program, donate_argnums=entry.donated)
     memory: Any = jitted.lower(*entry.placed_shapes).compile().memory_analysis()
     inputs, temporary = int(memory.argument_size_in_bytes), int(memory.temp_size_in_bytes)
@@ -55,8 +57,3 @@ def compiled(entry: Entry, program: Any) -> Compiled:
     if entry.counted is not None:
         return Compiled(needed, needed, needed)
     return Compiled(temporary, needed - inputs, needed)
-
-
-def temporary_bytes(entry: Entry, program: Any) -> int:
-    """Compile a program of an entry, and return its temporary bytes."""
-    return compiled(entry, program).temporary

@@ -13,30 +13,22 @@ import math
 from typing import Any
 
 from ..internals import internals
+from .liveness import VIEWS
 
-_DATA_MOVEMENT = frozenset(
+_DATA_MOVEMENT = VIEWS.union(
     [
-        "broadcast_in_dim",
         "concatenate",
         "convert_element_type",
-        "copy",
         "copy_p",
         "device_put",
         "dynamic_slice",
         "dynamic_update_slice",
         "iota",
-        "name",
-        "optimization_barrier",
         "pad",
-        "reduce_precision",
-        "reshape",
         "rev",
         "select_n",
         "slice",
         "split",
-        "squeeze",
-        "stop_gradient",
-        "transpose",
     ]
 )
 # Operations for each element of the argument, and each row or column of the matrix: n^3 / 3, etc.

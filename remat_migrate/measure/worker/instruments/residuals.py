@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from ..entry import NONE, Entry, Unfit
+from ..entry import NONE, Entry, Run, Unfit
+from ..inlining import inlined
 from ..internals import internals
-from ..records import Residual
+from ..records import Cost, Residual
+from .flops import flops
 from .liveness import size
 
 
@@ -25,23 +25,31 @@ def residuals(entry: Entry) -> list[Residual]:
     Raises:
         Unfit: the function takes gradients itself.
     """
-    jaxpr, shapes = _traced_vjp(entry)
-    opened = internals().opened(jaxpr)
-    held = set(_held(opened, shapes[0], shapes[1]))
-    inputs = [(variable, "from a constant") for variable in opened.constvars]
-    inputs += [
-        (variable, "from the argument " + name)
-        for variable, name in zip(opened.invars, entry.names())
-    ]
+    _check_loss(entry)
+    _, jaxpr, shapes = entry.gradient_jaxpr()
+    opened, constants, frames_of = inlined(jaxpr)
+    held = set(_held(opened, *shapes))
+    origins = ["from a constant"] * len(constants)
+    origins += ["from the argument " + name for name in entry.names()]
     found = [
         Residual(_text(variable.aval), size(variable.aval), origin)
-        for variable, origin in inputs
+        for variable, origin in zip(opened.invars, origins)
         if variable in held
     ]
-    for equation in opened.eqns:
-        for place, variable in enumerate(equation.outvars):
-            if variable in held:
-                found.append(_computed(variable.aval, _producer(opened, equation, place)))
+    makers = {variable: equation for equation in opened.eqns for variable in equation.outvars}
+    for variable, maker in makers.items():
+        if variable in held:
+            while _rounds_to_own_precision(maker) and maker.invars[0] in makers:
+                maker = makers[maker.invars[0]]
+            origin, name = "output of " + internals().name(maker), ""
+            if internals().name(maker) == "name":
+                name = internals().label(maker)
+                origin = f"named '{name}'"
+            path, _, line = next(iter(frames_of(maker)), ("", "", 0))
+            place = Path(path) if path else None
+            found.append(
+                Residual(_text(variable.aval), size(variable.aval), origin, name, place, line)
+            )
     return found
 
 
@@ -54,54 +62,16 @@ def passes(entry: Entry) -> tuple[str, str]:
     Raises:
         Unfit: the function takes gradients itself.
     """
-    forward, shapes = _traced_vjp(entry)
+    _check_loss(entry)
+    made: Any = jax.make_jaxpr(entry.pulled_back, return_shape=True)
+    forward, shapes = made(*entry.shapes)
     backward: Any = jax.make_jaxpr(lambda pull, cotangent: pull(cotangent))(shapes[1], shapes[0])
     return forward.pretty_print(use_color=False), backward.pretty_print(use_color=False)
 
 
-def _traced_vjp(entry: Entry, loss: Callable[..., Any] | None = None) -> tuple[Any, Any]:
-    """Trace the forward pass: return its jaxpr, and the shapes of its value and residuals."""
+def _check_loss(entry: Entry) -> None:
     if entry.how.by == NONE:
         raise Unfit("it takes gradients itself: name the loss to see its residuals and passes")
-    program = functools.partial(_pulled_back, entry, loss) if loss else entry.pulled_back
-    jaxpr, shapes = jax.make_jaxpr(program, return_shape=True)(*entry.shapes)
-    return jaxpr, shapes
-
-
-def _pulled_back(entry: Entry, loss: Callable[..., Any], *flat: Any) -> Any:
-    leaves = entry.differentiated_leaves()
-
-    def of_leaves(*chosen: Any) -> Any:
-        values = {**dict(enumerate(flat)), **dict(zip(leaves, chosen))}
-        return loss(*values.values())[0]
-
-    return jax.vjp(of_leaves, *(flat[number] for number in leaves))
-
-
-def _computed(aval: Any, equation: Any) -> Residual:
-    """Return the residual that an equation computes."""
-    origin, name = "output of " + internals().name(equation), ""
-    if internals().name(equation) == "name":
-        name = internals().label(equation)
-        origin = f"named '{name}'"
-    path, _, line = next(internals().places(equation), ("", "", 0))
-    return Residual(_text(aval), size(aval), origin, name, Path(path) if path else None, line)
-
-
-def _producer(jaxpr: Any, equation: Any, place: int) -> Any:
-    """Return the equation that computes an output, looking into jitted functions."""
-    atom = equation.outvars[place]
-    if internals().is_inlined_call(equation):
-        jaxpr = internals().opened(internals().inner(equation)[1][0])
-        atom = jaxpr.outvars[place]
-    elif _rounds_to_own_precision(equation):
-        atom = equation.invars[0]
-    else:
-        return equation
-    for maker in jaxpr.eqns:
-        if not internals().is_literal(atom) and atom in maker.outvars:
-            return _producer(jaxpr, maker, maker.outvars.index(atom))
-    return equation
 
 
 def _rounds_to_own_precision(equation: Any) -> bool:
@@ -120,38 +90,24 @@ def _text(aval: Any) -> str:
     )
 
 
-def residual_sizes(entry: Entry, loss: Callable[..., Any] | None = None) -> list[int]:
-    """Return the bytes of each residual, arguments and constants excluded.
+def cost_and_jaxpr(entry: Entry, run: Run | None = None) -> tuple[Cost, Any]:
+    """Return the cost of the gradient computation, and its jaxpr.
 
     Args:
         entry: the function.
-        loss: another implementation of it, see `Entry.gradient_of`.
+        run: another implementation of it, see `Entry.with_residuals`.
     """
-    jaxpr, shapes = _traced_vjp(entry, loss)
-    return _sizes(jaxpr, shapes[0], shapes[1])
+    gradient, jaxpr, shapes = entry.gradient_jaxpr(run)
+    opened = internals().opened(jaxpr)
+    passed = {*opened.invars, *opened.constvars}
+    kept = sum(size(atom.aval) for atom in _held(opened, *shapes) if atom not in passed)
+    cost = entry.peak(gradient), flops(gradient), None if entry.how.by == NONE else kept
+    return Cost(*cost), gradient
 
 
-def gradient_and_residual_bytes(entry: Entry) -> tuple[Any, int | None]:
-    """Return the jaxpr of the gradient computation, and the total bytes of the residuals.
-
-    The second is None for a function that takes gradients itself.
-    """
-    if entry.how.by == NONE:
-        return entry.gradient_jaxpr(), None
-    jaxpr, (outputs, held) = jax.make_jaxpr(entry.with_residuals, return_shape=True)(*entry.shapes)
-    gradient = internals().dead_code_removed(jaxpr, len(jax.tree_util.tree_leaves(outputs)))
-    return gradient, sum(_sizes(jaxpr, outputs, held))
-
-
-def _held(jaxpr: Any, outputs: Any, held: Any) -> list[Any]:
+def _held(opened: Any, outputs: Any, held: Any) -> list[Any]:
     """Return the variables among a jaxpr's outputs that follow `outputs`: the residuals."""
     first = len(jax.tree_util.tree_leaves(outputs))
     count = len(jax.tree_util.tree_leaves(held))
-    variables = internals().opened(jaxpr).outvars[first : first + count]
+    variables = opened.outvars[first : first + count]
     return list(dict.fromkeys(atom for atom in variables if not internals().is_literal(atom)))
-
-
-def _sizes(jaxpr: Any, outputs: Any, held: Any) -> list[int]:
-    opened = internals().opened(jaxpr)
-    passed = set(opened.invars) | set(opened.constvars)
-    return [size(atom.aval) for atom in _held(jaxpr, outputs, held) if atom not in passed]
