@@ -209,9 +209,11 @@ class Fails:
 
     Attributes:
         error: a regular expression to search for in `TypeName: message`.
+        since: the first JAX release in which the code fails; "" for all releases.
     """
 
     error: str
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)

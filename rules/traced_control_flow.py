@@ -19,7 +19,7 @@ from remat_migrate.api import (
     Site,
 )
 from remat_migrate.api.sites import sites_in, wrapped_instance
-from remat_migrate.api.statics import TracedNeed, self_offset, traced_needs
+from remat_migrate.api.statics import TracedNeed, self_offset, traced_needs, wrong_wrapper
 
 from .shared.example_uses import DOUBLED, GRADIENT, TRACED
 from .shared.fixes import migration_fix
@@ -130,8 +130,9 @@ class TracedControlFlow(Rule):
         """Report each site that traces arguments that must be concrete."""
         for site in sites_in(project, module):
             found = [need for need in traced_needs(project, site) if not need.deliberate]
-            # A wrapped instance is RMT501, and nothing is traced before that is fixed.
-            if found and self_offset(project, site) is None and not wrapped_instance(project, site):
+            # Nothing is traced before what RMT501, RMT502, and RMT503 report is fixed.
+            first = (self_offset, wrapped_instance, wrong_wrapper)
+            if found and not any(reported(project, site) for reported in first):
                 yield self._found(site, found, project)
 
     def _found(self, site: Site, found: list[TracedNeed], project: Project) -> Finding:

@@ -151,7 +151,7 @@ import jax
 f = jax.checkpoint(jax.numpy.sin, policy=lambda *_, **__: None)
 """,
             use="slope = jax.grad(f)(0.0)\n",
-            fails=Fails("TypeError: .*a remat policy|AssertionError"),
+            fails=Fails("TypeError: .*a remat policy|AssertionError", since="0.4.16"),
         ),
         Example(
             """\

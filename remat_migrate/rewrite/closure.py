@@ -30,14 +30,16 @@ from dataclasses import replace
 from ..analysis import Module, Project
 from ..analysis.names.mentions import find_mentions
 from ..analysis.names.scopes import FunctionNode, Scope, own_nodes, parameters
+from ..analysis.sites.passed_arguments import PassedArguments
 from ..analysis.sites.references import reference_to
 from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later, is_repeated
 from ..analysis.statics.static_options import read_indices, static_site
 from ..analysis.statics.statics import Required, Statics
+from ..analysis.statics.wrong_wrappers import use_of_module
 from ..analysis.values.bind import default_of
 from ..analysis.values.callees import underlying
-from ..analysis.values.values import Function, Partial
+from ..analysis.values.values import Partial, union
 from ..codemod.changes import Change, Code, Nest, ReplaceStatement
 from .calls import is_literal
 from .checkpoint_code import CheckpointCode
@@ -57,7 +59,7 @@ def closing_changes(
     """
     module, application = site.module, site.application
     assert application is not None
-    node = _wrapped(site, statics)
+    node = _wrapped(project, site, statics)
     statics = _with_named(project, site, statics)
     hoisted = hoist(project, statics.computed)
     statement, index = module.parent(application), None
@@ -87,7 +89,7 @@ def closing_changes(
     return [*changes, *hoisted], statics
 
 
-def _wrapped(site: Site, statics: Statics) -> FunctionNode:
+def _wrapped(project: Project, site: Site, statics: Statics) -> FunctionNode:
     """Return the function that a site certainly wraps."""
     if not site.certain:
         raise Refused("it is not always a checkpoint", site.module, site.reference)
@@ -98,6 +100,10 @@ def _wrapped(site: Site, statics: Statics) -> FunctionNode:
     if _is_special(node):
         reason = "an asynchronous function or a generator cannot be checkpointed"
         raise Refused(reason, site.module, site.reference)
+    if site.definition.modules is None and (use := use_of_module(project, statics.target.function)):
+        api = {"haiku": "hk.remat", "linen": "nn.remat"}[use.framework]
+        reason = f"its parameters would be tracers outside: use `{api}`"
+        raise Refused(reason, statics.target.function.module, use.node)
     return node
 
 
@@ -278,12 +284,20 @@ def _names(code: str) -> set[str]:
 
 def _check_unwrapped(project: Project, node: ast.FunctionDef) -> None:
     """Raise Refused if the `__wrapped__` of a checkpointed function is read."""
-    for module in project.mentioning(["__wrapped__"]):
+    for module in project.mentioning(["__wrapped__", "unwrap"]):
         for read in module.nodes:
-            if isinstance(read, ast.Attribute) and read.attr == "__wrapped__":
-                values = map(underlying, project.values(module, read.value))
-                if any(isinstance(v, Function) and v.node is node for v in values):
-                    raise Refused("its `__wrapped__` is read here", module, read)
+            match read:
+                case (
+                    ast.Attribute(value=owner, attr="__wrapped__")
+                    | ast.Call(
+                        func=ast.Name("getattr"), args=[owner, ast.Constant("__wrapped__"), *_]
+                    )
+                    | ast.Call(func=ast.Name("unwrap") | ast.Attribute(attr="unwrap"), args=[owner])
+                ):
+                    resolve = project.once(PassedArguments).resolved
+                    values = union(map(resolve, project.values(module, owner)))
+                    if any(getattr(underlying(value), "node", None) is node for value in values):
+                        raise Refused("its `__wrapped__` is read here", module, read)
 
 
 def _is_rebound(module: Module, node: FunctionNode, name: str) -> bool:

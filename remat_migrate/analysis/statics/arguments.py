@@ -25,6 +25,7 @@ from ..sites.calls import Call, Uses
 from ..values.bind import Arguments, default_of, positional_parameters
 from ..values.callees import Target, is_frozen
 from ..values.classes import is_decorated
+from ..values.containers import elements
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
 from ..values.evaluator import annotated_values
@@ -46,6 +47,14 @@ from .project_needs import needs_with_overrides
 
 BoundCalls = tuple[tuple[Call, Arguments], ...]
 Located = tuple[Module, ast.expr]
+
+
+_DEPTH = 6
+_MUTABLE = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+
+
+class _NumPyScalar:
+    """The type of what a function of NumPy returns, which may equal a Python number."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -276,7 +285,7 @@ class Argument:
         if self.default is not None:
             places.append((self.module, self.default))
         types = [_types(self.project, *place) for place in places]
-        if len({bool, int, float} & set().union(*types)) > 1:
+        if len({bool, int, float, _NumPyScalar} & set().union(*types)) > 1:
             return True
         function, owner = self.target.function, self.target.owner
         is_sure = all(types) and not any(isinstance(expr, ast.Attribute) for _, expr in places)
@@ -295,23 +304,33 @@ class Argument:
     def _is_passed_immutable(self) -> bool:
         if self._is_of_equal_types:
             return False
-        for module, expr in self.passed:
-            if isinstance(expr, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
-                return False
-            if kinds_of(self.project).of(module, expr) == "array":
-                return False
-            if any(_may_change(self.project, v) for v in self.project.values(module, expr)):
-                return False
+        kinds = kinds_of(self.project)
+        return not any(
+            kinds.of(*place) == "array" or _holds_changing(self.project, *place)
+            for place in self.passed
+        )
+
+
+def _holds_changing(project: Project, module: Module, expr: ast.expr, depth: int = _DEPTH) -> bool:
+    """Return whether an expression, or what callers pass for it, may be a mutable object."""
+    if depth <= 0 or isinstance(expr, _MUTABLE):
         return True
+    return any(
+        isinstance(place[1], _MUTABLE) or _may_change(project, value, depth)
+        for place in kinds_of(project).origins(module, expr)
+        for value in project.values(*place) or (None,)
+    )
 
 
-def _may_change(project: Project, value: Value) -> bool:
+def _may_change(project: Project, value: Value | None, depth: int) -> bool:
     """Return whether a value is an object whose state may change, or one is bound to it."""
     match value:
         case Instance(cls=Class() as cls):
             return not is_frozen(project.evaluator, cls)
-        case Container(node=node):
-            return not isinstance(node, ast.Tuple)
+        case Container(node=ast.Tuple()):
+            return any(_holds_changing(project, *part, depth - 1) for part in elements(value))
+        case Container():
+            return True
     # A bound method is equal whatever state its object has.
     return isinstance(value, Instance | Result) or (
         isinstance(value, Bound) and isinstance(value.receiver, Instance)
@@ -393,8 +412,14 @@ def _types(project: Project, module: Module, node: ast.expr) -> set[type]:
             return {bool}
         case ast.UnaryOp(operand=operand):
             return _types(project, module, operand)
-    values = project.values(module, node)
-    return {type(v.value) if isinstance(v, Constant) else type(v) for v in values}
+    return {
+        type(value.value)
+        if isinstance(value, Constant)
+        else _NumPyScalar
+        if isinstance(value, Result) and value.name.startswith("numpy.")
+        else type(value)
+        for value in project.values(module, node)
+    }
 
 
 @lru_cache(maxsize=64)

@@ -38,6 +38,7 @@ from ..values.values import (
     Instance,
     ModuleValue,
     Partial,
+    Result,
     Value,
     Values,
     union,
@@ -54,7 +55,8 @@ _MODULE = External("flax.linen.Module")
 _INITIALISERS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _DEFINITIONS = ("def", "class", "import")
 _SURROUNDINGS = (
-    "os.environ", "os.getenv", "random.", "time.", "datetime.", "builtins.open", "contextvars.",
+    "os.environ", "os.getenv", "random.", "numpy.random.", "time.", "datetime.", "builtins.open",
+    "contextvars.",
 )  # fmt: skip
 
 
@@ -79,6 +81,11 @@ def leaking(project: Project, target: Target) -> Place | None:
     for function, owner in state.reached:
         module, node = function.module, function.node
         kept = [*state.stored_outside(function, owner)]
+        for call in own_nodes(node):
+            match call:  # `next(hk.PRNGSequence(0))` keeps what is left of the key
+                case ast.Call(func=ast.Name("next"), args=[iterator, *_]):
+                    if any(map(_is_library, map(_maker, project.values(module, iterator)))):
+                        return module, iterator
         if isinstance(node, ast.FunctionDef) and any(map(_caches, node.decorator_list)):
             kept += [n.value for n in own_nodes(node) if isinstance(n, ast.Return) and n.value]
         for part in kept:
@@ -89,6 +96,16 @@ def leaking(project: Project, target: Target) -> Place | None:
             ):
                 return module, part
     return None
+
+
+def _maker(value: Value) -> Value:
+    """Return the function or class of a library that made a value; else the value."""
+    match value:
+        case Result(name):
+            return External(name)
+        case Instance(cls=External() as cls):
+            return cls
+    return value
 
 
 def _caches(decorator: ast.expr) -> bool:
@@ -157,11 +174,14 @@ class _State:
 
     def _reads_surroundings(self, function: Function, call: ast.Call) -> bool:
         """Return whether a call may return something else each time: the environment, a draw."""
-        for value in self.project.values(function.module, call.func):
-            called = underlying(value)
-            if isinstance(called, External) and called.name.startswith(_SURROUNDINGS):
-                return True
-        return False
+        # `rng.normal()` draws from what `numpy.random.default_rng()` returned.
+        owners = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        return any(
+            isinstance(called := underlying(value), External | Result)
+            and called.name.startswith(_SURROUNDINGS)
+            for node in (call.func, *owners)
+            for value in self.project.values(function.module, node)
+        )
 
     def changing_in(self, bound: Iterable[Place]) -> Place | None:
         """Return a name in arguments that are bound already, whose object changes."""

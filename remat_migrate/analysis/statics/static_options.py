@@ -101,9 +101,13 @@ class StaticSite:
 def read_indices(project: Project, option: Option) -> Indices:
     """Read an option `static_argnums`, through constants of modules."""
     module, node = option.module, option.value
+    bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
+    assigned = [binding.value for binding in bindings]
     values = project.values(module, node)
     containers = [v for v in values if isinstance(v, Container) and isinstance(v.node, ast.expr)]
-    if len(values) == len(containers) == 1:
+    if len(assigned) == 1 and isinstance(assigned[0], ast.Call):
+        node = assigned[0]  # `tuple(indices)` is no list, whatever `indices` is
+    elif len(values) == len(containers) == 1 and not isinstance(node, ast.Call):
         module, node = containers[0].module, containers[0].node
     return Indices(
         _type_of(project, module, node), read_index_values(project, module, node), module, node
@@ -131,16 +135,16 @@ def _type_of(project: Project, module: Module, node: ast.expr, depth: int = 2) -
             return "set"
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
             return "int"
-    match list(project.values(module, node)):
-        case [Constant(value=value)]:
-            return "None" if value is None else type(value).__name__
-        case [Container(node=inner)] if inner is not node and depth:
-            return _type_of(project, module, inner, depth - 1)
     names = project.qualified(module, node.func) if isinstance(node, ast.Call) else frozenset()
     name = next(iter(names)) if len(names) == 1 else ""
     last = name.rpartition(".")[2]
     if name in ("builtins.list", "builtins.set", "builtins.tuple", "builtins.range"):
         return last
+    match list(project.values(module, node)):
+        case [Constant(value=value)]:
+            return "None" if value is None else type(value).__name__
+        case [Container(node=inner)] if inner is not node and depth:
+            return _type_of(project, module, inner, depth - 1)
     if name in _ARRAYS:
         return "array"
     return name if name.startswith("numpy.") and last.startswith(("int", "uint")) else ""

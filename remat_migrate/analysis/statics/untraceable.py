@@ -34,6 +34,10 @@ from .positions import position_of
 _DEPTH = 6
 # Types of which JAX rejects all values.
 _OBJECTS = ("str", "bytes", "Callable")
+# Functions that return such values.
+_OBJECT_RESULTS = frozenset(
+    f"builtins.{name}" for name in ("range", "slice", "set", "frozenset", "iter")
+) | {"numpy.random.default_rng", "numpy.random.RandomState", "random.Random"}
 
 
 def is_untraceable(argument: Argument) -> bool:
@@ -73,7 +77,7 @@ def _is_rejected(project: Project, value: Value) -> bool:
         case Constant(value=str() | bytes()):
             return True
         case Result(name):
-            return name in ("builtins.range", "builtins.slice", "builtins.set")
+            return name in _OBJECT_RESULTS
         case Instance(cls=External(name)):
             # `types.SimpleNamespace(...)`; what array libraries make may be arrays.
             return name.partition(".")[0] in ("types", "pathlib", "argparse", "collections", "enum")
@@ -128,6 +132,8 @@ def _holds_object(project: Project, module: Module, expr: ast.expr, depth: int =
             return any(_holds_object(project, module, part, depth - 1) for part in parts)
         case ast.Call(func=ast.Name(id="list" | "tuple" | "dict"), args=[inner]):
             return _holds_object(project, module, inner, depth - 1)
+        case ast.Set() | ast.SetComp():
+            return True
     for place in kinds_of(project).origins(module, expr):
         for value in project.values(*place):
             match value:
