@@ -312,25 +312,28 @@ class Argument:
 
 
 def _holds_changing(project: Project, module: Module, expr: ast.expr, depth: int = _DEPTH) -> bool:
-    """Return whether an expression, or what callers pass for it, may be a mutable object."""
-    if depth <= 0 or isinstance(expr, _MUTABLE):
+    """Return whether an expression may be a mutable object, or what callers pass for it a list."""
+    if depth <= 0 or any(_may_change(project, v) for v in project.values(module, expr)):
         return True
-    return any(
-        isinstance(place[1], _MUTABLE) or _may_change(project, value, depth)
-        for place in kinds_of(project).origins(module, expr)
-        for value in project.values(*place) or (None,)
-    )
+    for place in kinds_of(project).origins(module, expr):
+        if isinstance(place[1], _MUTABLE):
+            return True
+        for value in project.values(*place):
+            if isinstance(value, Container):
+                is_tuple = isinstance(value.node, ast.Tuple)
+                parts = elements(value) if is_tuple else ()
+                if not is_tuple or any(_holds_changing(project, *p, depth - 1) for p in parts):
+                    return True
+    return False
 
 
-def _may_change(project: Project, value: Value | None, depth: int) -> bool:
+def _may_change(project: Project, value: Value) -> bool:
     """Return whether a value is an object whose state may change, or one is bound to it."""
     match value:
         case Instance(cls=Class() as cls):
             return not is_frozen(project.evaluator, cls)
-        case Container(node=ast.Tuple()):
-            return any(_holds_changing(project, *part, depth - 1) for part in elements(value))
-        case Container():
-            return True
+        case Container(node=node):
+            return not isinstance(node, ast.Tuple)
     # A bound method is equal whatever state its object has.
     return isinstance(value, Instance | Result) or (
         isinstance(value, Bound) and isinstance(value.receiver, Instance)
