@@ -38,43 +38,34 @@ _VALUE = (
     r"""|(?:\$\{[^{}`\s]*\}|[^\s"'`()\[\]{},;&|<>\\])*)"""
 )
 _ASSIGNMENT = rf"{VARIABLE}\+?={_VALUE}"
-_OPTION = rf"--?(?:no)?{OPTION}(?:={_VALUE})?"
+# `--jax_new_checkpoint` alone may be followed by its value.
+_OPTION = rf"--?(?:no{OPTION}|{OPTION}={_VALUE})"
 # A word that sets the flag and does nothing else.
 _WORD = rf"(?:{_ASSIGNMENT}|{_OPTION})"
 _NAME = re.compile(rf"(?<!\w)(?:{VARIABLE}|(?:no)?{OPTION})(?!\w)")
 
-_OWN_OPTION = "the project defines its own option with this name"
 _READ = "keep the code for the new implementation, the only one since jax 0.3.17"
 _UNCLEAR = "it is unclear what this does with the flag: remove it by hand"
 _NOT_CONFIG = "this may not be jax.config"
-_NEIGHBOR = "it may belong to the word before or after it: remove both by hand"
+_NEIGHBOR = "it may belong to the word before it: remove both by hand"
 
 
 def reasons_to_keep(project: Project) -> Mapping[Form, str]:
     """Return why uses of a form stay; "" if nothing depends on them."""
     return {
-        "option": _own_option(project),
-        "environment": _reader(project, VARIABLE),
-        "attribute": _reader(project, OPTION),
+        "option": _reader(project, OPTION, "option"),
+        "environment": _reader(project, VARIABLE, "environment"),
+        "attribute": _reader(project, OPTION, "attribute"),
     }
 
 
-def _own_option(project: Project) -> str:
-    defines = re.compile(r"add_argument|add_option|option|Option|DEFINE_\w+|(define_)?bool_state")
+def _reader(project: Project, name: str, form: Form) -> str:
+    """Return which code may read what is set in some form, in this project; "" if none does."""
     for module in project.mentioning((*NAMES, OPTION.replace("_", "-"))):
-        for node in module.nodes:
-            if isinstance(node, ast.Call) and defines.fullmatch(last_name(node.func)):
-                words = [str(a.value) for a in node.args if isinstance(a, ast.Constant)]
-                if OPTION in (word.strip("-").replace("-", "_") for word in words):
-                    return _OWN_OPTION
-    return ""
-
-
-def _reader(project: Project, name: str) -> str:
-    for module in project.mentioning((name,)):
         for use in _all_uses(module, project):
-            text = getattr(use.node, "value", None)
-            if text == name if use.form == "name" else (use.form == "read" and name == OPTION):
+            text = str(getattr(use.node, "value", "")).strip("-").replace("-", "_")
+            is_read = use.form == "read" and form == "attribute"
+            if is_read or (text == name and not use.sure and use.form in ("name", form)):
                 source, span = module.location(use.node)
                 return f"{source.path.name}:{source.position(span.start)[0]} may read it"
     return ""
@@ -132,9 +123,7 @@ def find_flag_uses(module: Module, project: Project) -> list[FlagUse]:
     """
     kept = project.once(reasons_to_keep)
     return [
-        replace(use, remove=None, reason=why)
-        if (why := kept.get(use.form)) and (use.remove or why is _OWN_OPTION)
-        else use
+        replace(use, remove=None, reason=why) if use.remove and (why := kept.get(use.form)) else use
         for use in _all_uses(module, project)
     ]
 
@@ -334,10 +323,14 @@ class _Finder:
         match holder := self.parent(node):
             case ast.List(elts=words) | ast.Tuple(elts=words) if is_word:
                 use = self._setting(node, form, node)
-                reason = _bound_to_neighbor(words, node) or self._position_matters(holder)
+                before = getattr(words[max(words.index(node) - 1, 0)], "value", "")
+                reason = self._position_matters(holder)
+                if form == "environment" and str(before).startswith("-"):
+                    reason = _NEIGHBOR  # `-e VARIABLE=0`
                 return replace(use, remove=None, reason=reason) if reason else use
             case ast.Call(func=ast.Attribute(attr="append"), args=[_]) if is_word:
                 return self._setting(node, form, holder)
+        is_word = is_word or text.strip("-") == OPTION
         if (not is_word and not _TOLD.search(text)) or self._is_prose(node):
             return None
         return _unclear(node, form=form if is_word else "name")
@@ -378,19 +371,8 @@ def _handles_failure(node: ast.AST) -> bool:
     return False
 
 
-def _bound_to_neighbor(words: Sequence[ast.expr], node: ast.Constant) -> str:
-    """Return why an argument stays: it belongs to the one before or after it."""
-    texts = ["", *(str(getattr(word, "value", "")) for word in words), ""]
-    number = words.index(node) + 1
-    if VARIABLE in texts[number]:
-        return _NEIGHBOR if texts[number - 1].startswith("-") else ""
-    has_value = "=" in texts[number] or not _IS_VALUE.fullmatch(texts[number + 1])
-    return "" if has_value else _NEIGHBOR
-
-
 # -- other files
 
-_IS_VALUE = re.compile("true|false|0|1", re.IGNORECASE)
 # In a longer line, words are not told apart.
 _LONGEST = 2_000
 # In how many lines above and below those beside a line are looked for.
@@ -419,7 +401,6 @@ _WORDS = (
 _COMMANDS = frozenset({"shell", "docker", "make", "yaml"})
 _PROGRAM = re.compile(r"\bpython|\.(?:py|sh)\b")
 _OPTION_AT_END = re.compile(r"(?:^|[\s\"'\[])--?[A-Za-z][\w-]*[\"']?[\s,\\]*$")
-_VALUE_NEXT = re.compile(rf"[\s,\\\"'-]*(?:{_IS_VALUE.pattern})\b", re.IGNORECASE)
 
 _COMMENT = re.compile(r"(?:^|\s)(?:#|//)|^\s*;")
 _PROSE = re.compile(r"[\s@-]*(?:echo|printf)\b(?!.*(?:>(?!&)|\|))")
@@ -428,7 +409,6 @@ _QUOTING = re.compile("<<|\"\"\"|'''")
 _CONTENT = re.compile(r"[ \t]*[^\s#]")
 _CONTINUED = re.compile(r"(?:&&|\|\||[^:\s-]\s*\||\\)\s*$")
 _OPENS = re.compile(r"(?:(?:^|[\s;])(?:then|do|else)|[{(]|^[^#(]*\))[ \t]*(?:#.*)?\s*$")
-_CLOSES = re.compile(r"\s*(?:fi|done|else|elif|esac|[})]|;;)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,55 +447,44 @@ def find_text_uses(source: SourceFile, kept: Mapping[Form, str]) -> list[TextUse
 
 def _text_uses(text: str, kind: str) -> Iterator[TextUse]:
     lines = text.split("\n")
-    low, is_quoted = 0, kind == "json"
+    low, is_known = 0, kind != "json"
     for number, line in enumerate(lines):
-        is_quoted = is_quoted or _QUOTING.search(line) is not None
+        is_known = is_known and not _QUOTING.search(line)
         if _NAME.search(line) and not _PROSE.match(line):
-            before = lines[max(0, number - _NEAR) : number]
-            above = next(filter(_CONTENT.match, reversed(before)), "")
-            below = next(filter(_CONTENT.match, lines[number + 1 : number + _NEAR]), "")
-            is_known = not is_quoted and len(line) < _LONGEST
-            cuts = dict(_cuts(line, above, below, kind)) if is_known else {}
-            for use in _uses_in_line(line, cuts):
+            settings = _settings(lines, number, kind) if is_known else ()
+            for use in _uses_in_line(line, list(settings)):
                 cut = use.cut and Span(use.cut.start + low, min(use.cut.end + low, len(text)))
                 yield replace(use, span=Span(use.span.start + low, use.span.end + low), cut=cut)
         low += len(line) + 1
 
 
-def _uses_in_line(line: str, cuts: Mapping[int, tuple[int, Span | None, str]]) -> Iterator[TextUse]:
+def _uses_in_line(line: str, settings: Sequence[TextUse]) -> Iterator[TextUse]:
     comment = _COMMENT.search(line)
     covered = 0
     for mention in _NAME.finditer(line, 0, comment.start() if comment else len(line)):
         start, end = mention.span()
-        form: Form = "environment" if mention[0] == VARIABLE else "option"
         if start < covered:
             continue  # in the value of the last
-        covered, cut, reason = cuts.get(start, (end, None, _MORE))
-        yield TextUse(Span(start, covered), form, cut, reason)
+        form: Form = "environment" if mention[0] == VARIABLE else "option"
+        unclear = TextUse(Span(start, end), form, reason=_MORE)
+        use = next((one for one in settings if one.span.start <= start < one.span.end), unclear)
+        covered = use.span.end
+        yield replace(use, span=Span(start, covered))
 
 
-def _cuts(
-    line: str, above: str, below: str, kind: str
-) -> Iterator[tuple[int, tuple[int, Span | None, str]]]:
-    """Yield what sets the flag and does nothing else: where its name is, its end, and what to
-    remove or the reason why it stays.
-    """
+def _settings(lines: Sequence[str], number: int, kind: str) -> Iterator[TextUse]:
+    """Yield what sets the flag in a line and does nothing else."""
+    line = lines[number]
+    if len(line) > _LONGEST:
+        return
     if whole := _LINE.fullmatch(line):
-        settings = [(whole, Span(0, len(line) + 1), _line_reason(line, above, below, kind))]
+        found = [(whole, Span(0, len(line) + 1), _line_reason(lines, number, kind))]
     else:
         words = [m for pattern in _WORDS for m in pattern.finditer(line) if kind in _COMMANDS]
-        settings = [(word, Span(*word.span("cut")), _word_reason(word, kind)) for word in words]
-    for setting, cut, reason in settings:
-        name = _NAME.search(line, setting.start("setting"))
-        assert name is not None
-        goes_on = above.rstrip().endswith("\\") or line.lstrip().startswith("-")
-        if name[0] == VARIABLE:
-            is_bound = goes_on and _OPTION_AT_END.search(above)
-        else:
-            rest = f"{line[setting.end('setting') :]} {below}"
-            is_bound = "=" not in setting["setting"] and _VALUE_NEXT.match(rest)
-        reason = _NEIGHBOR if is_bound else reason
-        yield name.start(), (setting.end("setting"), None if reason else cut, reason)
+        found = [(word, Span(*word.span("cut")), _word_reason(word, kind)) for word in words]
+    for setting, cut, reason in found:
+        form: Form = "environment" if VARIABLE in setting["setting"] else "option"
+        yield TextUse(Span(*setting.span("setting")), form, None if reason else cut, reason)
 
 
 def _word_reason(word: re.Match[str], kind: str) -> str:
@@ -524,17 +493,21 @@ def _word_reason(word: re.Match[str], kind: str) -> str:
     return _MORE if is_text or before.count('"') % 2 or before.count("'") % 2 else ""
 
 
-def _line_reason(line: str, above: str, below: str, kind: str) -> str:
+def _line_reason(lines: Sequence[str], number: int, kind: str) -> str:
     """Return why a line stays: it is part of the lines around it, or may be all of a block."""
+    line = lines[number]
+    before = lines[max(0, number - _NEAR) : number]
+    above = next(filter(_CONTENT.match, reversed(before)), "")
+    below = next(filter(_CONTENT.match, lines[number + 1 : number + _NEAR]), "")
     is_continued = _CONTINUED.search(line) is not None
     if (_CONTINUED.search(above) is not None) != is_continued:
         return _MORE
     if (kind == "make" and line.startswith("\t")) or _indent(below) > _indent(line):
         return _MORE
-    stays = (_is_beside(above, line) and not _OPENS.search(above)) or (
-        _is_beside(below, line) and not _CLOSES.match(below)
-    )
-    return "" if stays or is_continued or kind not in ("shell", "yaml") else _EMPTY
+    if VARIABLE in line and _OPTION_AT_END.search(above):
+        return _NEIGHBOR  # `-e VARIABLE=0`
+    may_empty = _OPENS.search(above) or not (_is_beside(above, line) or _is_beside(below, line))
+    return _EMPTY if may_empty and not is_continued and kind in ("shell", "yaml") else ""
 
 
 def _is_beside(other: str, line: str) -> bool:

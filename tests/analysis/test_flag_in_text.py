@@ -94,7 +94,7 @@ def test_what_holds_nothing_else_is_removed(name, ending):
         assert (without.rstrip("\n"), left) == (after.rstrip("\n"), [])
 
 
-MORE, NEIGHBOR = "part of something else", "before or after it"
+MORE = "part of something else"
 LEFT = [
     ("run.sh", "unset A V\n", MORE),
     ("Dockerfile", "ENV V=0 \\\n    A=1\n", MORE),
