@@ -9,10 +9,9 @@ from ..names.expected_failures import in_test
 from ..names.module import Module
 from ..names.scopes import own_nodes
 from ..project import Project
-from ..sites.find_sites import sites_in
+from ..sites.find_sites import sites_in, wrapped_by
 from ..values.callees import targets_of
 from ..values.values import Function
-from .nested_checkpoints import wrapped_by
 from .placement import Placement
 from .transforms import LoopUse
 

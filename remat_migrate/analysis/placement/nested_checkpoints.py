@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 
 from ..names.module import Place
-from ..names.scopes import Definition, own_nodes
+from ..names.scopes import own_nodes
 from ..project import Project
-from ..sites.find_sites import sites_in
-from ..sites.forms import decorates
+from ..sites.find_sites import sites_in, wrapped_by
 from ..sites.site import Site
 from ..values.callees import layers, targets_of
-from ..values.values import Applied, Class, Value, Values, Wrapped
+from ..values.values import Applied, Value, Wrapped
 from .operations import SAME_WORK, Operations, outer_checkpoint
 from .stages import python_loop
 
@@ -54,25 +53,6 @@ def calls_within(project: Project, applied: Applied) -> list[Place]:
             elif operation.is_work:
                 outside += operation.weight
     return list(found.values()) if outside * 10 <= inside else []
-
-
-def wrapped_by(project: Project, site: Site) -> Values:
-    """Return what a site wraps."""
-    module, node = site.module, site.application
-    assert node is not None
-    if not decorates(module, node):
-        values = project.values(module, node)
-    else:
-        holder = module.parent(node)
-        assert isinstance(holder, Definition)
-        if isinstance(holder, ast.ClassDef):
-            return frozenset((Class(module, holder),))
-        values = project.evaluator.definition(module, holder)
-    own = (
-        next((v for v in layers(value) if isinstance(v, Applied) and v.node is node), None)
-        for value in values
-    )
-    return frozenset(v.target for v in own if v is not None and v.target is not None)
 
 
 def only_checkpoint(

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from ..names.mentions import reads_of
 from ..names.module import Module, Place
 from ..names.scopes import Definition
-from ..placement.nested_checkpoints import wrapped_by
 from ..project import Project
+from ..sites.find_sites import wrapped_by
 from ..values.callees import targets_of, underlying
 from ..values.values import External
 from .checkpoint_names import Listed, name_calls

@@ -12,9 +12,20 @@ from ..names.scopes import Definition
 from ..project import Project
 from ..values.api_names import interesting_names
 from ..values.application import api_of, argument_calls, subject_of
+from ..values.callees import layers
 from ..values.containers import is_changed
 from ..values.evaluator import Evaluator
-from ..values.values import Constant, Container, Partial, Value
+from ..values.values import (
+    NOTHING,
+    Applied,
+    Class,
+    Constant,
+    Container,
+    Function,
+    Partial,
+    Value,
+    Values,
+)
 from .certainty import Certainty
 from .forms import call_form, decorates, value_form
 from .site import Option, Site, own_call
@@ -271,3 +282,21 @@ def forget_sites(project: Project) -> None:
 
 def _found_sites(project: Project) -> dict[Module, list[Site]]:
     return {}
+
+
+def wrapped_by(project: Project, site: Site) -> Values:
+    """Return what a site wraps; nothing if that is not known."""
+    if site.subject is None:
+        return NOTHING
+    module, node = site.subject
+    if isinstance(node, ast.expr):
+        return project.values(module, node)
+    if isinstance(node, ast.ClassDef):
+        return frozenset((Class(module, node),))
+    found: Value = Function(module, node)
+    for value in project.evaluator.definition(module, node):
+        # Decorators below this one are part of what is wrapped.
+        for layer in layers(value):
+            if isinstance(layer, Applied) and layer.node is site.application:
+                found = layer.target or found
+    return frozenset((found,))

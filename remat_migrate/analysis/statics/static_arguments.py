@@ -9,13 +9,13 @@ from ..names.scopes import FunctionNode
 from ..needs.dependence import Key
 from ..project import Project
 from ..sites.calls import Call, uses_of
+from ..sites.find_sites import wrapped_by
 from ..sites.passed_arguments import candidates
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import call_order, default_of
-from ..values.callees import Target, layers, targets_of
+from ..values.callees import Target, targets_of
 from ..values.overrides import Callees
-from ..values.values import Applied, Class, Function, Value
 from .opaque_targets import (
     changing_decorator,
     is_held,
@@ -28,28 +28,9 @@ from .required_arguments import statics_of_target
 from .statics import Obstacle, Required, Statics
 
 
-def applied_values(project: Project, site: Site) -> list[Value]:
-    """Return what a site wraps."""
-    if site.subject is None:
-        return []
-    module, node = site.subject
-    if isinstance(node, ast.expr):
-        return list(project.values(module, node))
-    if isinstance(node, ast.ClassDef):
-        return [Class(module, node)]
-    assert site.application is not None
-    holder: Value = Function(module, node)
-    for value in project.evaluator.definition(module, node):
-        # Decorators below this one are part of what is wrapped.
-        for layer in layers(value):
-            if isinstance(layer, Applied) and layer.node is site.application:
-                holder = layer.target or holder
-    return [holder]
-
-
 def find_statics(project: Project, site: Site) -> Statics:
     """Decide what must be static where `site` is applied."""
-    values = applied_values(project, site)
+    values = list(wrapped_by(project, site))
     uses = uses_of(project, site)
     changing = changing_decorator(values)
     if changing is not None:

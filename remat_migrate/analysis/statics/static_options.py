@@ -13,13 +13,14 @@ from ..names.scopes import FunctionNode
 from ..needs.static_layers import listed_items
 from ..project import Project
 from ..sites.calls import Call, uses_of
+from ..sites.find_sites import wrapped_by
 from ..sites.site import Option, Site
 from ..values.bind import Arguments, positional_parameters
 from ..values.callees import Target, layers, targets_of
 from ..values.values import Constant, Container, Instance, Value, Wrapped
 from .opaque_targets import changing_decorator, wraps_field
 from .positions import bind_use, counted_position
-from .static_arguments import applied_values, place_of
+from .static_arguments import place_of
 
 # Transformations that pass keyword arguments on to the function.
 _PASSING_ON = frozenset(
@@ -157,7 +158,7 @@ def known_target(project: Project, site: Site) -> Target | None:
 
 def known_targets(project: Project, site: Site) -> list[Target]:
     """Return the same, once for each class that may have inherited the function, in order."""
-    values = applied_values(project, site)
+    values = list(wrapped_by(project, site))
     if not values or wraps_field(project, site) or changing_decorator(values) is not None:
         return []
     found = [list(targets_of(project.evaluator, v)) for v in values]
