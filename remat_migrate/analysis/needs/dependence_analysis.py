@@ -492,13 +492,6 @@ class DependenceAnalysis:
         if self.contents.is_mapping(iterable):
             return NONE
         match iterable:
-            case ast.Call(func=ast.Name(id="map"), args=[ast.Lambda(body=body), *parts]) if (
-                not path
-            ):
-                found = self.dependences(body)
-                if any(d.parameter == UNSEEN for d in found):  # its own parameters
-                    found |= NONE.union(*(self.element(part) for part in parts))
-                return found
             case ast.Tuple() | ast.List() | ast.Set():
                 found = NONE
                 for item in iterable.elts:

@@ -70,8 +70,6 @@ class Contents:
         match node:
             case ast.Subscript(value=base, slice=ast.Constant(value=str()) | ast.JoinedStr()):
                 self._mark_mapping(base)
-            case ast.Subscript(value=base, slice=ast.Name() as key) if self._is_key_of(key, base):
-                self._mark_mapping(base)
             case ast.Call(func=ast.Attribute(value=base, attr=attr)):
                 if _shows_mapping(attr, node.args):
                     self._mark_mapping(base)
@@ -87,20 +85,6 @@ class Contents:
                         self._mark_mapping(value)
             case ast.keyword(arg=None):
                 self._mark_mapping(node.value)
-
-    def _is_key_of(self, key: ast.Name, base: ast.expr) -> bool:
-        """Return whether this is `tree[name]`, where `name` comes from a loop over `tree` or is
-        built as a string.
-        """
-        for binding in self.module.reaching(key):
-            if binding.value is None:
-                continue
-            if binding.kind == "assign" and isinstance(binding.value, ast.JoinedStr):
-                return True
-            source = self._source(binding)
-            if source is not None and ast.dump(source) == ast.dump(base):
-                return True
-        return False
 
     def _mark(self, node: ast.expr, kind: Kind) -> None:
         if isinstance(node, ast.Name):

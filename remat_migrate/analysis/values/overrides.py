@@ -212,17 +212,7 @@ def _is_open(evaluator: Evaluator, cls: Class, name: str, found: set[Value]) -> 
     """Return whether a class outside the project may inherit from `cls` and override a method."""
     if cls.node.name.startswith("_") or (name.startswith("__") and not name.endswith("__")):
         return False
-    if cls.module.enclosing_function(cls.node) is not None or _is_final(cls.node):
-        return False
-    functions = (underlying(value) for value in found)
-    return not any(isinstance(f, Function) and _is_final(f.node) for f in functions)
-
-
-def _is_final(node: ast.AST) -> bool:
-    return any(
-        getattr(d, "attr", getattr(d, "id", "")) == "final"
-        for d in getattr(node, "decorator_list", ())
-    )
+    return cls.module.enclosing_function(cls.node) is None
 
 
 def _of_class(base: Value, cls: Class) -> Value:
