@@ -13,6 +13,7 @@ EXPECTED = {
     "called": "self.assertRaises(ValueError, lambda: CALL)",
     "else": "try:\n    CALL\nexcept ValueError:\n    pass\nelse:\n    raise AssertionError('!')",
     "fail": "try:\n    CALL\n    self.fail('!')\nexcept ValueError as e:\n    assert 'n' in str(e)",
+    "xfail": "pytest.xfail('static')\nCALL",
 }
 RMT202 = "jax.checkpoint(f, static_argnums=(1,))(1.0, flag=True)"
 
@@ -26,7 +27,11 @@ def test_silent(form: str) -> None:
     assert findings(in_test(EXPECTED[form].replace("CALL", RMT202)), select=("RMT2", "RMT5")) == []
 
 
-@pytest.mark.parametrize("mark", ["@pytest.mark.xfail\n", "@unittest.expectedFailure\n"])
+@pytest.mark.parametrize(
+    "mark",
+    ["@pytest.mark.xfail\n",
+     "@unittest.expectedFailure\n", "pytestmark = [pytest.mark.xfail]\n\n\n"],
+)  # fmt: skip
 def test_silent_under_a_mark(mark: str) -> None:
     assert findings(in_test(RMT202, mark), select=("RMT2", "RMT5")) == []
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from .module import Module
+from .module import Module, once
 from .scopes import Definition
 
 EXPECTED = "a test expects that this fails"
@@ -65,8 +65,24 @@ def _in_failing_block(module: Module, node: ast.AST, errors: Sequence[str]) -> b
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if _EXPECTED_TO_FAIL & set(_names(around.decorator_list)):
                     return True
+                if _EXPECTED_TO_FAIL & set(_names(_called_first(around.body))):
+                    return True
+            case ast.Module():
+                return _is_expected_to_fail(module)
         inner = around
     return False
+
+
+@once
+def _is_expected_to_fail(module: Module) -> bool:
+    """Return whether `pytestmark` says so of all tests in a module."""
+    return any(
+        isinstance(s, ast.Assign)
+        and isinstance(s.targets[0], ast.Name)
+        and s.targets[0].id == "pytestmark"
+        and "xfail" in _names([s.value])
+        for s in module.tree.body
+    )
 
 
 def _is_raising(module: Module, context: ast.expr, errors: Sequence[str]) -> bool:
@@ -110,6 +126,14 @@ def _failing(statements: Sequence[ast.stmt]) -> Iterator[ast.expr]:
                 yield name
             case ast.Assert(test=ast.Constant(value=False)):
                 yield ast.Name("AssertionError")
+
+
+def _called_first(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield what the first statements of a test call: `pytest.xfail("...")`."""
+    for statement in body[:2]:
+        match statement:
+            case ast.Expr(value=ast.Call(func=func)):
+                yield func
 
 
 def _names(expressions: Iterable[ast.expr]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from ..sites.site import Site
 from ..values.bind import Arguments
 from ..values.callees import Target
 from ..values.declarations import default_kind
-from ..values.values import Constant, Container, Parameter
+from ..values.values import Constant, Container, Parameter, Value
 from .argument_kinds import kinds_of
 from .arguments import Argument
 from .needed_results import NeededResult, needed_results
@@ -33,6 +33,9 @@ from .required_arguments import closed_parameters
 from .static_options import known_targets, read_indices
 
 Evidence = Literal["python", "array", "declared"]
+
+
+_STRING = "it is a string, which JAX cannot trace"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -150,7 +153,7 @@ def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
         if argument.is_variadic or argument.has_attributes:
             continue
         needs = by_parameter.get(name)
-        found = _evidence(subject, argument, needs) if needs else None
+        found = _evidence(subject, argument, needs) if needs else _string(subject, argument)
         if found is not None:
             yield found
 
@@ -183,6 +186,30 @@ def _evidence(subject: Subject, argument: Argument, needs: list[Need]) -> Traced
         deliberate = expects_failure(subject.site.module, subject.site.reference)
         return TracedNeed(target, needs[0], "declared", deliberate=deliberate)
     return None
+
+
+def _string(subject: Subject, argument: Argument) -> TracedNeed | None:
+    """Return a string that calls pass for a parameter that the result does not depend on.
+
+    For example, an override ignores a parameter: JAX rejects the string all the same.
+    """
+    project = subject.project
+    for target in subject.targets:
+        results = project_needs(project).result(target.function, target.owner)
+        if any(d.parameter == argument.name for d in results):
+            return None
+    for call, expr in subject.passed(argument.name):
+        origins = kinds_of(project).origins(call.module, expr) if call.own else ()
+        passed = [project.values(*origin) for origin in origins]
+        if passed and all(values and all(map(_is_string, values)) for values in passed):
+            need = Need(argument.name, None, call.module, expr, _STRING)
+            deliberate = expects_failure(call.module, call.node)
+            return TracedNeed(subject.target, need, "python", call, expr, True, deliberate)
+    return None
+
+
+def _is_string(value: Value) -> bool:
+    return isinstance(value, Constant) and isinstance(value.value, str | bytes)
 
 
 def _holds_for_arrays(target: Target, need: Need) -> bool:
