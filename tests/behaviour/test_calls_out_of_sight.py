@@ -43,6 +43,8 @@ FORMS = [
     "def apply(x, g):\n    return g(x, flag=True)\n\n\ny = apply(*[1.0, {site}])\n",
     "@functools.cache\ndef make():\n    return {site}\n\n\ny = make()(1.0, flag=True)\n",
     "g = {site}\ny = globals()['g'](1.0, flag=True)\n",
+    "def use(run, x):\n    return functools.partial(run, {site})(x)\n\n\n"
+    "y = use(*[lambda g, x: g(x, flag=True), 1.0])\n",
     "g = {site}\ny = eval('g(1.0, flag=True)')\n",
     "T = [('g', {site})]\nfor name, g in T:\n    y = g(1.0, flag=True)\n",
     "T = []\nT.append({site})\nfor i, g in enumerate(T):\n    y = g(1.0, flag=True)\n",

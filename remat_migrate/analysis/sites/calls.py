@@ -696,15 +696,15 @@ class _Search:
             self._container_passed(module, node, call)
             return
         callees = self.evaluator.values(module, call.func)
-        if not callees:
-            if not self._is_added(module, node, call):
-                self._escape_with_arguments(module, node, _UNSEEN_CODE)
-            return
-        if External("functools.partial") in callees:
+        if External("functools.partial") in callees and call.args:
             if node is call.args[0]:
                 return
             callees = self.evaluator.values(module, call.args[0])
             call = ast.copy_location(ast.Call(call.args[0], call.args[1:], call.keywords), call)
+        if not callees:
+            if not self._is_added(module, node, call):
+                self._escape_with_arguments(module, node, _UNSEEN_CODE)
+            return
         for callee in callees:
             receiver, reason = self._receiver(callee)
             if receiver is not None:
