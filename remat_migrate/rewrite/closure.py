@@ -101,9 +101,10 @@ def _wrapped(project: Project, site: Site, statics: Statics) -> FunctionNode:
         reason = "an asynchronous function or a generator cannot be checkpointed"
         raise Refused(reason, site.module, site.reference)
     if site.definition.modules is None and (use := use_of_module(project, statics.target.function)):
-        api = {"haiku": "hk.remat", "linen": "nn.remat"}[use.framework]
+        framework, call = use
+        api = {"haiku": "hk.remat", "linen": "nn.remat"}[framework]
         reason = f"its parameters would be tracers outside: use `{api}`"
-        raise Refused(reason, statics.target.function.module, use.node)
+        raise Refused(reason, statics.target.function.module, call)
     return node
 
 

@@ -50,7 +50,6 @@ Located = tuple[Module, ast.expr]
 
 
 _DEPTH = 6
-_MUTABLE = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
 
 
 class _NumPyScalar:
@@ -316,8 +315,6 @@ def _holds_changing(project: Project, module: Module, expr: ast.expr, depth: int
     if depth <= 0 or any(_may_change(project, v) for v in project.values(module, expr)):
         return True
     for place in kinds_of(project).origins(module, expr):
-        if isinstance(place[1], _MUTABLE):
-            return True
         for value in project.values(*place):
             if isinstance(value, Container):
                 is_tuple = isinstance(value.node, ast.Tuple)
@@ -332,8 +329,6 @@ def _may_change(project: Project, value: Value) -> bool:
     match value:
         case Instance(cls=Class() as cls):
             return not is_frozen(project.evaluator, cls)
-        case Container(node=node):
-            return not isinstance(node, ast.Tuple)
     # A bound method is equal whatever state its object has.
     return isinstance(value, Instance | Result) or (
         isinstance(value, Bound) and isinstance(value.receiver, Instance)

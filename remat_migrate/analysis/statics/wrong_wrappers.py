@@ -157,31 +157,18 @@ def _makes_parameters(project: Project, value: Value) -> bool:
     return False
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ModuleUse:
-    """A call of a module, or of what creates a parameter of one.
-
-    Attributes:
-        framework: "linen" or "haiku".
-        node: the call.
-    """
-
-    framework: str
-    node: ast.Call
-
-
-def use_of_module(project: Project, function: Function) -> ModuleUse | None:
-    """Return where a function uses a Flax linen or Haiku module, whose parameters `jax.checkpoint`
-    does not lift.
+def use_of_module(project: Project, function: Function) -> tuple[str, ast.Call] | None:
+    """Return where a function calls a module of "linen" or "haiku", whose parameters
+    `jax.checkpoint` does not lift.
     """
     for node in own_nodes(function.node):
         if isinstance(node, ast.Call):
             for value in project.values(function.module, node.func):
                 if isinstance(value, External) and value.name in _PARAMETERS:
-                    return ModuleUse("haiku", node)
+                    return "haiku", node
                 kind = kind_of(project.evaluator, value)
                 if kind is not None and kind.framework in ("linen", "haiku"):
-                    return ModuleUse(kind.framework, node)
+                    return kind.framework, node
     return None
 
 
