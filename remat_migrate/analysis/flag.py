@@ -167,7 +167,8 @@ class _Finder:
                 case ast.keyword(arg=str(name)) if name in NAMES:
                     use = self._keyword(node, name)
                 case ast.Attribute(attr=name, value=owner) if name == OPTION:
-                    use = self._attribute(node, owner)
+                    is_read = isinstance(node.ctx, ast.Load)
+                    use = self._of_config(node, owner, "read" if is_read else "attribute", node)
                 case ast.Constant(value=str(text)) if text in NAMES:
                     use = self._name(node, text)
                 case ast.Constant(value=str(text)) if _NAME.search(text):
@@ -183,25 +184,14 @@ class _Finder:
         unknown = any(isinstance(v, External | Parameter | Result) for v in values)
         return None if unknown or not values else False
 
-    def _is_environment(self, node: ast.AST | None) -> bool:
-        """Return whether something is `os.environ`, a copy of it, what changes it, or is named like
-        an environment.
-        """
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
-                if names := self.project.qualified(self.module, node):
-                    return names == {"os.environ"}
-                return _ENVIRONMENT.fullmatch(name) is not None
-            case ast.keyword(arg=str(name)):  # `run(env={...})`
-                return _ENVIRONMENT.fullmatch(name) is not None
-            case ast.Call(func=ast.Attribute(value=base, attr="copy" | "update")):
-                return self._is_environment(base)
-            case (
-                ast.Call(func=ast.Name("dict") | ast.Attribute(attr="dict"), args=[base, *_])
-                | ast.Dict(keys=[None, *_], values=[base, *_])
-            ):  # `dict(os.environ, ...)`, `patch.dict(os.environ, ...)`, `{**os.environ, ...}`
-                return self._is_environment(base)
-        return False
+    def _names_environment(self, node: ast.AST) -> bool:
+        """Return whether the statement around a node names an environment: `os.environ`, `env=`."""
+        names = (
+            getattr(part, field, None)
+            for part in ast.walk(self.module.statement(node))
+            for field in ("id", "attr", "arg")
+        )
+        return any(isinstance(name, str) and _ENVIRONMENT.fullmatch(name) for name in names)
 
     def _name(self, node: ast.Constant, key: str) -> FlagUse | None:
         """Return a use of the name of the flag or of the variable as a string."""
@@ -214,17 +204,16 @@ class _Finder:
             case ast.Call() if key == OPTION:
                 return self._config_call(holder, node)
             case ast.Call() if (method := last_name(holder.func)) in _ENVIRONMENT_WRITES:
-                owner, values = _parts_of_call(holder, node)  # `monkeypatch.setenv(NAME, value)`
-                if method in _SETS_VARIABLE or self._is_environment(owner):
+                if method in _SETS_VARIABLE or self._names_environment(node):
+                    values = _parts_of_call(holder, node)[1]  # `monkeypatch.setenv(NAME, value)`
                     return self._setting(node, "environment", holder, values)
-            case ast.Subscript(value=mapping, ctx=ast.Store() | ast.Del()) if key == VARIABLE:
-                if self._is_environment(mapping):
+            case ast.Subscript(ctx=ast.Store() | ast.Del()) if key == VARIABLE:
+                if self._names_environment(node):
                     return self._setting(node, "environment", holder)
             case ast.Dict(keys=keys) if key == VARIABLE and node in keys:
-                if self._becomes_environment(holder):
-                    return self._setting(
-                        node, "environment", node, [holder.values[keys.index(node)]]
-                    )
+                if self._names_environment(node):
+                    value = holder.values[keys.index(node)]
+                    return self._setting(node, "environment", node, [value])
             case ast.Expr():
                 return None  # a docstring
         return _unclear(node)
@@ -232,17 +221,10 @@ class _Finder:
     def _config_call(self, call: ast.Call, node: ast.expr) -> FlagUse | None:
         """Return a call that reads or sets the option: `setattr(jax.config, NAME, value)`."""
         owner, values = _parts_of_call(call, node)
-        functions = self.project.qualified(self.module, call.func)
-        if any(f.endswith(".update") and _CONFIG.fullmatch(f[:-7]) for f in functions):
-            return self._setting(node, "update", call, values)
         form = _CONFIG_METHODS.get(last_name(call.func))
         if owner is None or form is None:
             return _unclear(node)
         return self._of_config(node, owner, form, call, values)
-
-    def _attribute(self, node: ast.Attribute, owner: ast.expr) -> FlagUse | None:
-        form: Form = "read" if isinstance(node.ctx, ast.Load) else "attribute"
-        return self._of_config(node, owner, form, node)
 
     def _of_config(
         self,
@@ -270,14 +252,11 @@ class _Finder:
             for value in self.project.values(self.module, call.func)
         ):
             return None  # a parameter of a function of the project
-        if name == VARIABLE and (self._is_environment(call) or self._becomes_environment(call)):
+        if name == VARIABLE and self._names_environment(call):
             return self._setting(keyword, "environment", keyword, [keyword.value])
         if name == OPTION and _CONFIG_CONTEXT.fullmatch(last_name(call.func)):
             return self._setting(keyword, "update", keyword, [keyword.value])
         return _unclear(keyword)
-
-    def _becomes_environment(self, mapping: ast.expr) -> bool:
-        return self._is_environment(mapping) or self._is_environment(self.parent(mapping))
 
     def _setting(
         self,

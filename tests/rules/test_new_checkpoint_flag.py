@@ -16,6 +16,7 @@ REMOVED = [
     ),
     ('os.environ.update({"JAX_NEW_CHECKPOINT": "0"})', "os.environ.update({})"),
     ('os.environ.update(JAX_NEW_CHECKPOINT="1")', "os.environ.update()"),
+    ('os.environ |= {"JAX_NEW_CHECKPOINT": "0"}', "os.environ |= {}"),
     (
         '@patch.dict(os.environ, {"JAX_NEW_CHECKPOINT": "0"})\ndef f(): ...',
         "@patch.dict(os.environ, {})\ndef f(): ...",
@@ -50,7 +51,6 @@ LEFT = [
     ),
     ('with patch.object(jax.config, "jax_new_checkpoint", 0):\n    f()', "unclear"),
     ('os.environ.update([("JAX_NEW_CHECKPOINT", "0")])', "unclear"),
-    ('os.environ |= {"JAX_NEW_CHECKPOINT": "0"}', "unclear"),
     ('x = hasattr(jax.config, "jax_new_checkpoint")', "keep the code for the new"),
     ('x = os.environ.get("JAX_NEW_CHECKPOINT")', "unclear"),
     ("jax.config.jax_new_checkpoint = 0\nprint(config.jax_new_checkpoint)", "9 may read it"),
