@@ -41,22 +41,21 @@ _TARGET = Fails("TransformTargetError")
 _FAILURES = {
     "instance": ("an instance", "`TransformTargetError`"),
     "method": ("a bound method", "an error"),
-    "function": ("a function of arrays", "`AttributeError`"),
 }
 _NAMES = "assert sorted(variables['params']) == %r\n"
 
 
 class InstanceWrapped(Rule):
     """## What it does
-    Checks for `nn.remat(Block())`, `nn.remat(self.block)`, `nn.remat(self.method)`, and
-    `nn.remat(lambda x: x * x)`: an instance of a Flax linen module, a bound method, or a function
-    of arrays, passed to `flax.linen.remat`, `nn.remat_scan`, or `partitioning.remat`.
+    Checks for `nn.remat(Block())`, `nn.remat(self.block)`, and `nn.remat(self.method)`: an instance
+    of a Flax linen module, or a bound method, passed to `flax.linen.remat`, `nn.remat_scan`, or
+    `partitioning.remat`.
 
     ## Why is this bad?
     These functions wrap a module's class, a method in its class body, or a function that takes a
-    module first. An instance raises `TransformTargetError`. A bound method and a function of arrays
-    raise `AttributeError`, because their first argument is mistaken for the module. Equinox, Haiku,
-    and `flax.nnx.remat` accept instances.
+    module first. An instance raises `TransformTargetError`. A bound method raises `AttributeError`,
+    because its first argument is mistaken for the module. Equinox, Haiku, and `flax.nnx.remat`
+    accept instances.
 
     ## Fix
     Changes nothing: parameters are stored under the name of the module, which the new code has to
@@ -81,11 +80,6 @@ class InstanceWrapped(Rule):
         ),
         Example(
             _SETUP % "nn.remat(self.inner)(x)",
-            use=FLAX_INIT,
-            fails=Fails("AttributeError: .*_state"),
-        ),
-        Example(
-            _SETUP % "nn.remat(lambda x: x * x)(x)",
             use=FLAX_INIT,
             fails=Fails("AttributeError: .*_state"),
         ),
@@ -117,8 +111,6 @@ class InstanceWrapped(Rule):
 
 
 def _instead(kind: ModuleKind, subject: ast.AST) -> str:
-    if kind.form == "function":
-        return "use `jax.checkpoint`"
     if kind.form == "method":
         return "wrap the method of the class: `nn.remat(Block.inner)(block, x)`"
     if isinstance(subject, ast.Call):

@@ -38,7 +38,7 @@ from ..values.values import (
 )
 from .passed_arguments import is_field
 
-Form = Literal["class", "instance", "method", "function"]
+Form = Literal["class", "instance", "method"]
 
 _ARRAYS = ("jax.Array", "jaxtyping.Array", "jax.numpy.ndarray", "jaxtyping.PRNGKeyArray")
 # An annotation with one of these may be of something else.
@@ -53,8 +53,8 @@ class ModuleKind:
 
     Attributes:
         framework: the framework of the module.
-        form: "class", "instance", "method" (bound to an instance), or "function" (of arrays).
-        cls: the class, or the function.
+        form: "class", "instance", or "method" (bound to an instance).
+        cls: the class.
     """
 
     framework: Framework

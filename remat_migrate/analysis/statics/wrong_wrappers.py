@@ -26,9 +26,8 @@ from ..sites.framework_modules import (
     module_kind,
 )
 from ..sites.site import Site
-from ..values.bind import positional_parameters
-from ..values.callees import layers, order, targets_of, underlying
-from ..values.values import Class, External, Function, Value, Wrapped
+from ..values.callees import underlying
+from ..values.values import Class, External, Function, Value
 from .static_options import static_site
 
 Fault = Literal["linen-instance", "linen-method", "haiku", "equinox"]
@@ -173,20 +172,12 @@ def use_of_module(project: Project, function: Function) -> tuple[str, ast.Call] 
 
 
 def wrapped_instance(project: Project, site: Site) -> ModuleKind | None:
-    """Return the instance, bound method, or function of arrays that a site of Flax wraps, if its
-    Api does not accept one.
+    """Return the instance or bound method that a site of Flax wraps, if its Api does not accept
+    one.
     """
     if site.definition.modules != "linen" or site.definition.takes_instances:
         return None
     module, subject = site.subject or (site.module, None)
-    if subject is None or isinstance(subject, ast.ClassDef):
-        return None
-    if isinstance(subject, ast.expr):
-        values = project.values(module, subject)
-    else:
-        values = project.evaluator.definition(module, subject)
-    if site.certain and values and all(_takes_array_first(project, value) for value in values):
-        return ModuleKind("linen", "function", min(values, key=order))
     if not isinstance(subject, ast.expr):
         return None
     kind = module_kind(project, module, subject)
@@ -200,35 +191,3 @@ def wrapped_instance(project: Project, site: Site) -> ModuleKind | None:
             if not isinstance(first, ast.Starred) and not module_kind(project, module, first):
                 return None if last_name(first) in ("mdl", "module", "scope") else kind
     return None
-
-
-def _takes_array_first(project: Project, value: Value) -> bool:
-    """Return whether a function computes with its first argument, which thus is no module."""
-    targets = list(targets_of(project.evaluator, value))
-    if any(isinstance(layer, Wrapped) and layer.how == "?" for layer in layers(value)):
-        return False
-    for target in targets:
-        free = positional_parameters(target.function.node)[target.skip :]
-        if target.owner is not None or target.given or not free:
-            return False
-        if not _computes_with(project, target.function, free[0].arg):
-            return False
-    return bool(targets)
-
-
-def _computes_with(project: Project, function: Function, name: str) -> bool:
-    """Return whether a function adds or multiplies a parameter, or passes it to `jax.numpy`."""
-    module = function.module
-    for node in own_nodes(function.node):
-        if not isinstance(node, ast.Name) or node.id != name:
-            continue
-        if any(b.kind != "parameter" for b in module.reaching(node)):
-            continue
-        match module.parent(node):
-            case ast.BinOp():
-                return True
-            case ast.Call(func=func, args=[first, *_]) if first is node:
-                called = project.values(module, func)
-                if any(isinstance(v, External) and v.name.startswith(_ARRAYS) for v in called):
-                    return True
-    return False
