@@ -76,8 +76,6 @@ class UnknownPolicy(Rule):
                 continue
             tested = expects_failure(module, read.node)
             hint = _hint(read, version)
-            if hint.name is None and not read.sure:
-                continue  # the default of a field may mean that there is no policy: "none"
             effect = ""
             if read.default is not None:
                 effect = f"; it silently becomes `{module.segment(read.default)}`"
@@ -85,7 +83,7 @@ class UnknownPolicy(Rule):
                 *module.location(read.place),
                 f"{_problem(read, known, version)}{effect}{_suggestion(read, hint)}",
                 severity="error" if read.default is None else "warning",
-                confidence="low" if tested else "high" if read.sure else "medium",
+                confidence="low" if tested else "high",
                 fix=None if tested else _fix(module, read, hint),
                 reason=EXPECTED if tested else hint.reason,
             )

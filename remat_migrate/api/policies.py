@@ -1,7 +1,12 @@
 """Checkpoint policies, and the names of values that they list."""
 
-from ..analysis.policies.checkpoint_names import Listed, foreign_packages, listed_names, names_of
-from ..analysis.policies.jax_remat3 import uses_next_implementation
+from ..analysis.policies.checkpoint_names import (
+    Listed,
+    foreign_packages,
+    listed_names,
+    names_of,
+    why_unsaved,
+)
 from ..analysis.policies.known_policies import (
     ANSWER_IS_CHECKED_SINCE,
     NAMESPACE,
@@ -13,9 +18,13 @@ from ..analysis.policies.known_policies import (
     available,
     policy_of,
 )
-from ..analysis.policies.references import PolicyName, is_added, policy_names_read
+from ..analysis.policies.references import (
+    PolicyName,
+    is_added,
+    policy_names_read,
+    uses_next_implementation,
+)
 from ..analysis.policies.typos import intended_name, is_typo
-from ..analysis.policies.unsaved_names import why_unsaved
 from ..analysis.policies.values import (
     Origin,
     PolicyPlace,

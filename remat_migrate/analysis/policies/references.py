@@ -1,4 +1,4 @@
-"""Reads of names in `jax.checkpoint_policies`: attributes, `getattr`, and imports."""
+"""What a project reads of JAX: names in `jax.checkpoint_policies`, and the flag `jax_remat3`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ class PolicyName:
         place: what to report.
         written: the attribute or string that holds the name, if it may be changed.
         default: the default of `getattr`.
-        sure: whether the name is the only possible one.
         by_import: whether it is imported as if from a module.
     """
 
@@ -34,7 +33,6 @@ class PolicyName:
     place: ast.expr | ast.alias
     written: ast.Attribute | ast.Constant | None = None
     default: ast.expr | None = None
-    sure: bool = True
     by_import: bool = False
 
 
@@ -66,13 +64,11 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
                 return
             if External("builtins.getattr") not in project.values(module, node.func):
                 return
-            if _is_compared(module, node, asked):
-                return  # `if self.policy != "none":` stands around it, or `return` before it
-            names = strings_of(project, module, asked)
-            otherwise = default[0] if default else None
-            for name in sorted(names.known):
+            # One of several names, or of a field that may be set, may stand for no policy.
+            name = strings_of(project, module, asked).only
+            if name is not None:
                 written = _written_name(module, asked, name)
-                yield PolicyName(node, name, node, written, otherwise, names.only is not None)
+                yield PolicyName(node, name, node, written, default[0] if default else None)
         case ast.ImportFrom(module=base_name, level=0, names=aliases) if base_name == NAMESPACE:
             for alias in aliases:
                 yield PolicyName(node, alias.name, alias, by_import=True)
@@ -103,26 +99,6 @@ def _is_ready(module: Module, node: ast.AST) -> bool:
     return False
 
 
-def _is_compared(module: Module, node: ast.Call, asked: ast.expr) -> bool:
-    """Return whether the function also compares or tests the name besides reading the policy."""
-    if isinstance(asked, ast.Constant):
-        return False
-    shown = ast.dump(asked)
-    for part in ast.walk(module.enclosing_function(node) or module.tree):
-        match part:
-            case ast.Compare() as tested:
-                pass
-            case ast.If(test=tested) | ast.IfExp(test=tested) | ast.While(test=tested):
-                pass
-            case ast.Match(subject=tested):
-                pass
-            case _:
-                continue
-        if any(ast.dump(inner) == shown for inner in ast.walk(tested)):
-            return True
-    return False
-
-
 def _catches(caught: ast.expr | None) -> bool:
     if isinstance(caught, ast.Tuple):
         return any(_catches(part) for part in caught.elts)
@@ -143,3 +119,25 @@ def _added_names(project: Project) -> frozenset[str]:
                 ) if is_namespace(project, module, base):
                     found.add(name)
     return frozenset(found)
+
+
+# The flag of the next implementation, which accepts some static arguments that today's rejects.
+_NAMES = ("jax_remat3", "JAX_REMAT3")
+
+
+def uses_next_implementation(project: Project) -> bool:
+    """Return whether a module sets the flag by `update`, as an attribute, or in the environment."""
+    for module in project.mentioning(_NAMES):
+        for node in module.nodes:
+            match node:
+                case (
+                    ast.Call(args=[ast.Constant(value=name), ast.Constant(value=value)])
+                    | ast.Assign(
+                        targets=[
+                            ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name))
+                        ],
+                        value=ast.Constant(value=value),
+                    )
+                ) if name in _NAMES and value not in (False, "0", "false", "False"):
+                    return True
+    return False
