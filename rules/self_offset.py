@@ -19,7 +19,7 @@ from remat_migrate.api import (
 from remat_migrate.api.changes import Code, Replace
 from remat_migrate.api.code import expects_failure
 from remat_migrate.api.statics import SelfOffset as Offset
-from remat_migrate.api.statics import read_indices, sees_all_calls, self_offset
+from remat_migrate.api.statics import read_indices, self_offset
 
 from .shared.example_uses import FLAX_INIT, TRACED
 from .shared.fixes import positional_fix
@@ -183,7 +183,7 @@ def _fix(found: Offset, project: Project) -> Fix:
         return Fix.manual(f"{title} where the indices are set; other applications may share them")
     if not found.exact:
         return Fix.manual(f"{title} if {meant} are flags, which no annotation or use shows")
-    if not found.needs and not sees_all_calls(project, static):
+    if not found.needs and not static.sees_all_calls:
         return Fix.manual(f"{title}, and pass {meant} by position; not all calls are visible")
     last = max(p.position for p in found.wanted)
     wanted = replace(static, static=found.wanted)

@@ -27,11 +27,10 @@ from remat_migrate.api.statics import (
     Indices,
     StaticParameter,
     deliberate,
-    known_target,
+    known_targets,
     lost_indices,
     misplaced,
     read_indices,
-    sees_all_calls,
     static_site,
 )
 
@@ -158,9 +157,10 @@ class StaticArgnumsType(Rule):
     def _index(self, site: Site, indices: Indices, project: Project) -> Finding | None:
         """Return a finding for an index that names no argument, or an unexpected one."""
         api, module, values = site.definition, indices.module, indices.values
-        target = known_target(project, site)
-        if target is None or values is None or site.application is None:
+        targets = known_targets(project, site)
+        if not targets or values is None or site.application is None:
             return None
+        target = targets[0]
         node = target.function.node
         if node.args.vararg is not None or expects_failure(module, indices.node):
             return None
@@ -202,7 +202,7 @@ class StaticArgnumsType(Rule):
         fix = Fix.manual(advice)
         here = option.value is indices.node and option.call is site.application
         if here and indices.values == (-1,) and api.counting == "method":
-            if sees_all_calls(project, static):
+            if static.sees_all_calls:
                 wanted = replace(static, static=(StaticParameter(last, last, positional[last]),))
                 calls = positional_fix(advice, project, wanted, static.bound, last)
                 if calls.safety is Safety.SAFE:

@@ -18,8 +18,8 @@ import pytest
 
 from remat_migrate.analysis.needs.need import Need
 from remat_migrate.analysis.sites.find_sites import sites_of
-from remat_migrate.analysis.statics.project_needs import project_needs
-from remat_migrate.analysis.statics.static_options import known_target
+from remat_migrate.analysis.statics.arguments import project_needs
+from remat_migrate.analysis.statics.static_options import known_targets
 from remat_migrate.cli.commands import main
 from remat_migrate.engine.analyse import Analysis, analyse
 from remat_migrate.engine.check import fix_in_memory
@@ -130,8 +130,7 @@ def needs_of(text: str) -> tuple[Need, ...]:
     """Return the needs of the function that the only checkpoint of a module wraps."""
     project = analysed(text).project
     (site,) = sites_of(project)
-    target = known_target(project, site)
-    assert target is not None
+    target = known_targets(project, site)[0]
     return project_needs(project).of(target.function)
 
 

@@ -34,7 +34,7 @@ from ..analysis.sites.passed_arguments import PassedArguments
 from ..analysis.sites.references import reference_to
 from ..analysis.sites.site import Option, Site
 from ..analysis.statics.mutated_state import changes_later, is_repeated
-from ..analysis.statics.static_options import read_indices, static_site
+from ..analysis.statics.static_options import static_site
 from ..analysis.statics.statics import Required, Statics
 from ..analysis.statics.wrong_wrappers import use_of_module
 from ..analysis.values.bind import default_of
@@ -324,7 +324,7 @@ def _with_named(project: Project, site: Site, statics: Statics) -> Statics:
     if named is None:
         return statics
     static = static_site(project, site)
-    if static is None or len(static.static) < len(read_indices(project, named).values or ()):
+    if static is None or len(static.static) < len(static.indices):
         raise Refused("its `static_argnums` cannot be read", named.module, named.value)
     names = {required.name for required in statics.required}
     more = [Required(p.name, None, p.position) for p in static.static if p.name not in names]

@@ -11,10 +11,9 @@ from ..analysis.names.scopes import parameters
 from ..analysis.sites.concrete_options import ConcreteUse
 from ..analysis.sites.find_sites import sites_of
 from ..analysis.sites.site import Option, Site
-from ..analysis.statics.positions import static_indices
 from ..analysis.statics.static_arguments import find_statics
 from ..analysis.statics.static_options import tracing_layer
-from ..analysis.statics.statics import Statics
+from ..analysis.statics.statics import Statics, static_indices
 from ..analysis.values.bind import default_of, positional_parameters
 from ..analysis.values.values import Function
 from ..codemod.changes import ArrangeArguments, Change, Code, Replace, SetArgument

@@ -10,15 +10,10 @@ from remat_migrate.analysis.statics.static_arguments import find_statics
 
 HEAD = """\
 import jax
-ITEMS = {}
-def register(name):
-    def add(f):
-        ITEMS[name] = f
-        return f
-    return add
-@register("sin")
 def sin(x):
     return x
+ITEMS = {}
+ITEMS["sin"] = sin
 class Config:
     scale = 1.0
     debug = False

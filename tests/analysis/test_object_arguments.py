@@ -115,8 +115,7 @@ def test_data_is_traced(body: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "passed", "expected"),
     [
-        ("h, p, x", "Linear(p, 3)", set()),
-        ("h: Linear, p, x", "h", set()),
+        ("h, p, x", "Linear(p, 3)", {"h"}),
         ("h, p, x", "Gated(p, True)", {"h"}),
         ("h, p, x", "Pair(jnp.sin, jnp.cos)", {"h"}),
         ("h: Policy, p, x", "h", {"h"}),

@@ -28,7 +28,7 @@ block(1.0, train=True)
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("remat_migrate.analysis.statics.misplaced_arguments", "_misplaced_calls"),
+        ("remat_migrate.analysis.statics.static_options", "_misplaced_calls"),
         ("remat_migrate.analysis.policies.references", "_added_names"),
     ],
 )

@@ -16,6 +16,8 @@ from ...libraries import library_arguments
 from ...libraries.apis import COMPILERS
 from ...libraries.library_needs import array_method, computes_array, needs_of
 from ..fixed_point import FixedPoint
+from ..names.mentions import last_name
+from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
 from ..values.bind import bind_call, positional_parameters
 from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
@@ -139,7 +141,7 @@ class DependenceAnalysis:
         self, node: ast.expr, found: Dependences, *, certain: bool = False
     ) -> Dependences:
         certain = certain or any(d.is_array for d in found)
-        if self.runs_at_compile_time(node):
+        if runs_at_compile_time(self.module, node):
             return concrete_array(found) if certain else found
         return with_operation(found, self.module, node, certain=certain)
 
@@ -389,7 +391,7 @@ class DependenceAnalysis:
                     passed = frozenset((Dependence(CONSTANTS),))
                 passed = frozenset(d.after(operations) for d in passed)
             found |= passed
-        if found and self.runs_at_compile_time(node):
+        if found and runs_at_compile_time(self.module, node):
             return concrete_array(found) if any(d.is_array for d in found) else found
         return found
 
@@ -642,20 +644,6 @@ class DependenceAnalysis:
                 return True
         return False
 
-    def runs_at_compile_time(self, node: ast.AST) -> bool:
-        """Return whether a node is inside `with jax.ensure_compile_time_eval():`."""
-        for around in self.module.ancestors(node):
-            if isinstance(around, ast.With):
-                for item in around.items:
-                    context = item.context_expr
-                    if isinstance(context, ast.Call):
-                        callees = self.evaluator.values(self.module, context.func)
-                        if External("jax.ensure_compile_time_eval") in callees:
-                            return True
-            if around is self.node:
-                break
-        return False
-
     def is_number(self, node: ast.expr) -> bool:
         """Return whether an expression consists of parameters and numbers alone."""
         if node not in self._numbers:  # asked for each part of a long sum
@@ -681,3 +669,13 @@ class DependenceAnalysis:
 def _kinds(found: Dependences) -> frozenset[tuple[str, Key | None, bool, bool]]:
     """Return the dependences without their operations, to which each round adds some."""
     return frozenset((d.parameter, d.index, d.operations is None, d.is_array) for d in found)
+
+
+def runs_at_compile_time(module: Module, node: ast.AST) -> bool:
+    """Return whether a node is inside `with jax.ensure_compile_time_eval():`."""
+    return any(
+        last_name(getattr(item.context_expr, "func", item)) == "ensure_compile_time_eval"
+        for around in module.ancestors(node)
+        if isinstance(around, ast.With)
+        for item in around.items
+    )

@@ -34,7 +34,7 @@ from ..values.evaluator import returned_expressions
 from ..values.overrides import Overrides
 from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
 from .dependence import CONSTANTS, NONE, UNSEEN, Dependence, Dependences, Key, merged
-from .dependence_analysis import DependenceAnalysis
+from .dependence_analysis import DependenceAnalysis, runs_at_compile_time
 from .need import (
     AND_OR,
     ASSERTION,
@@ -390,7 +390,7 @@ class _Analysis(DependenceAnalysis):
                 return self._of_receiver(function, node, index)
             return self.argument(function.node, call, skip, name, index)
 
-        at_compile_time = self.runs_at_compile_time(node)
+        at_compile_time = runs_at_compile_time(self.module, node)
         needs = list(passed_on(self._needs.of(function, target.owner)))
         bound = bind_call(function.node, *call, skip).by_name if needs else {}
         for need in needs:

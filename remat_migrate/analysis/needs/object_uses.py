@@ -1,22 +1,17 @@
 """Arguments that a function uses as objects: it calls them, or a method that arrays do not have.
 
 JAX cannot trace a function or a plain object. It can trace a pytree, such as an Equinox module, if
-all of its leaves are arrays.
+all of its leaves are arrays, which is not decided here.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ...libraries.library_arguments import CONCRETE_METHODS
 from ...libraries.library_needs import array_method
-from ..values.callees import is_pytree
 from ..values.containers import sources
-from ..values.declarations import annotation_kind
-from ..values.evaluator import Evaluator, class_chain
-from ..values.static_fields import is_declared_static
-from ..values.values import Bound, Class, External, Instance, Parameter, Value
 from .dependence_analysis import DependenceAnalysis
 
 _CONTAINER_METHODS = frozenset(
@@ -28,14 +23,6 @@ _MUTATING_METHODS = frozenset(
 )
 # Methods that change their object, and return what they take or find.
 _TAKING_METHODS = frozenset({"pop", "popitem", "popleft", "setdefault", "appendleft"})
-# Modules that contain functions, numbers, or flags besides arrays.
-_NOT_ARRAYS_ALONE = frozenset(
-    f"equinox.nn.{name}"
-    for name in (
-        "BatchNorm", "Dropout", "Lambda", "MLP", "MultiheadAttention", "Pool", "Sequential",
-        "SpectralNorm", "StatefulLayer",
-    )
-)  # fmt: skip
 
 
 def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | None:
@@ -48,11 +35,7 @@ def called_object(analysis: DependenceAnalysis, call: ast.Call) -> ast.expr | No
         if func.attr in _CONTAINER_METHODS and not (is_used and func.attr in _MUTATING_METHODS):
             return None
         held = func.value
-    if not is_part(analysis, held):
-        return None
-    called = analysis.evaluator.values(analysis.module, func)
-    seen = [v.receiver if isinstance(v, Bound) else v for v in called]
-    return None if are_trees(analysis.evaluator, seen) else held
+    return held if is_part(analysis, held) else None
 
 
 def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
@@ -88,32 +71,3 @@ def is_part(analysis: DependenceAnalysis, node: ast.expr) -> bool:
         binding.kind == "parameter" and analysis.contains(binding.scope.node)
         for binding in sources(analysis.module, node)
     )
-
-
-def are_trees(evaluator: Evaluator, values: Iterable[Value]) -> bool:
-    """Return whether values are known, and all are pytrees of arrays."""
-    seen = [value for value in values if not isinstance(value, Parameter)]
-    return bool(seen) and all(_is_tree(evaluator, value) for value in seen)
-
-
-def _is_tree(evaluator: Evaluator, value: Value) -> bool:
-    match value:
-        case Instance(cls=External(name)):
-            return name.startswith(("equinox.nn.", "flax.nnx.")) and name not in _NOT_ARRAYS_ALONE
-        case Instance(cls=Class() as cls):
-            return is_pytree(evaluator, cls) and all(
-                _is_array_field(evaluator, owner, statement)
-                for owner in class_chain(evaluator, cls)
-                if isinstance(owner, Class)
-                for statement in owner.node.body
-                if isinstance(statement, ast.AnnAssign)
-            )
-    return False
-
-
-def _is_array_field(evaluator: Evaluator, owner: Class, field: ast.AnnAssign) -> bool:
-    """Return whether a field holds arrays, or is declared static."""
-    if is_declared_static(field) or annotation_kind(field.annotation) == "array":
-        return True
-    named = evaluator.values(owner.module, field.annotation)
-    return are_trees(evaluator, (Instance(value) for value in named))

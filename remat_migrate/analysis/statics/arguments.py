@@ -1,4 +1,8 @@
-"""An argument of a checkpointed function: its declaration, its uses, and what the calls pass."""
+"""An argument of a checkpointed function: its declaration, its uses, and what the calls pass.
+
+From these follows whether JAX can trace it, whether it may be a static argument, and whether it is
+data of the computation or an option.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +20,32 @@ from ...libraries.library_arguments import (
     TRACED_MODULES,
 )
 from ...libraries.library_needs import is_array_method
+from ..names.mentions import last_name
 from ..names.module import Module
-from ..names.scopes import Binding, FunctionNode
+from ..names.scopes import Binding, FunctionNode, parameters
 from ..needs.dependence import Key
 from ..needs.need import IDENTITY, MATCH, Need
+from ..needs.needs import Needs
 from ..project import Project
 from ..sites.calls import Call, Uses
-from ..values.bind import Arguments, default_of, positional_parameters
-from ..values.callees import Target, is_frozen
+from ..sites.subclasses import overrides_of
+from ..values.bind import Arguments, bind_call, default_of, positional_parameters
+from ..values.callees import (
+    Target,
+    full_arguments,
+    is_frozen,
+    is_pytree,
+    receiver_of,
+    skipped,
+    underlying,
+)
 from ..values.classes import is_decorated
 from ..values.containers import elements
 from ..values.contents import contents_of
 from ..values.declarations import Kind, annotation_kind, default_kind, join
-from ..values.evaluator import annotated_values
-from ..values.static_fields import is_static_field
+from ..values.evaluator import annotated_values, class_chain, returned_expressions
+from ..values.overrides import Overrides
+from ..values.static_fields import is_declared_static, is_static_field
 from ..values.values import (
     NOTHING,
     Bound,
@@ -37,19 +53,49 @@ from ..values.values import (
     Constant,
     Container,
     External,
+    Function,
     Instance,
+    Partial,
     Result,
     Value,
     Values,
+    Wrapped,
 )
 from .argument_kinds import kinds_of
-from .project_needs import needs_with_overrides
 
 BoundCalls = tuple[tuple[Call, Arguments], ...]
 Located = tuple[Module, ast.expr]
 
+# How deep containers are looked into, how many calls data is followed into, and through how many
+# callers it is followed back.
+_DEPTH, _CALLS, _CALLERS = 6, 3, 4
+# Types of which JAX rejects all values.
+_OBJECTS = ("str", "bytes", "Callable")
+# Functions that return such values.
+_OBJECT_RESULTS = frozenset(
+    f"builtins.{name}" for name in ("range", "slice", "set", "frozenset", "iter")
+) | {"numpy.random.default_rng", "numpy.random.RandomState", "random.Random"}
 
-_DEPTH = 6
+
+def project_needs(project: Project) -> Needs:
+    """Return the parameters that must be concrete if no subclass overrides a method."""
+    return project.once(_needs)
+
+
+def needs_with_overrides(project: Project) -> Needs:
+    """Return the same if an object may be an instance of a subclass.
+
+    This searches the project for subclasses, so fixes use it, but checks do not.
+    """
+    return project.once(_needs_with_overrides)
+
+
+def _needs(project: Project) -> Needs:
+    return Needs(Overrides(project.evaluator))
+
+
+def _needs_with_overrides(project: Project) -> Needs:
+    return Needs(overrides_of(project))
 
 
 class _NumPyScalar:
@@ -305,23 +351,11 @@ class Argument:
             return False
         kinds = kinds_of(self.project)
         return not any(
-            kinds.of(*place) == "array" or _holds_changing(self.project, *place)
+            kinds.of(*place) == "array"
+            or any(_may_change(self.project, v) for v in _values_within(self.project, *place, 0))
+            or any(_is_mutable(v) for v in _values_within(self.project, *place))
             for place in self.passed
         )
-
-
-def _holds_changing(project: Project, module: Module, expr: ast.expr, depth: int = _DEPTH) -> bool:
-    """Return whether an expression may be a mutable object, or what callers pass for it a list."""
-    if depth <= 0 or any(_may_change(project, v) for v in project.values(module, expr)):
-        return True
-    for place in kinds_of(project).origins(module, expr):
-        for value in project.values(*place):
-            if isinstance(value, Container):
-                is_tuple = isinstance(value.node, ast.Tuple)
-                parts = elements(value) if is_tuple else ()
-                if not is_tuple or any(_holds_changing(project, *p, depth - 1) for p in parts):
-                    return True
-    return False
 
 
 def _may_change(project: Project, value: Value) -> bool:
@@ -333,6 +367,10 @@ def _may_change(project: Project, value: Value) -> bool:
     return isinstance(value, Instance | Result) or (
         isinstance(value, Bound) and isinstance(value.receiver, Instance)
     )
+
+
+def _is_mutable(value: Value) -> bool:
+    return isinstance(value, Container) and not isinstance(value.node, ast.Tuple)
 
 
 def is_none(expr: ast.expr) -> bool:
@@ -431,3 +469,195 @@ def _names_in(function: FunctionNode) -> Mapping[str, list[ast.Name]]:
             case ast.AugAssign(target=ast.Name() as name):
                 found.setdefault(name.id, []).append(name)
     return found
+
+
+# -- what JAX cannot trace
+
+
+def is_untraceable(argument: Argument) -> bool:
+    """Return whether some call passes a string, a function or a class, which JAX rejects.
+
+    The declaration, the default, and what callers pass on tell.
+    """
+    annotated, annotation = argument.annotated_instances, argument.parameter.annotation
+    return (
+        (annotation is not None and last_name(annotation) in _OBJECTS)
+        or (bool(annotated) and all(_is_rejected(argument.project, v) for v in annotated))
+        or holds_objects(argument)
+        or _is_object_by_default(argument)
+    )
+
+
+def is_known_object(argument: Argument) -> bool:
+    """Return whether calls, the annotation or the default show what such an argument is."""
+    if argument.kind == "python" or argument.annotated_instances:
+        return True
+    return _is_object_by_default(argument)
+
+
+def _is_object_by_default(argument: Argument) -> bool:
+    default = argument.default
+    return default is not None and _holds_object(argument.project, argument.module, default)
+
+
+def _is_rejected(project: Project, value: Value) -> bool:
+    """Return whether JAX rejects a value as an argument: a function, a string, an object."""
+    match value:
+        case Function() | Class() | Bound() | Partial() | Wrapped():
+            return True
+        case External(name):
+            # A function or dtype of a library, named but not called.
+            return not name.endswith((".pi", ".inf", ".nan", ".e", ".newaxis"))
+        case Constant(value=str() | bytes()):
+            return True
+        case Result(name):
+            return name in _OBJECT_RESULTS
+        case Instance(cls=External(name)):
+            # `types.SimpleNamespace(...)`; what array libraries make may be arrays.
+            return name.partition(".")[0] in ("types", "pathlib", "argparse", "collections", "enum")
+        case Instance(cls=Class() as cls):
+            return not is_pytree(project.evaluator, cls) or _has_object_field(project, cls)
+        case Container(node=ast.Set() | ast.SetComp()):
+            return True
+    return False
+
+
+def untraceable_result(project: Project, function: Function) -> ast.expr | None:
+    """Return what a function returns that no checkpoint can: a function, a string, an object."""
+    returned = returned_expressions(function.node)
+    return next((expr for expr in returned if _holds_object(project, function.module, expr)), None)
+
+
+def holds_objects(argument: Argument) -> bool:
+    """Return whether some call passes a function, a string, or an object, or a tree with one."""
+    return any(_holds_object(argument.project, *located) for located in argument.passed)
+
+
+def _holds_object(project: Project, module: Module, expr: ast.expr) -> bool:
+    return any(_is_rejected(project, value) for value in _values_within(project, module, expr))
+
+
+def _values_within(
+    project: Project, module: Module, expr: ast.expr, callers: int = _CALLERS, depth: int = _DEPTH
+) -> Iterator[Value]:
+    """Yield what an expression may be and what containers in it hold, by what some callers of
+    callers pass on, too.
+    """
+    # `x = (x, y)` in a loop has no end.
+    for place in kinds_of(project).origins(module, expr, callers) if depth > 0 else ():
+        for value in project.values(*place):
+            yield value
+            if isinstance(value, Container):
+                for part in elements(value):
+                    yield from _values_within(project, *part, callers, depth - 1)
+
+
+def _has_object_field(project: Project, cls: Class) -> bool:
+    return any(
+        isinstance(field, ast.AnnAssign)
+        and any(last_name(n) in _OBJECTS for n in ast.walk(field.annotation))
+        and not is_declared_static(field)
+        for owner in class_chain(project.evaluator, cls)
+        if isinstance(owner, Class)
+        for field in owner.node.body
+    )
+
+
+# -- data or option
+
+
+def is_data(argument: Argument) -> bool:
+    """Return whether an argument is data: the function computes with it, or the calls show it."""
+    project = argument.project
+    if argument.is_primary or is_computed_with(argument):
+        return True
+    return any(
+        _is_item(expr) or kinds_of(project).of(module, expr) == "array"
+        for module, expr in replace(argument, index=None).origins
+    )
+
+
+def _is_item(expr: ast.expr) -> bool:
+    """Return whether an expression is like `batch["x"]`; options are attributes and names."""
+    return isinstance(expr, ast.Subscript) and isinstance(expr.slice, ast.Constant)
+
+
+def is_computed_with(argument: Argument, depth: int = _CALLS) -> bool:
+    """Return whether the function, or one that it calls, uses the argument or an item as data."""
+    module, uses = argument.module, {use for use, _ in argument.uses}
+    # `up, down = params`
+    is_unpacked = any(isinstance(module.parent(use), ast.Assign) for use in uses)
+    items = {
+        node
+        for node in (ast.walk(argument.target.function.node) if is_unpacked else ())
+        if isinstance(node, ast.Name)
+        and any(binding.path and binding.value in uses for binding in module.reaching(node))
+    }
+    return any(_is_data_use(argument.project, module, use, depth) for use in uses | items)
+
+
+def _is_data_use(project: Project, module: Module, use: ast.expr, depth: int) -> bool:
+    while isinstance(above := module.parent(use), ast.Subscript) and above.value is use:
+        use = above
+    if is_array_use(project, module, use):
+        return True
+    call = module.parent(use)
+    if isinstance(call, ast.keyword):
+        call = module.parent(call)
+    if depth <= 0 or not isinstance(call, ast.Call) or call.func is use:
+        return False
+    return any(
+        _takes_data(project, value, call, use, depth - 1)
+        for value in project.values(module, call.func)
+    )
+
+
+def _takes_data(
+    project: Project, value: Value, call: ast.Call, passed: ast.expr, depth: int
+) -> bool:
+    """Return whether a callee takes what a call passes as data."""
+    match value:
+        case Wrapped(how="jax.vmap", node=ast.Call(args=[_], keywords=[])):
+            return True
+    match underlying(value):
+        case Instance(cls=External(name)) if name.startswith(LAYER_MODULES):
+            return passed in call.args[:1]
+        case Function() as function:
+            args, keywords = full_arguments(value, call)
+            by_name = bind_call(function.node, args, keywords, skipped(value)).by_name
+            target = Target(function, receiver_of(value))
+            return any(
+                by_name.get(parameter.arg) is passed
+                and is_computed_with(Argument(project, target, parameter), depth)
+                for parameter in parameters(function.node)
+            )
+    return False
+
+
+def suggests_option(need: Need) -> bool:
+    """Return whether a need is in a place that takes Python values rather than arrays.
+
+    Calls of the value and calls of code that cannot be seen are judged elsewhere.
+    """
+    elsewhere = need.operands or need.opaque or need.called
+    return not elsewhere and not need.reason.startswith("an argument of")
+
+
+def may_be_option(argument: Argument, uses: Uses) -> bool:
+    """Return whether a parameter that only *may* be needed can be an option as well as an array.
+
+    It can if nothing is known of what is passed, and the function does not compute with it.
+    """
+    if argument.annotated_instances or argument.is_left_out(uses):
+        return False
+    kinds = kinds_of(argument.project)
+    function = argument.target.function
+    declared = kinds.parameter(function.module, function.node, argument.parameter)
+    return "array" not in (declared, argument.kind) and not is_data(argument)
+
+
+def may_be_ignored_option(argument: Argument, uses: Uses) -> bool:
+    """Return whether an argument that the function ignores may be a string, which JAX rejects."""
+    if argument.kind != "unknown" or argument.determines_result:
+        return False
+    return may_be_option(argument, uses)

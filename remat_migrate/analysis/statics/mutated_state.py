@@ -20,6 +20,7 @@ from ...libraries.apis import KNOWN_PACKAGES
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
 from ..names.scopes import Binding, FunctionNode, Scope, body_nodes, own_nodes
+from ..needs.dependence_analysis import runs_at_compile_time
 from ..needs.need import ORDER
 from ..needs.object_uses import changes_in_place
 from ..project import Project
@@ -44,7 +45,7 @@ from ..values.values import (
     union,
 )
 from .argument_kinds import kinds_of
-from .project_needs import project_needs
+from .arguments import project_needs
 
 # A variable: its module, the scope that binds it, and its name.
 _Variable = tuple[Module, Scope, str]
@@ -84,7 +85,9 @@ def leaking(project: Project, target: Target) -> Place | None:
         for call in own_nodes(node):
             match call:  # `next(hk.PRNGSequence(0))` keeps what is left of the key
                 case ast.Call(func=ast.Name("next"), args=[iterator, *_]):
-                    if any(map(_is_library, map(_maker, project.values(module, iterator)))):
+                    if any(
+                        isinstance(v, Result | Instance) for v in project.values(module, iterator)
+                    ):
                         return module, iterator
         if isinstance(node, ast.FunctionDef) and any(map(_caches, node.decorator_list)):
             kept += [n.value for n in own_nodes(node) if isinstance(n, ast.Return) and n.value]
@@ -92,33 +95,14 @@ def leaking(project: Project, target: Target) -> Place | None:
             bindings = module.reaching(part) if isinstance(part, ast.Name) else ()
             sources = [part, *(b.value for b in bindings if b.value is not None)]
             if kinds_of(project).of(module, part) != "python" and not any(
-                _is_at_compile_time(module, source) for source in sources
+                runs_at_compile_time(module, source) for source in sources
             ):
                 return module, part
     return None
 
 
-def _maker(value: Value) -> Value:
-    """Return the function or class of a library that made a value; else the value."""
-    match value:
-        case Result(name):
-            return External(name)
-        case Instance(cls=External() as cls):
-            return cls
-    return value
-
-
 def _caches(decorator: ast.expr) -> bool:
     return last_name(getattr(decorator, "func", decorator)) in ("lru_cache", "cache")
-
-
-def _is_at_compile_time(module: Module, node: ast.AST) -> bool:
-    return any(
-        last_name(getattr(item.context_expr, "func", item)) == "ensure_compile_time_eval"
-        for around in module.ancestors(node)
-        if isinstance(around, ast.With)
-        for item in around.items
-    )
 
 
 def _bound(project: Project, site: Site) -> Iterator[Place]:
@@ -392,33 +376,13 @@ class _State:
                     return True
         return False
 
-    # -- code that runs once
-
     def _runs_later(self, module: Module, node: ast.AST) -> bool:
-        """Return whether code may run at other times than once when modules are imported, or runs
-        after the definition in a script, which may have called the function before.
+        """Return whether code is in a function, or runs after the definition in a script, which may
+        have called the function before.
         """
-        function = _outermost_function(module, node)
-        if function is None:
-            start = self.reached[0][0]
-            return module is start.module and getattr(node, "lineno", 0) > start.node.lineno
-        return function in self.nodes or not self._runs_at_import(module, function, set())
-
-    def _runs_at_import(self, module: Module, function: FunctionNode, seen: set[ast.AST]) -> bool:
-        """Return whether only module-level code, and what it calls, uses a function."""
-        name = getattr(function, "name", "")
-        if not name or function in seen:
-            return False
-        seen.add(function)
-        if self.reached[0][0].node in _state(self.project, Function(module, function), None).nodes:
-            return False  # a program, which calls the checkpointed function
-        uses = [
-            (user, _outermost_function(user, use))
-            for user in self.project.mentioning([name])
-            for use in find_mentions(user).reads(name)
-        ]
-        return bool(uses) and all(
-            around is None or self._runs_at_import(user, around, seen) for user, around in uses
+        start = self.reached[0][0]
+        return module.enclosing_function(node) is not None or (
+            module is start.module and getattr(node, "lineno", 0) > start.node.lineno
         )
 
     # -- attributes of objects
@@ -520,14 +484,6 @@ def is_repeated(module: Module, binding: Binding) -> bool:
         and module.scope_at(around) is binding.scope
         for around in (binding.node, *module.ancestors(binding.node))
     )
-
-
-def _outermost_function(module: Module, node: ast.AST) -> FunctionNode | None:
-    """Return the function of the module's body whose body contains a node."""
-    found = module.enclosing_function(node)
-    while found is not None and (around := module.enclosing_function(found)) is not None:
-        found = around
-    return found
 
 
 def _known_changes(project: Project) -> dict[_Variable, list[Place]]:

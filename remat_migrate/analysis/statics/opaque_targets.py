@@ -39,21 +39,9 @@ def unknown_obstacle(
 def unseen_target_obstacle(site: Site) -> Obstacle:
     """Return why nothing is made static where the target cannot be resolved, or is abstract."""
     what = f"`{site.target}`" if site.target else "its target"
-    hint = ", or set `search-path` to where its package is installed"
+    hint = ", or, if it is imported, set `search-path` to where its package is installed"
     place, label = site.application or site.reference, "wraps code that cannot be resolved"
-    reason = f"{what} cannot be resolved"
-    return unknown_obstacle(
-        reason, site.module, place, label, hint if _may_be_elsewhere(site) else ""
-    )
-
-
-def _may_be_elsewhere(site: Site) -> bool:
-    """Return whether the target is imported, or a class, whose base may be."""
-    module, node = site.subject or (site.module, site.reference)
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    bindings = module.reaching(node) if isinstance(node, ast.Name) else ()
-    return any(binding.kind in ("import", "class") for binding in bindings)
+    return unknown_obstacle(f"{what} cannot be resolved", site.module, place, label, hint)
 
 
 def opaque_use_obstacle(need: Need) -> Obstacle:

@@ -7,33 +7,30 @@ from dataclasses import replace
 
 from ..names.scopes import parameters
 from ..needs.dependence import Key
-from ..needs.need import BRANCH, IDENTITY, Need
-from ..needs.object_uses import are_trees
+from ..needs.need import BRANCH, IDENTITY, Need, needed_results
 from ..project import Project
 from ..sites.calls import Uses
 from ..sites.framework_modules import framework_of
 from ..sites.site import Site
 from ..values.bind import positional_parameters
 from ..values.callees import Target, is_frozen
-from ..values.classes import class_annotations
 from ..values.declarations import Kind, default_kind
-from ..values.evaluator import class_chain
-from ..values.values import Class, Instance
 from .argument_kinds import kinds_of
-from .arguments import Argument, Located
-from .data_arguments import is_data, may_be_ignored_option, may_be_option, suggests_option
-from .mutated_state import changing_state, leaking
-from .needed_results import needed_results
-from .opaque_targets import opaque_needs, opaque_use_obstacle
-from .positions import bind_use, position_of, static_indices
-from .project_needs import needs_with_overrides
-from .statics import Obstacle, Required, Statics
-from .untraceable import (
-    is_called_object,
+from .arguments import (
+    Argument,
+    Located,
+    is_data,
     is_known_object,
     is_untraceable,
+    may_be_ignored_option,
+    may_be_option,
+    needs_with_overrides,
+    suggests_option,
     untraceable_result,
 )
+from .mutated_state import changing_state, leaking
+from .opaque_targets import opaque_needs, opaque_use_obstacle
+from .statics import Obstacle, Required, Statics, bind_use, position_of, static_indices
 
 
 def statics_of_target(
@@ -113,10 +110,7 @@ class _Decision:
         )
 
     def _static_self(self) -> Required | None:
-        """Return `self` of a method that is checkpointed as a function, unless JAX can trace it.
-
-        JAX traces all leaves of a pytree, numbers and flags as well, and rejects functions.
-        """
+        """Return `self` of a method that is checkpointed as a function; JAX may not trace it."""
         target, evaluator = self.target, self.project.evaluator
         if self.site.definition.counting != "function" or target.owner is None or target.skip:
             return None
@@ -128,10 +122,6 @@ class _Decision:
             return None
         own = self.needs.get(argument.name, {}).get(None, [])
         needs = tuple(need for need in own if not argument.is_known(need))
-        chain = (c for c in class_chain(evaluator, target.owner) if isinstance(c, Class))
-        is_declared = any(class_annotations(cls.node) for cls in chain)
-        if not needs and is_declared and are_trees(evaluator, (Instance(target.owner),)):
-            return None
         return Required(argument.name, None, 0, needs, is_frozen(evaluator, target.owner))
 
     def _results(self) -> Iterator[Need]:
@@ -143,11 +133,15 @@ class _Decision:
                 yield result.need
 
     def _is_object(self, argument: Argument) -> bool:
-        """Return whether JAX may reject an argument because it is an object that is called."""
+        """Return whether the function calls an argument, or a method of it.
+
+        JAX may reject it. Where it is a pytree of arrays, it is right to close over it, too.
+        """
         return (
             not argument.is_self
             and self.site.definition.modules != "nnx"  # whose modules need not be pytrees
-            and is_called_object(argument, self.all_needs, self.uses)
+            and any(n.called and n.parameter == argument.name for n in self.all_needs)
+            and not argument.is_left_out(self.uses)
         )
 
     def _judge_needs(self, argument: Argument, is_object: bool, is_known: bool) -> None:

@@ -8,16 +8,14 @@ as another Api does names the argument next to the intended one.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..project import Project
 from ..sites.site import Site
 from ..values.bind import positional_parameters
-from .arguments import Argument
-from .positions import counted_position
-from .project_needs import project_needs
+from .arguments import Argument, project_needs
 from .static_options import StaticParameter, StaticSite, read_indices, static_site
+from .statics import counted_position
 from .traced_needs import TracedNeed, traced_needs
 
 _SHIFTS = {"method": 1, "method-without-self": -1}
@@ -46,10 +44,9 @@ def self_offset(project: Project, site: Site) -> SelfOffset | None:
     option, static = site.arguments.get("static_argnums"), static_site(project, site)
     if shift is None or option is None or static is None or site.definition.modules != "linen":
         return None
-    indices = read_indices(project, option)
-    if not indices.values or indices.type not in site.definition.static_indices:
+    if read_indices(project, option).type not in site.definition.static_indices:
         return None
-    wanted = _shifted(static, indices.values, shift)
+    wanted = _shifted(static, shift)
     if wanted is None:
         return None
     names = {p.name for p in wanted}
@@ -74,21 +71,19 @@ def self_offset(project: Project, site: Site) -> SelfOffset | None:
     return None
 
 
-def _shifted(
-    static: StaticSite, values: Collection[int], shift: int
-) -> tuple[StaticParameter, ...] | None:
-    """Return the parameters that indices name when shifted; None if one of them names none."""
+def _shifted(static: StaticSite, shift: int) -> tuple[StaticParameter, ...] | None:
+    """Return the parameters that the indices name when shifted; None if one of them names none."""
     api, target = static.site.definition, static.target
     positional = positional_parameters(static.function)
     wanted: list[StaticParameter] = []
-    for index in values:
+    for index in static.indices:
         position = counted_position(api, target, index + shift)
         if index < 0 or index + shift < 0 or position is None:
             return None
         if not 1 <= position < len(positional):
             return None
         wanted.append(StaticParameter(index + shift, position, positional[position]))
-    return tuple(wanted)
+    return tuple(wanted) or None
 
 
 def _argument(project: Project, static: StaticSite, parameter: ast.arg) -> Argument:

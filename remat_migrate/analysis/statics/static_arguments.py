@@ -23,9 +23,8 @@ from .opaque_targets import (
     unknown_obstacle,
     unseen_target_obstacle,
 )
-from .positions import static_indices
 from .required_arguments import statics_of_target
-from .statics import Obstacle, Required, Statics
+from .statics import Obstacle, Required, Statics, static_indices
 
 
 def find_statics(project: Project, site: Site) -> Statics:

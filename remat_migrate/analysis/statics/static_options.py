@@ -1,10 +1,14 @@
-"""`static_argnums` as written: its type, its indices, and the parameters that they name."""
+"""`static_argnums` as written: its type, its indices, the parameters that they name, and the calls
+that do not pass these by position.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 from ...libraries.apis import DIFFERENTIATE
 from ..names.expected_failures import expects_failure
@@ -13,14 +17,15 @@ from ..names.scopes import FunctionNode
 from ..needs.static_layers import listed_items
 from ..project import Project
 from ..sites.calls import Call, uses_of
-from ..sites.find_sites import wrapped_by
+from ..sites.find_sites import sites_of, wrapped_by
 from ..sites.site import Option, Site
-from ..values.bind import Arguments, positional_parameters
+from ..values.bind import positional_parameters
 from ..values.callees import Target, layers, targets_of
 from ..values.values import Constant, Container, Instance, Value, Wrapped
+from .arguments import BoundCalls
 from .opaque_targets import changing_decorator, wraps_field
-from .positions import bind_use, counted_position
 from .static_arguments import place_of
+from .statics import bind_use, counted_position
 
 # Transformations that pass keyword arguments on to the function.
 _PASSING_ON = frozenset(
@@ -80,23 +85,100 @@ class StaticParameter:
         return self.parameter.arg
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class StaticSite:
-    """A site whose static arguments are known, and the calls of its result.
+    """A site that wraps a known function, and whose static arguments are known.
 
-    `bound` are the calls that certainly run this function and whose arguments are known.
+    Its calls are found on demand: that takes a search of the project.
+
+    Attributes:
+        project: the project.
+        site: the site.
+        targets: the function, once for each class that may have inherited it.
+        indices: the indices as written.
+        static: the parameters that they name.
     """
 
+    project: Project
     site: Site
-    option: Option
-    target: Target
+    targets: tuple[Target, ...]
+    indices: tuple[int, ...]
     static: tuple[StaticParameter, ...]
-    bound: tuple[tuple[Call, Arguments], ...]
+
+    @property
+    def target(self) -> Target:
+        """The wrapped function, as it is called."""
+        return self.targets[0]
 
     @property
     def function(self) -> FunctionNode:
         """The wrapped function."""
         return self.target.function.node
+
+    @property
+    def option(self) -> Option:
+        """The option that names the static parameters."""
+        return self.site.arguments["static_argnums"]
+
+    @cached_property
+    def calls(self) -> BoundCalls:
+        """The calls whose arguments are known."""
+        calls = uses_of(self.project, self.site).calls
+        bound = ((call, bind_use(self.site, self.target, call)) for call in calls)
+        return tuple((call, a) for call, a in bound if not (a.unclear or a.wrong))
+
+    @property
+    def bound(self) -> BoundCalls:
+        """Those that certainly run this function, and pass keywords on as keywords."""
+        return tuple(
+            pair for pair in self.calls if pair[0].own and _passes_keywords_on(pair[0].callee)
+        )
+
+    @property
+    def sees_all_calls(self) -> bool:
+        """Whether the site is called, and all its calls are in `bound`."""
+        uses = uses_of(self.project, self.site)
+        return len(self.bound) == len(uses.calls) > 0 and not uses.escapes
+
+    def passed(self, name: str) -> Iterator[tuple[Call, ast.expr]]:
+        """Yield the calls that pass a parameter, and what they pass."""
+        for call, arguments in self.calls:
+            if name in arguments.by_name:
+                yield call, arguments.by_name[name]
+
+    def is_static(self, name: str) -> bool:
+        """Return whether the site names a parameter as static, or all calls leave it out."""
+        if any(parameter.name == name for parameter in self.static):
+            return True
+        uses = uses_of(self.project, self.site)
+        is_known = not uses.escapes and 0 < len(self.calls) == len(uses.calls)
+        return is_known and not any(self.passed(name))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Misplaced:
+    """A call that passes a static argument by keyword, or leaves it out.
+
+    Attributes:
+        static: the site.
+        call: the call.
+        parameter: the static argument.
+        how: "keyword" or "omitted".
+        keyword: the keyword, if the call itself writes it.
+        instead: the name of the parameter that becomes static in its place; empty if JAX raises.
+    """
+
+    static: StaticSite
+    call: Call
+    parameter: StaticParameter
+    how: Literal["keyword", "omitted"]
+    keyword: ast.keyword | None = None
+    instead: str = ""
+
+    @property
+    def last(self) -> int:
+        """The last position that the call must pass by position."""
+        return max(p.position for p in self.static.static)
 
 
 def read_indices(project: Project, option: Option) -> Indices:
@@ -151,13 +233,10 @@ def _type_of(project: Project, module: Module, node: ast.expr, depth: int = 2) -
     return name if name.startswith("numpy.") and last.startswith(("int", "uint")) else ""
 
 
-def known_target(project: Project, site: Site) -> Target | None:
-    """Return the only function that a site wraps, if its own parameters are those of the calls."""
-    return next(iter(known_targets(project, site)), None)
-
-
 def known_targets(project: Project, site: Site) -> list[Target]:
-    """Return the same, once for each class that may have inherited the function, in order."""
+    """Return the only function that a site wraps, if its own parameters are those of the calls,
+    once for each class that may have inherited it, in order.
+    """
     values = list(wrapped_by(project, site))
     if not values or wraps_field(project, site) or changing_decorator(values) is not None:
         return []
@@ -169,39 +248,67 @@ def known_targets(project: Project, site: Site) -> list[Target]:
 
 
 def static_site(project: Project, site: Site) -> StaticSite | None:
-    """Return what a known `static_argnums` makes static, and the calls of the site's result."""
+    """Return what a site wraps, with the static parameters; None if either is not known."""
     option = site.arguments.get("static_argnums")
-    if site.application is None or option is None or site.definition.static_option is None:
+    if site.application is None or "static_argnames" in site.arguments:
         return None
-    indices = read_indices(project, option).values
-    target = known_target(project, site)
-    if target is None or indices is None or "static_argnames" in site.arguments:
+    indices = () if option is None else read_indices(project, option).values
+    targets = known_targets(project, site) if indices is not None else ()
+    if not targets or indices is None:
         return None
-    positional = positional_parameters(target.function.node)
+    positional = positional_parameters(targets[0].function.node)
     static: list[StaticParameter] = []
     for index in indices:
-        position = counted_position(site.definition, target, index)
-        if position is not None and target.skip <= position < len(positional):
+        position = counted_position(site.definition, targets[0], index)
+        if position is not None and targets[0].skip <= position < len(positional):
             static.append(StaticParameter(index, position, positional[position]))
-    uses = uses_of(project, site)
-    bound = tuple(
-        (call, arguments)
-        for call in uses.calls
-        if call.own
-        and passes_keywords_on(call.callee)
-        and not (arguments := bind_use(site, target, call)).unclear
-        and not arguments.wrong
-    )
-    return StaticSite(site, option, target, tuple(static), bound)
+    return StaticSite(project, site, tuple(targets), indices, tuple(static))
 
 
-def sees_all_calls(project: Project, static: StaticSite) -> bool:
-    """Return whether a site is called, and all its calls are visible and bound."""
-    uses = uses_of(project, static.site)
-    return len(static.bound) == len(uses.calls) > 0 and not uses.escapes
+def misplaced_calls(project: Project) -> Sequence[Misplaced]:
+    """Return the calls of a project that misplace a static argument, each once."""
+    return project.once(_misplaced_calls)
 
 
-def passes_keywords_on(callee: Value | None) -> bool:
+def _misplaced_calls(project: Project) -> Sequence[Misplaced]:
+    by_call: dict[ast.Call, Misplaced] = {}
+    for site in sites_of(project):
+        for one in misplaced(project, site):
+            by_call.setdefault(one.call.node, one)
+    return [*by_call.values()]
+
+
+def misplaced(project: Project, site: Site) -> Iterator[Misplaced]:
+    """Yield the calls of a site's function that misplace a static argument."""
+    rule = site.definition.static_calls
+    if "static_argnums" not in site.arguments or rule in ("bound", "unknown"):
+        return
+    static = static_site(project, site)
+    if static is None or not static.static:
+        return
+    positional = positional_parameters(static.function)
+    for call, arguments in static.bound:
+        wrong = [
+            p
+            for p in static.static
+            if p.name not in arguments.by_position and p.position >= arguments.skip
+        ]
+        keywords = [p for p in wrong if p.name in arguments.by_name]
+        if not (keywords if rule == "keywords-ignored" else wrong):
+            continue
+        first = (keywords or wrong)[0]
+        written = next((k for k in call.node.keywords if k.arg == first.name), None)
+        instead = ""
+        if first.index < 0:  # it counts from the last argument that is passed by position
+            omitted = len(positional) - arguments.skip - len(call.arguments[0])
+            place = first.position - omitted
+            if static.target.skip <= place < len(positional):
+                instead = positional[place].arg
+        how: Literal["keyword", "omitted"] = "keyword" if keywords else "omitted"
+        yield Misplaced(static, call, first, how, written, instead)
+
+
+def _passes_keywords_on(callee: Value | None) -> bool:
     """Return whether the transformations around a checkpoint pass keywords on as keywords.
 
     Equinox transformations and custom derivatives bind a call to the signature first.

@@ -10,27 +10,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 from ..names.expected_failures import expects_failure
 from ..names.module import Module
 from ..names.scopes import parameters
-from ..needs.need import CONDITIONS, TRUTH, Need
+from ..needs.need import CONDITIONS, TRUTH, Need, NeededResult, needed_results
 from ..project import Project
 from ..sites.calls import Call, uses_of
 from ..sites.site import Site
-from ..values.bind import Arguments
 from ..values.callees import Target
 from ..values.declarations import default_kind
 from ..values.values import Constant, Container, Parameter, Value
 from .argument_kinds import kinds_of
-from .arguments import Argument
-from .needed_results import NeededResult, needed_results
-from .positions import bind_use, counted_position, lost_indices, position_of
-from .project_needs import project_needs
+from .arguments import Argument, project_needs
 from .required_arguments import closed_parameters
-from .static_options import known_targets, read_indices
+from .static_options import StaticSite, static_site
+from .statics import lost_indices
 
 Evidence = Literal["python", "array", "declared"]
 
@@ -63,106 +59,52 @@ class TracedNeed:
     deliberate: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """What a site wraps, as far as it is known.
-
-    Its calls are found on demand: that takes a search of the project, and most functions do not
-    need the value of any argument.
-
-    Attributes:
-        project: the project.
-        site: the site.
-        targets: the function, once for each class that may have inherited it.
-        static: the positions of its static parameters.
-    """
-
-    project: Project
-    site: Site
-    targets: tuple[Target, ...]
-    static: frozenset[int]
-
-    @property
-    def target(self) -> Target:
-        """The function."""
-        return self.targets[0]
-
-    @property
-    def needs(self) -> Iterator[Need]:
-        """The needs of the function, for all classes that may have inherited it."""
-        for target in self.targets:
-            yield from project_needs(self.project).of(target.function, target.owner)
-
-    @cached_property
-    def bound(self) -> tuple[tuple[Call, Arguments], ...]:
-        """The calls whose arguments are known."""
-        calls = uses_of(self.project, self.site).calls
-        pairs = ((call, bind_use(self.site, self.target, call)) for call in calls)
-        return tuple((c, a) for c, a in pairs if not a.unclear and not a.wrong)
-
-    def passed(self, name: str) -> Iterator[tuple[Call, ast.expr]]:
-        """Yield the calls that pass a parameter, and what they pass."""
-        for call, arguments in self.bound:
-            if name in arguments.by_name:
-                yield call, arguments.by_name[name]
-
-    def is_static(self, name: str) -> bool:
-        """Return whether the site names a parameter as static, or all calls leave it out."""
-        if position_of(self.target, name) in self.static:
-            return True
-        uses = uses_of(self.project, self.site)
-        is_known = not uses.escapes and 0 < len(self.bound) == len(uses.calls)
-        return is_known and not any(self.passed(name))
-
-
-def _subject_of(project: Project, site: Site) -> Subject | None:
-    """Return what a site wraps, with its static arguments; None if that is not known."""
+def _traced_site(project: Project, site: Site) -> StaticSite | None:
+    """Return what a site wraps, with its static arguments, if it traces the others."""
     api = site.definition
-    if site.application is None or not api.same_function:
+    if not api.same_function or api.static_calls == "unknown" or "concrete" in site.arguments:
         return None
-    if api.static_calls == "unknown" or {"concrete", "static_argnames"} & set(site.arguments):
-        return None
-    targets = known_targets(project, site)
-    if not targets:
-        return None
-    option = site.arguments.get("static_argnums")
-    indices = () if option is None else read_indices(project, option).values
-    if indices is None or lost_indices(api, indices):
+    static = static_site(project, site)
+    if static is None or lost_indices(api, static.indices):
         return None  # RMT207 reports a wrong index first
-    positions = (counted_position(api, targets[0], index) for index in indices)
-    static = frozenset(position for position in positions if position is not None)
-    return Subject(project, site, tuple(targets), static)
+    return static
+
+
+def _needs(static: StaticSite) -> Iterator[Need]:
+    """Yield the needs of a function, for all classes that may have inherited it."""
+    for target in static.targets:
+        yield from project_needs(static.project).of(target.function, target.owner)
 
 
 def traced_needs(project: Project, site: Site) -> Iterator[TracedNeed]:
     """Yield the arguments that a site traces although their values are needed, each once."""
-    subject = _subject_of(project, site)
-    if subject is None or site.definition.static_option is None:
+    static = _traced_site(project, site)
+    if static is None or site.definition.static_option is None:
         return
-    target = subject.target
-    node = target.function.node
+    target, node = static.target, static.function
+    named = {parameter.name for parameter in static.static}
     closed = closed_parameters(site, target)
     by_parameter: dict[str, list[Need]] = {}
-    for need in subject.needs:
+    for need in _needs(static):
         if need.certain and need.argument(node) is None:
             by_parameter.setdefault(need.parameter, []).append(need)
     for parameter in parameters(node):
         name, argument = parameter.arg, Argument(project, target, parameter)
-        if name in closed or argument.is_self or position_of(target, name) in subject.static:
+        if name in closed | named or argument.is_self:
             continue
         if argument.is_variadic or argument.has_attributes:
             continue
         needs = by_parameter.get(name)
-        found = _evidence(subject, argument, needs) if needs else _string(subject, argument)
+        found = _evidence(static, argument, needs) if needs else _string(static, argument)
         if found is not None:
             yield found
 
 
-def _evidence(subject: Subject, argument: Argument, needs: list[Need]) -> TracedNeed | None:
+def _evidence(static: StaticSite, argument: Argument, needs: list[Need]) -> TracedNeed | None:
     """Return the strongest evidence that a needed parameter is traced."""
-    project, target = subject.project, subject.target
+    project, target = static.project, static.target
     shown: list[TracedNeed] = []
-    for call, expr in subject.passed(argument.name):
+    for call, expr in static.passed(argument.name):
         evidence, sure = _passed(argument, call.module, expr)
         match evidence:
             case "array":
@@ -179,32 +121,32 @@ def _evidence(subject: Subject, argument: Argument, needs: list[Need]) -> Traced
     if shown:
         # Expected failures come last. An array comes first: it cannot become static.
         return min(shown, key=lambda f: (f.deliberate, f.evidence != "array", not f.sure))
-    if subject.bound or argument.default is not None:
+    if static.calls or argument.default is not None:
         return None
-    uses = uses_of(project, subject.site)
+    uses = uses_of(project, static.site)
     if argument.annotated_kind == "python" or not (uses.calls or uses.escapes):
-        deliberate = expects_failure(subject.site.module, subject.site.reference)
+        deliberate = expects_failure(static.site.module, static.site.reference)
         return TracedNeed(target, needs[0], "declared", deliberate=deliberate)
     return None
 
 
-def _string(subject: Subject, argument: Argument) -> TracedNeed | None:
+def _string(static: StaticSite, argument: Argument) -> TracedNeed | None:
     """Return a string that calls pass for a parameter that the result does not depend on.
 
     For example, an override ignores a parameter: JAX rejects the string all the same.
     """
-    project = subject.project
-    for target in subject.targets:
+    project = static.project
+    for target in static.targets:
         results = project_needs(project).result(target.function, target.owner)
         if any(d.parameter == argument.name for d in results):
             return None
-    for call, expr in subject.passed(argument.name):
+    for call, expr in static.passed(argument.name):
         origins = kinds_of(project).origins(call.module, expr) if call.own else ()
         passed = [project.values(*origin) for origin in origins]
         if passed and all(values and all(map(_is_string, values)) for values in passed):
             need = Need(argument.name, None, call.module, expr, _STRING)
             deliberate = expects_failure(call.module, call.node)
-            return TracedNeed(subject.target, need, "python", call, expr, True, deliberate)
+            return TracedNeed(static.target, need, "python", call, expr, True, deliberate)
     return None
 
 
@@ -255,12 +197,12 @@ def traced_results(project: Project, site: Site) -> Iterator[tuple[NeededResult,
     Yields:
         The result, and whether what goes in may be traced.
     """
-    subject = _subject_of(project, site)
-    if subject is None:
+    static = _traced_site(project, site)
+    if static is None:
         return
-    closed = closed_parameters(site, subject.target)
-    for result in needed_results(subject.needs):
+    closed = closed_parameters(site, static.target)
+    for result in needed_results(_needs(static)):
         if any(need.passed for need in result.sources):
             continue  # to a function that may accept arrays as well
-        if all(subject.is_static(name) for name in result.parameters - closed):
+        if all(static.is_static(name) for name in result.parameters - closed):
             yield result, result.may_be_traced(closed)

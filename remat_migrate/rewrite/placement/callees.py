@@ -8,7 +8,7 @@ from collections.abc import Collection
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode
 from ...analysis.sites.framework_modules import framework_of
-from ...analysis.statics.project_needs import project_needs
+from ...analysis.statics.arguments import project_needs
 from ...analysis.values.callees import Target, layers, targets_of, underlying
 from ...analysis.values.evaluator import class_chain
 from ...analysis.values.values import Applied, Bound, Class, External, Function, Instance, Value

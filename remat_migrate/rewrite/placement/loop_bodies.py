@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ...analysis import Module, Project
 from ...analysis.sites.references import reference_to
-from ...analysis.statics.project_needs import project_needs
+from ...analysis.statics.arguments import project_needs
 from ...analysis.values.bind import positional_parameters
 from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.values import External, Function

@@ -17,9 +17,7 @@ from ...analysis import Module, Project
 from ...analysis.names.scopes import parameters
 from ...analysis.sites.references import reference_to
 from ...analysis.statics.argument_kinds import kinds_of
-from ...analysis.statics.arguments import Argument
-from ...analysis.statics.data_arguments import is_computed_with
-from ...analysis.statics.project_needs import project_needs
+from ...analysis.statics.arguments import Argument, is_computed_with, project_needs
 from ...analysis.values.bind import bind_call
 from ...analysis.values.callees import Target, targets_of
 from ...codemod.changes import Change, Code, Replace
