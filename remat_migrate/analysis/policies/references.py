@@ -65,10 +65,10 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
             if External("builtins.getattr") not in project.values(module, node.func):
                 return
             # One of several names, or of a field that may be set, may stand for no policy.
-            name = strings_of(project, module, asked).only
-            if name is not None:
-                written = _written_name(module, asked, name)
-                yield PolicyName(node, name, node, written, default[0] if default else None)
+            only = strings_of(project, module, asked).only
+            if only is not None:
+                written = _written_name(module, asked, only)
+                yield PolicyName(node, only, node, written, default[0] if default else None)
         case ast.ImportFrom(module=base_name, level=0, names=aliases) if base_name == NAMESPACE:
             for alias in aliases:
                 yield PolicyName(node, alias.name, alias, by_import=True)

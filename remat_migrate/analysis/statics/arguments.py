@@ -285,11 +285,6 @@ class Argument:
         )
 
     @property
-    def is_used_as_array(self) -> bool:
-        """Whether the function computes with the argument as with an array."""
-        return any(is_array_use(self.project, self.module, use) for use, _ in self.uses)
-
-    @property
     def is_immutable(self) -> bool:
         """Whether what is passed cannot change, and equal values are interchangeable.
 

@@ -19,6 +19,7 @@ from .argument_kinds import kinds_of
 from .arguments import (
     Argument,
     Located,
+    is_computed_with,
     is_data,
     is_known_object,
     is_untraceable,
@@ -29,7 +30,6 @@ from .arguments import (
     untraceable_result,
 )
 from .mutated_state import changing_state, leaking
-from .opaque_targets import opaque_needs, opaque_use_obstacle
 from .statics import Obstacle, Required, Statics, bind_use, position_of, static_indices
 
 
@@ -60,6 +60,10 @@ class _Decision:
         for need in self.all_needs:
             index = need.argument(target.function.node)
             self.needs.setdefault(need.parameter, {}).setdefault(index, []).append(need)
+        self.arguments = [
+            Argument(project, target, parameter, self.bound)
+            for parameter in parameters(target.function.node)
+        ]
         self.own_self = self._static_self()
         self.closed = closed_parameters(site, target) | target.given
         if self.own_self is not None:
@@ -69,13 +73,10 @@ class _Decision:
 
     def statics(self) -> Statics:
         """Return the decision."""
-        for parameter in parameters(self.target.function.node):
-            argument = Argument(self.project, self.target, parameter, self.bound)
-            is_object = self._is_object(argument)
-            is_known = not is_object or is_known_object(argument)
-            self._judge_needs(argument, is_object, is_known)
+        for argument in self.arguments:
+            self._judge_needs(argument)
             if argument.name not in self.closed | {r.name for r in self.required}:
-                self._judge_without_needs(argument, is_object, is_known)
+                self._judge_without_needs(argument)
         if self.obstacle is None:
             self._judge_opaque_needs()
         results = tuple(self._results())
@@ -114,11 +115,8 @@ class _Decision:
         target, evaluator = self.target, self.project.evaluator
         if self.site.definition.counting != "function" or target.owner is None or target.skip:
             return None
-        positional = positional_parameters(target.function.node)
-        argument = Argument(self.project, target, positional[0], self.bound) if positional else None
-        if argument is None or not argument.is_self:
-            return None
-        if framework_of(evaluator, target.owner) == "nnx":
+        argument = next((argument for argument in self.arguments if argument.is_self), None)
+        if argument is None or framework_of(evaluator, target.owner) == "nnx":
             return None
         own = self.needs.get(argument.name, {}).get(None, [])
         needs = tuple(need for need in own if not argument.is_known(need))
@@ -144,7 +142,7 @@ class _Decision:
             and not argument.is_left_out(self.uses)
         )
 
-    def _judge_needs(self, argument: Argument, is_object: bool, is_known: bool) -> None:
+    def _judge_needs(self, argument: Argument) -> None:
         """Decide on an argument by the places that need its value."""
         if argument.name in self.closed or argument.is_self:
             return
@@ -160,18 +158,16 @@ class _Decision:
             if changes and any(need.stored for need in changes):
                 self.obstacle = self.obstacle or _stored_obstacle(argument, changes)
             elif changes:
-                self._require(part, False, tuple(changes))
+                self._require(part, changes)
             else:
-                self._judge_part(part, [n for n in needs if not n.changed], is_object, is_known)
+                self._judge_part(part, [n for n in needs if not n.changed])
 
-    def _judge_part(
-        self, part: Argument, needs: list[Need], is_object: bool, is_known: bool
-    ) -> None:
+    def _judge_part(self, part: Argument, needs: list[Need]) -> None:
         """Decide on an argument, or an item of it, by the places that need its value."""
         if any(need.type_test and not _passes_type_test(part, need) for need in needs):
             self.obstacle = self.obstacle or _type_test_obstacle(part, needs)
             return
-        certain = tuple(need for need in needs if need.certain)
+        certain = [need for need in needs if need.certain]
         typed = any(need.type_test for need in needs)
         sure = bool(certain) or (
             part.is_option and (typed or any(self._stands_alone(need) for need in needs))
@@ -181,63 +177,68 @@ class _Decision:
         ):
             return
         kind = part.kind
-        if is_object and kind == "unknown":
+        if kind == "unknown" and self._is_object(part):
             kind = "python"
         problem = _obstacle(
             part, kind, part.first_array or _array_default(part), certain, self.uses
         )
         if problem is None:
             # Nothing is computed at compile time for the sake of what may be traced.
-            self._require(part, is_known, certain or (tuple(needs) if sure else ()), sure)
+            self._require(part, certain or (needs if sure else ()), sure)
         elif (certain or typed) and self.obstacle is None:
             self.obstacle = replace(problem, parameter=part.name)
 
-    def _judge_without_needs(self, argument: Argument, is_object: bool, is_known: bool) -> None:
+    def _judge_without_needs(self, argument: Argument) -> None:
         """Decide on an argument whose value nothing needs: JAX may reject it all the same."""
-        if is_untraceable(argument) or is_object:
-            self._require(argument, is_known)
+        if is_untraceable(argument) or self._is_object(argument):
+            self._require(argument)
             return
         is_needed = any(need.parameter == argument.name for need in self.all_needs)
         if argument.is_variadic or argument.is_self or (is_needed and not self.may_be_overridden):
             return
         if self.may_be_overridden and argument.kind != "array" and argument.is_option:
-            self._require(argument, is_known)
+            self._require(argument)
         elif may_be_ignored_option(argument, self.uses):
-            self._require(argument, is_known, certain=False)
+            self._require(argument, certain=False)
 
     def _judge_opaque_needs(self) -> None:
-        """Decide on the arguments that go into code that cannot be seen."""
+        """Decide on the arguments that are passed to code that cannot be resolved.
+
+        The user asked for concrete values, so that code may need them. Arrays are left out.
+        """
         known = self.closed | {r.name for r in self.required}
-        hidden = list(opaque_needs(self.project, self.target, self.needs, known, self.bound))
-        options = [argument for argument, _ in hidden if not is_data(argument)]
+        hidden: dict[Argument, Need] = {}
+        for argument in self.arguments:
+            if argument.name in known or argument.annotated_kind == "array":
+                continue
+            for index, own in self.needs.get(argument.name, {}).items():
+                opaque = next((need for need in own if need.opaque), None)
+                if opaque and argument not in hidden and not is_computed_with(argument):
+                    if replace(argument, index=index).kind != "array":
+                        hidden[argument] = opaque
+        options = [argument for argument in hidden if not is_data(argument)]
         if options and self.site.definition.counting == "function":
             for argument in options:
                 position = position_of(self.target, argument.name)
                 self.required.append(Required(argument.name, None, position, by_value=False))
         elif hidden and not self.required:
-            self.obstacle = opaque_use_obstacle(hidden[0][1])
+            self.obstacle = _opaque_use_obstacle(next(iter(hidden.values())))
 
     def _require(
-        self,
-        argument: Argument,
-        is_known: bool,
-        needs: tuple[Need, ...] = (),
-        certain: bool = True,
+        self, argument: Argument, needs: Sequence[Need] = (), certain: bool = True
     ) -> None:
         position = position_of(self.target, argument.name, argument.index)
-        by_value = is_known and argument.is_immutable
+        is_known = not self._is_object(argument) or is_known_object(argument)
+        is_changed = any(need.changed for need in needs)
+        by_value = is_known and not is_changed and argument.is_immutable
         self.required.append(
-            Required(argument.name, argument.index, position, needs, by_value, certain)
+            Required(argument.name, argument.index, position, tuple(needs), by_value, certain)
         )
 
     def _stands_alone(self, need: Need) -> bool:
         """Return whether the other operands of a need are Python values, too."""
-        by_name = {p.arg: p for p in parameters(self.target.function.node)}
-        return all(
-            name in by_name
-            and Argument(self.project, self.target, by_name[name], self.bound).is_option
-            for name in need.operands
-        )
+        options = {a.name for a in self.arguments if a.name in need.operands and a.is_option}
+        return need.operands == options
 
 
 def closed_parameters(site: Site, target: Target) -> set[str]:
@@ -352,5 +353,17 @@ def _type_test_obstacle(argument: Argument, needs: Sequence[Need]) -> Obstacle:
         need.node,
         f"tests its {tested}",
         argument.name,
+        unseen=True,
+    )
+
+
+def _opaque_use_obstacle(need: Need) -> Obstacle:
+    """Return why nothing is made static where a value is passed to code that cannot be resolved."""
+    return Obstacle(
+        f"`{need.parameter}` is passed to code that cannot be resolved, which may need its value:"
+        " if it does, name it in `static_argnums`; then remove the option",
+        need.module,
+        need.node,
+        "cannot be resolved",
         unseen=True,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..project import Project
 from ..sites.site import Site
 from ..values.bind import positional_parameters
-from .arguments import Argument, project_needs
+from .arguments import Argument, is_computed_with, project_needs
 from .static_options import StaticParameter, StaticSite, read_indices, static_site
 from .statics import counted_position
 from .traced_needs import TracedNeed, traced_needs
@@ -95,4 +95,4 @@ def _is_array(project: Project, static: StaticSite, parameter: ast.arg) -> bool:
     argument = _argument(project, static, parameter)
     if parameter is positional_parameters(static.function)[0] or argument.kind == "array":
         return True
-    return argument.annotated_kind != "python" and argument.is_used_as_array
+    return argument.annotated_kind != "python" and is_computed_with(argument)

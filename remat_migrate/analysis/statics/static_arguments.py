@@ -5,24 +5,21 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from ...libraries.library_arguments import INSTANCES, LAYER_MODULES
+from ...libraries.library_needs import needs_of
+from ..names.module import Module
 from ..names.scopes import FunctionNode
 from ..needs.dependence import Key
 from ..project import Project
-from ..sites.calls import Call, uses_of
+from ..sites.calls import Call, Uses, uses_of
 from ..sites.find_sites import wrapped_by
-from ..sites.passed_arguments import candidates
+from ..sites.passed_arguments import candidates, is_field
 from ..sites.site import Site
 from ..sites.subclasses import overrides_of
 from ..values.bind import call_order, default_of
-from ..values.callees import Target, targets_of
+from ..values.callees import Target, layers, targets_of
 from ..values.overrides import Callees
-from .opaque_targets import (
-    changing_decorator,
-    is_held,
-    takes_arrays_alone,
-    unknown_obstacle,
-    unseen_target_obstacle,
-)
+from ..values.values import Applied, Bound, External, Instance, Parameter, Value, Wrapped
 from .required_arguments import statics_of_target
 from .statics import Obstacle, Required, Statics, static_indices
 
@@ -135,3 +132,77 @@ def _signature(target: Target) -> object:
     defaults = ((p.arg, default_of(node, p)) for p in node.args.kwonlyargs)
     keywords = tuple((n, ast.dump(d) if d is not None else "") for n, d in defaults)
     return call_order(node)[target.skip :], keywords, stars, target.given
+
+
+# -- targets that are not known
+
+
+def unknown_obstacle(
+    reason: str, module: Module, node: ast.expr | FunctionNode, label: str, hint: str = ""
+) -> Obstacle:
+    """Return why nothing is made static where it is not known what a checkpoint calls."""
+    return Obstacle(
+        f"{reason}, so the arguments that must be concrete are not known: name them in"
+        f" `static_argnums`{hint}",
+        module,
+        node,
+        label,
+        unseen=True,
+    )
+
+
+def unseen_target_obstacle(site: Site) -> Obstacle:
+    """Return why nothing is made static where the target cannot be resolved, or is abstract."""
+    what = f"`{site.target}`" if site.target else "its target"
+    hint = ", or, if it is imported, set `search-path` to where its package is installed"
+    place, label = site.application or site.reference, "wraps code that cannot be resolved"
+    return unknown_obstacle(f"{what} cannot be resolved", site.module, place, label, hint)
+
+
+def wraps_field(project: Project, site: Site) -> bool:
+    """Return whether the target is a field of an object, set by callers: `nn.remat(self.cls)`."""
+    module, node = site.subject or (site.module, None)
+    return isinstance(node, ast.expr) and is_field(project, module, node)
+
+
+def is_held(project: Project, site: Site, values: list[Value]) -> bool:
+    """Return whether callers choose the target: a field or a parameter holds it."""
+    return wraps_field(project, site) or any(isinstance(v, Parameter) for v in values)
+
+
+def changing_decorator(values: list[Value]) -> Wrapped | None:
+    """Return a decorator under the checkpoint that may change the function's arguments."""
+    for value in values:
+        for layer in layers(value):
+            if isinstance(layer, Applied):
+                break  # another checkpoint stands between
+            if isinstance(layer, Wrapped) and layer.how == "?":
+                return layer
+    return None
+
+
+def takes_arrays_alone(values: list[Value], uses: Uses) -> bool:
+    """Return whether a site wraps code of libraries that the calls pass nothing but arrays."""
+    return bool(values) and all(_is_layer(v) or _is_array_function(v, uses) for v in values)
+
+
+def _is_layer(value: Value) -> bool:
+    """Return whether a value is a library's layer that takes arrays alone: `nn.Dense`."""
+    match value:
+        case External(name) | Instance(cls=External(name)):
+            if name in INSTANCES:
+                return not INSTANCES[name]
+            return name.startswith(LAYER_MODULES) and name.rpartition(".")[2][:1].isupper()
+    return False
+
+
+def _is_array_function(value: Value, uses: Uses) -> bool:
+    """Return whether a value is a function such as `jnp.sin` that the calls pass arrays alone."""
+    match value:
+        case External(name) | Bound(func=External(name)):
+            function = needs_of(name)
+            if function is None or any(p.takes != "traced" for p in function.positional[:1]):
+                return False
+            calls = [ast.Call(call.node, *call.arguments) for call in uses.calls]
+            return all(p.takes == "traced" for call in calls for _, p in function.passed(call))
+    return False

@@ -23,8 +23,7 @@ from ..values.bind import positional_parameters
 from ..values.callees import Target, layers, targets_of
 from ..values.values import Constant, Container, Instance, Value, Wrapped
 from .arguments import BoundCalls
-from .opaque_targets import changing_decorator, wraps_field
-from .static_arguments import place_of
+from .static_arguments import changing_decorator, place_of, wraps_field
 from .statics import bind_use, counted_position
 
 # Transformations that pass keyword arguments on to the function.

@@ -39,7 +39,6 @@ class TracedNeed:
     """A traced parameter whose value is needed.
 
     Attributes:
-        target: the function.
         need: the place that needs the value.
         evidence: what is passed for it: "python": a Python value; "array"; "declared": no call is
             known, but the parameter has no default, and is declared to be a Python value or must be
@@ -50,7 +49,6 @@ class TracedNeed:
         deliberate: whether a test expects the calls to fail.
     """
 
-    target: Target
     need: Need
     evidence: Evidence
     call: Call | None = None
@@ -117,7 +115,7 @@ def _evidence(static: StaticSite, argument: Argument, needs: list[Need]) -> Trac
             shown_as: Evidence = "array" if evidence == "array" else "python"
             deliberate = expects_failure(call.module, call.node)
             sure = sure and call.own
-            shown.append(TracedNeed(target, need, shown_as, call, expr, sure, deliberate))
+            shown.append(TracedNeed(need, shown_as, call, expr, sure, deliberate))
     if shown:
         # Expected failures come last. An array comes first: it cannot become static.
         return min(shown, key=lambda f: (f.deliberate, f.evidence != "array", not f.sure))
@@ -126,7 +124,7 @@ def _evidence(static: StaticSite, argument: Argument, needs: list[Need]) -> Trac
     uses = uses_of(project, static.site)
     if argument.annotated_kind == "python" or not (uses.calls or uses.escapes):
         deliberate = expects_failure(static.site.module, static.site.reference)
-        return TracedNeed(target, needs[0], "declared", deliberate=deliberate)
+        return TracedNeed(needs[0], "declared", deliberate=deliberate)
     return None
 
 
@@ -146,7 +144,7 @@ def _string(static: StaticSite, argument: Argument) -> TracedNeed | None:
         if passed and all(values and all(map(_is_string, values)) for values in passed):
             need = Need(argument.name, None, call.module, expr, _STRING)
             deliberate = expects_failure(call.module, call.node)
-            return TracedNeed(static.target, need, "python", call, expr, True, deliberate)
+            return TracedNeed(need, "python", call, expr, True, deliberate)
     return None
 
 
