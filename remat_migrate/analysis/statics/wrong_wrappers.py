@@ -4,7 +4,6 @@
   a decorator of a method, it traces `self`.
 - `jax.checkpoint` of a Haiku module creates parameters inside a JAX transformation, so they are
   tracers. `hk.remat` lifts them out.
-- `jax.checkpoint` hashes an Equinox module, too.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from ..project import Project
 from ..sites.framework_modules import (
     ModuleKind,
     framework_of,
-    holds_arrays,
     is_made,
     kind_of,
     module_kind,
@@ -30,10 +28,8 @@ from ..values.callees import underlying
 from ..values.values import Class, External, Function, Value
 from .static_options import static_site
 
-Fault = Literal["linen-instance", "linen-method", "haiku", "equinox"]
+Fault = Literal["linen-instance", "linen-method", "haiku"]
 
-# Since this release, a checkpoint hashes Equinox modules.
-_HASHED_SINCE = (0, 4, 36)
 _ARRAYS = ("jax.numpy.", "jax.nn.")
 _PARAMETERS = frozenset({"haiku.get_parameter", "haiku.get_state"})
 
@@ -93,14 +89,9 @@ def _applied(
     if kind is None or kind.framework == "haiku":
         creates = _creates_parameters(project, site, module, subject, kind)
         return WrongWrapper(site, "haiku") if creates else None
-    if kind.form == "class":
-        return None
-    match kind.framework:
-        case "linen" if kind.form != "method" and _in_linen_method(project, module, site.reference):
+    if kind.framework == "linen" and kind.form == "instance":
+        if _in_linen_method(project, module, site.reference):
             return WrongWrapper(site, "linen-instance")
-        case "equinox" if holds_arrays(project, kind.cls):
-            if project.jax_version(module.source.path) >= _HASHED_SINCE:
-                return WrongWrapper(site, "equinox")
     return None
 
 
