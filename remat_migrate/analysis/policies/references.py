@@ -12,8 +12,6 @@ from ..values.values import External
 from .known_policies import NAMESPACE
 from .values import is_namespace, sole_origin, strings_of
 
-_CATCHES = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "Exception"})
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PolicyName:
@@ -88,21 +86,13 @@ def _is_ready(module: Module, node: ast.AST) -> bool:
     """
     for around in module.ancestors(node):
         match around:
-            case ast.Try(handlers=handlers, body=body):
-                inside = any(node is inner for part in body for inner in ast.walk(part))
-                if inside and any(_catches(handler.type) for handler in handlers):
-                    return True
+            case ast.Try(handlers=[_, *_]):
+                return True
             case ast.If(test=test) | ast.IfExp(test=test):
                 asked = ast.unparse(test)
                 if "version" in asked or "hasattr" in asked:
                     return True
     return False
-
-
-def _catches(caught: ast.expr | None) -> bool:
-    if isinstance(caught, ast.Tuple):
-        return any(_catches(part) for part in caught.elts)
-    return caught is None or (isinstance(caught, ast.Name) and caught.id in _CATCHES)
 
 
 def _added_names(project: Project) -> frozenset[str]:

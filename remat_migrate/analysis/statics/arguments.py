@@ -7,9 +7,8 @@ data of the computation or an option.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from ...libraries.apis import CALL_WITH
 from ...libraries.library_arguments import (
@@ -20,9 +19,9 @@ from ...libraries.library_arguments import (
     TRACED_MODULES,
 )
 from ...libraries.library_needs import is_array_method
-from ..names.mentions import last_name
+from ..names.mentions import last_name, reads_of
 from ..names.module import Module
-from ..names.scopes import Binding, FunctionNode, parameters
+from ..names.scopes import parameters
 from ..needs.dependence import Key
 from ..needs.need import IDENTITY, MATCH, Need
 from ..needs.needs import Needs
@@ -267,12 +266,10 @@ class Argument:
     # -- what the function does with it
 
     @property
-    def uses(self) -> Iterator[tuple[ast.Name, Binding]]:
-        """The uses of the parameter in the function, with its binding."""
-        for node in _names_in(self.target.function.node).get(self.name, ()):
-            for binding in self.module.reaching(node):
-                if binding.node is self.parameter:
-                    yield node, binding
+    def uses(self) -> list[ast.Name]:
+        """The reads of the parameter in the function."""
+        reads = (reads_of(self.module, self.name) or {}).get(self.parameter, {})
+        return [node for nodes in reads.values() for node in nodes]
 
     @property
     def has_attributes(self) -> bool:
@@ -281,7 +278,7 @@ class Argument:
             isinstance(above := self.module.parent(use), ast.Attribute)
             and above.attr not in (*STATIC_ATTRIBUTES, "real", "imag", "value")
             and not hasattr(str, above.attr)
-            for use, _ in self.uses
+            for use in self.uses
         )
 
     @property
@@ -304,11 +301,11 @@ class Argument:
             return False
         if self.is_variadic:
             return True
-        uses = list(self.uses)
         contents = contents_of(self.project.evaluator, self.module, self.target.function.node)
-        if any(contents.shows_container(binding) for _, binding in uses):
+        bindings = {binding for use in self.uses for binding in self.module.reaching(use)}
+        if any(b.node is self.parameter and contents.shows_container(b) for b in bindings):
             return False
-        if not any(_is_container_use(self.module, use) for use, _ in uses):
+        if not any(_is_container_use(self.module, use) for use in self.uses):
             return True
         passed = self.passed
         if not passed:
@@ -453,19 +450,6 @@ def _types(project: Project, module: Module, node: ast.expr) -> set[type]:
     }
 
 
-@lru_cache(maxsize=64)
-def _names_in(function: FunctionNode) -> Mapping[str, list[ast.Name]]:
-    """Return the uses of each name in a function; what only assigns the name is none."""
-    found: dict[str, list[ast.Name]] = {}
-    for node in ast.walk(function):
-        match node:
-            case ast.Name(ctx=ast.Load()) as name:
-                found.setdefault(name.id, []).append(name)
-            case ast.AugAssign(target=ast.Name() as name):
-                found.setdefault(name.id, []).append(name)
-    return found
-
-
 # -- what JAX cannot trace
 
 
@@ -579,7 +563,7 @@ def _is_item(expr: ast.expr) -> bool:
 
 def is_computed_with(argument: Argument, depth: int = _CALLS) -> bool:
     """Return whether the function, or one that it calls, uses the argument or an item as data."""
-    module, uses = argument.module, {use for use, _ in argument.uses}
+    module, uses = argument.module, set(argument.uses)
     # `up, down = params`
     is_unpacked = any(isinstance(module.parent(use), ast.Assign) for use in uses)
     items = {
