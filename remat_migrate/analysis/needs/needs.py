@@ -30,6 +30,7 @@ from ..values.callees import (
     targets_of,
     underlying,
 )
+from ..values.containers import sources
 from ..values.evaluator import returned_expressions
 from ..values.overrides import Overrides
 from ..values.values import Class, Constant, Container, External, Function, Instance, Partial, Value
@@ -48,9 +49,17 @@ from .need import (
     merged_needs,
     passed_on,
 )
-from .object_uses import called_object, changes_in_place, is_part
 from .static_layers import static_passed
 
+_CONTAINER_METHODS = frozenset(
+    (*dir(dict), *dir(list), *dir(tuple), *dir(set), "_replace", "_asdict", "replace", "unfreeze")
+)
+# Methods of containers that return None.
+_MUTATING_METHODS = frozenset(
+    {"add", "append", "clear", "discard", "extend", "insert", "remove", "reverse", "sort", "update"}
+)
+# Methods that change their object, and return what they take or find.
+_TAKING_METHODS = frozenset({"pop", "popitem", "popleft", "setdefault", "appendleft"})
 # Methods of containers that hash their first argument, or use it as an index.
 _OF_KEY = frozenset(
     {"get", "pop", "setdefault", "insert", "add", "discard", "__getitem__", "__contains__"}
@@ -185,7 +194,7 @@ class _Analysis(DependenceAnalysis):
     def _change_needs(self, node: ast.AST) -> Iterator[Need]:
         """Yield the needs of arguments that the code changes in place."""
         for held, put in changes_in_place(node):
-            if is_part(self, held):
+            if self._is_part(held):
                 stored = any(map(self.dependences, put))
                 reason = "it is changed in place"
                 needs = self._need(held, reason, certain=False, changed=True, stored=stored)
@@ -204,7 +213,7 @@ class _Analysis(DependenceAnalysis):
                 return
         if seen is held and not self.contents.is_mapping(held):
             return
-        if is_part(self, held) and not self._is_unordered(seen):
+        if self._is_part(held) and not self._is_unordered(seen):
             needs = self._need(held, ORDER, certain=False, changed=True)
             yield from (need for need in needs if not need.traced)
 
@@ -250,7 +259,7 @@ class _Analysis(DependenceAnalysis):
     def _are_arguments(self, left: ast.expr, right: ast.expr) -> bool:
         """Return whether two expressions are different arguments, or parts of them."""
         names = [{d.parameter for d in self.dependences(node)} for node in (left, right)]
-        return is_part(self, left) and is_part(self, right) and names[0] != names[1]
+        return self._is_part(left) and self._is_part(right) and names[0] != names[1]
 
     def _attribute_tests(self, node: ast.Try) -> Iterator[Need]:
         """Yield the needs of `try: x.shape`: a number has no shape, but the tracer for it has."""
@@ -294,7 +303,7 @@ class _Analysis(DependenceAnalysis):
     def _call_needs(self, node: ast.Call) -> Iterator[Need]:
         callees = self.callees(node.func)
         values = callees.values
-        called = called_object(self, node)
+        called = self._called_object(node)
         if called is not None:
             yield from self._object_need(called)
         arguments = [*node.args, *(k.value for k in node.keywords)]
@@ -310,6 +319,28 @@ class _Analysis(DependenceAnalysis):
                 yield from self._need(passed, option, certain)
         if not known:
             yield from self._unknown_callee_needs(node, is_object=called is not None)
+
+    def _called_object(self, call: ast.Call) -> ast.expr | None:
+        """Return the argument, or the part of one, that a call uses as an object: the call calls
+        it, or a method of it that arrays do not have.
+        """
+        func = held = call.func
+        if isinstance(func, ast.Attribute):
+            attr = func.attr
+            if array_method(func) is not None or attr in library_arguments.CONCRETE_METHODS:
+                return None
+            is_used = not isinstance(self.module.parent(call), ast.Expr)
+            if attr in _CONTAINER_METHODS and not (is_used and attr in _MUTATING_METHODS):
+                return None
+            held = func.value
+        return held if self._is_part(held) else None
+
+    def _is_part(self, node: ast.expr) -> bool:
+        """Return whether an expression is an argument, or an item, attribute or element of one."""
+        return any(
+            binding.kind == "parameter" and self.contains(binding.scope.node)
+            for binding in sources(self.module, node)
+        )
 
     def _callee_needs(self, value: Value, node: ast.Call) -> Iterator[Need] | None:
         """Return the needs of what a call calls; None if nothing is known about it."""
@@ -364,7 +395,7 @@ class _Analysis(DependenceAnalysis):
 
     def _partial_needs(self, node: ast.Call) -> Iterator[Need]:
         """Yield the needs of a function that `functools.partial` passes some of its arguments."""
-        if node.args and is_part(self, node.args[0]):
+        if node.args and self._is_part(node.args[0]):
             yield from self._object_need(node.args[0])
         for value in self.evaluator.values(self.module, node):
             inner = underlying(value)
@@ -396,7 +427,7 @@ class _Analysis(DependenceAnalysis):
         for need in needs:
             value = bound.get(need.parameter)
             called = need.called and self._passes_on(value)
-            if need.changed and value is not None and not is_part(self, value):
+            if need.changed and value is not None and not self._is_part(value):
                 continue  # a copy changes
             passed = depends_on(need.parameter, need.index)
             for d in passed or ([Dependence(CONSTANTS)] if need.is_result else ()):
@@ -421,7 +452,7 @@ class _Analysis(DependenceAnalysis):
         return (
             value is None
             or isinstance(value, ast.Dict | ast.Tuple | ast.List)
-            or is_part(self, value)
+            or self._is_part(value)
         )
 
     def _of_receiver(self, method: Function, node: ast.Call, key: Key | None) -> Dependences:
@@ -524,7 +555,7 @@ class _Analysis(DependenceAnalysis):
                     pass
                 case "concrete":
                     yield from self._need(argument, f"`{parameter.name}` of `{name}`")
-                case "function" if is_part(self, argument):
+                case "function" if self._is_part(argument):
                     yield from self._object_need(argument)
                 case _:
                     yield from self._need(argument, f"an argument of `{name}`", certain=False)
@@ -599,3 +630,30 @@ def _place(value: Value) -> tuple[str, int, int]:
         node = inner.node
         return str(inner.module.source.path), node.lineno, node.col_offset
     return str(getattr(inner, "name", "")), 0, 0
+
+
+def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
+    """Yield the objects that a statement or call changes in place, with what it stores there."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+                for part in parts:
+                    if isinstance(part, ast.Subscript | ast.Attribute):
+                        yield part.value, [value]
+        case ast.AugAssign(target=ast.Subscript() | ast.Attribute() as target, value=value):
+            yield target.value, [value]
+        case ast.AugAssign(target=ast.Name() as name, value=ast.List() as value):
+            yield name, [value]
+        case ast.Delete(targets=targets):
+            for target in targets:
+                if isinstance(target, ast.Subscript | ast.Attribute):
+                    yield target.value, []
+        case ast.Expr(ast.Call(func=ast.Attribute(value=held, attr=attr)) as call):
+            if attr in _MUTATING_METHODS:
+                yield held, [*call.args, *(keyword.value for keyword in call.keywords)]
+        case ast.Call(func=ast.Name(id="setattr" | "delattr" | "next"), args=[held, *put]):
+            yield held, put
+        case ast.Call(func=ast.Attribute(value=held, attr=attr), args=args):
+            if attr in _TAKING_METHODS:
+                yield held, args[1:] if attr in ("pop", "setdefault") else args

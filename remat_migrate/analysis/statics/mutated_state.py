@@ -22,7 +22,7 @@ from ..names.module import Module, Place, once
 from ..names.scopes import Binding, FunctionNode, Scope, body_nodes, own_nodes
 from ..needs.dependence_analysis import runs_at_compile_time
 from ..needs.need import ORDER
-from ..needs.object_uses import changes_in_place
+from ..needs.needs import changes_in_place
 from ..project import Project
 from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ...analysis import Module, Project
 from ...analysis.names.scopes import FunctionNode, body_nodes, parameters
-from ...analysis.needs.object_uses import changes_in_place
+from ...analysis.needs.needs import changes_in_place
 from ...analysis.statics.argument_kinds import kinds_of
 from ...analysis.values.callees import targets_of, underlying
 from ...analysis.values.evaluator import returned_expressions
