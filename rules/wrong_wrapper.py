@@ -5,11 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety, sites_in
+from remat_migrate.api import (
+    Example,
+    Fails,
+    Finding,
+    Fix,
+    Module,
+    Project,
+    Rule,
+    Safety,
+    Site,
+    sites_in,
+)
 from remat_migrate.api.changes import Change, Code, Refused, Replace
 from remat_migrate.api.code import expects_failure, reference_to
 from remat_migrate.api.statics import Fault, wrong_wrapper
-from remat_migrate.api.statics import WrongWrapper as Wrong
 
 _FLAX = """\
 import flax.linen as nn
@@ -137,39 +147,38 @@ class WrongWrapper(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each site that wraps an unsupported module."""
         for site in sites_in(project, module):
-            found = wrong_wrapper(project, site)
-            if found is not None and not expects_failure(module, site.reference):
+            fault = wrong_wrapper(project, site)
+            if fault is not None and not expects_failure(module, site.reference):
                 yield self.finding(
                     module.source,
                     site.span,
-                    f"`{site.api}` {_FAULTS[found.fault][0]}",
-                    confidence="medium" if found.fault == "haiku" else "high",
-                    fix=_fix(project, found),
+                    f"`{site.api}` {_FAULTS[fault][0]}",
+                    confidence="medium" if fault == "haiku" else "high",
+                    fix=_fix(project, site, fault),
                 )
 
 
-def _fix(project: Project, found: Wrong) -> Fix:
-    _, instead, api = _FAULTS[found.fault]
+def _fix(project: Project, site: Site, fault: Fault) -> Fix:
+    _, instead, api = _FAULTS[fault]
     try:
-        changes = _changes(project, found, api)
+        changes = _changes(project, site, fault, api)
     except Refused as refused:
         return Fix.manual(f"{instead}: {refused.reason}" if refused.reason else instead)
     return Fix(instead, Safety.SAFE, tuple(changes))
 
 
-def _changes(project: Project, found: Wrong, api: str | None) -> list[Change]:
+def _changes(project: Project, site: Site, fault: Fault, api: str | None) -> list[Change]:
     """Return the changes that use the framework's own checkpoint function.
 
     Raises:
         Refused: no rewrite is known to keep the behavior.
     """
-    site = found.site
     module, application = site.module, site.application
     if api is None or application is None or site.reference not in ast.walk(application):
         raise Refused("")
     if not site.arguments.keys() <= {"prevent_cse", "policy"}:
         raise Refused("")
-    if found.fault == "linen-method":
+    if fault == "linen-method":
         holder = module.parent(application)
         assert isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef)
         if holder.decorator_list[0] is not application:  # `nn.compact` must be below

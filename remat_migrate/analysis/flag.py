@@ -51,24 +51,19 @@ _NEIGHBOR = "it may belong to the word before it: remove both by hand"
 
 
 def reasons_to_keep(project: Project) -> Mapping[Form, str]:
-    """Return why uses of a form stay; "" if nothing depends on them."""
-    return {
-        "option": _reader(project, OPTION, "option"),
-        "environment": _reader(project, VARIABLE, "environment"),
-        "attribute": _reader(project, OPTION, "attribute"),
-    }
-
-
-def _reader(project: Project, name: str, form: Form) -> str:
-    """Return which code may read what is set in some form, in this project; "" if none does."""
+    """Return why uses of a form stay: the code that may read what they set, in this project."""
+    found: dict[Form, str] = {}
+    read_as: Mapping[Form, str] = {"option": OPTION, "attribute": OPTION, "environment": VARIABLE}
     for module in project.mentioning((*NAMES, OPTION.replace("_", "-"))):
         for use in _all_uses(module, project):
             text = str(getattr(use.node, "value", "")).strip("-").replace("-", "_")
-            is_read = use.form == "read" and form == "attribute"
-            if is_read or (text == name and not use.sure and use.form in ("name", form)):
-                source, span = module.location(use.node)
-                return f"{source.path.name}:{source.position(span.start)[0]} may read it"
-    return ""
+            for form, name in read_as.items():
+                is_read = use.form == "read" and form == "attribute"
+                if is_read or (text == name and not use.sure and use.form in ("name", form)):
+                    source, span = module.location(use.node)
+                    line = source.position(span.start)[0]
+                    found.setdefault(form, f"{source.path.name}:{line} may read it")
+    return found
 
 
 # -- Python

@@ -17,4 +17,4 @@ from ..analysis.statics.static_options import (
 )
 from ..analysis.statics.statics import lost_indices
 from ..analysis.statics.traced_needs import TracedNeed, traced_needs, traced_results
-from ..analysis.statics.wrong_wrappers import Fault, WrongWrapper, wrong_wrapper
+from ..analysis.statics.wrong_wrappers import Fault, wrong_wrapper

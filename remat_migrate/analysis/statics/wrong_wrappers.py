@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Literal
 
 from ..names.mentions import find_mentions, last_name
@@ -34,20 +33,7 @@ _ARRAYS = ("jax.numpy.", "jax.nn.")
 _PARAMETERS = frozenset({"haiku.get_parameter", "haiku.get_state"})
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class WrongWrapper:
-    """A checkpoint that does not support what it wraps.
-
-    Attributes:
-        site: the site.
-        fault: what goes wrong.
-    """
-
-    site: Site
-    fault: Fault
-
-
-def wrong_wrapper(project: Project, site: Site) -> WrongWrapper | None:
+def wrong_wrapper(project: Project, site: Site) -> Fault | None:
     """Return what is wrong with the Api of a site, if it is certain."""
     if site.subject is None or site.application is None or not site.certain:
         return None
@@ -63,7 +49,7 @@ def wrong_wrapper(project: Project, site: Site) -> WrongWrapper | None:
 
 def _decorated(
     project: Project, site: Site, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef
-) -> WrongWrapper | None:
+) -> Fault | None:
     """Find `@jax.checkpoint` on a method of a Flax linen module that traces `self`."""
     cls = module.enclosing_class(node)
     if cls is None or site.definition.modules is not None or site.spread:
@@ -79,19 +65,17 @@ def _decorated(
         static = static_site(project, site)
         if static is None or any(p.position == 0 or p.index < 0 for p in static.static):
             return None
-    return WrongWrapper(site, "linen-method")
+    return "linen-method"
 
 
-def _applied(
-    project: Project, site: Site, module: Module, subject: ast.expr
-) -> WrongWrapper | None:
+def _applied(project: Project, site: Site, module: Module, subject: ast.expr) -> Fault | None:
     kind = module_kind(project, module, subject)
     if kind is None or kind.framework == "haiku":
         creates = _creates_parameters(project, site, module, subject, kind)
-        return WrongWrapper(site, "haiku") if creates else None
+        return "haiku" if creates else None
     if kind.framework == "linen" and kind.form == "instance":
         if _in_linen_method(project, module, site.reference):
-            return WrongWrapper(site, "linen-instance")
+            return "linen-instance"
     return None
 
 
