@@ -19,7 +19,7 @@ from ..fixed_point import FixedPoint
 from ..names.mentions import last_name
 from ..names.module import Module
 from ..names.scopes import Binding, FunctionNode
-from ..values.bind import bind_call, positional_parameters
+from ..values.bind import bind_call, default_of, positional_parameters
 from ..values.callees import body_positions, full_arguments, receiver_of, skipped, underlying
 from ..values.containers import Stored, looped, stores_in
 from ..values.contents import Contents, contents_of
@@ -267,6 +267,8 @@ class DependenceAnalysis:
         if not isinstance(inner, FunctionNode) or not self.contains(inner):
             return _UNSEEN
         found = _UNSEEN if self.is_passed_on(inner) else NONE
+        default = default_of(inner, binding.node) if isinstance(binding.node, ast.arg) else None
+        found |= self.dependences(default) if default is not None else NONE
         for call in self.inner_calls.get(inner, ()):
             found |= self.argument(inner, (call.args, call.keywords), 0, binding.name, key)
         return found

@@ -75,6 +75,9 @@ _ON_ELEMENTS = frozenset({"max", "min", "sorted", "any", "all"})
 # Statements in which formatted text is a message.
 _MESSAGES = (ast.Raise, ast.Assert, ast.Expr)
 _ARITHMETIC = "arithmetic on Python numbers"
+_STORED = "it is stored in an object"
+# Builtins that may read any variable of the function that calls them.
+_READING_VARIABLES = frozenset({"locals", "vars", "eval", "exec"})
 
 # A function and, for a method, the class of the object that it is called on.
 _Method = tuple[Function, Class | None]
@@ -164,9 +167,12 @@ class _Analysis(DependenceAnalysis):
                 yield from self._compare_needs(node)
             case ast.BinOp() | ast.UnaryOp():
                 yield from self._arithmetic_needs(node)
-            case ast.Assign(targets=targets, value=value):
-                if any(isinstance(t, ast.Subscript | ast.Attribute) for t in targets):
-                    yield from self._need(value, "it is stored in an object", certain=False)
+            case ast.Assign() | ast.AnnAssign(value=ast.expr()):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if node.value is not None and any(map(self._is_out_of_sight, targets)):
+                    yield from self._need(node.value, _STORED, certain=False)
+            case ast.Yield(value=ast.expr() as value):
+                yield from self._need(value, "it is yielded", certain=False)
             case ast.Set():
                 yield from self._needs_of(node.elts, "an element of a set")
             case ast.Slice():
@@ -182,6 +188,15 @@ class _Analysis(DependenceAnalysis):
                         yield replace(need, certain=certain)
             case ast.Call():
                 yield from self._call_needs(node)
+
+    def _is_out_of_sight(self, target: ast.expr) -> bool:
+        """Return whether a target is read where the analysis does not follow it: in an object, a
+        class, or a variable of the module.
+        """
+        if isinstance(target, ast.Name):
+            scope = self.module.scope_at(target)
+            return scope.is_class or target.id in scope.global_names
+        return isinstance(target, ast.Subscript | ast.Attribute)
 
     def _match_needs(self, node: ast.Match) -> Iterator[Need]:
         patterns = [case.pattern for case in node.cases]
@@ -280,7 +295,8 @@ class _Analysis(DependenceAnalysis):
         """Yield needs of arithmetic on Python numbers: `2 ** -n` is 0 for a traced integer `n`."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             for sequence, times in ((node.left, node.right), (node.right, node.left)):
-                if isinstance(sequence, ast.Tuple | ast.List | ast.JoinedStr):
+                is_text = isinstance(getattr(sequence, "value", None), str | bytes)
+                if is_text or isinstance(sequence, ast.Tuple | ast.List | ast.JoinedStr):
                     yield from self._need(times, "repetition of a sequence")
                     return
         if not self.is_number(node):
@@ -530,17 +546,24 @@ class _Analysis(DependenceAnalysis):
         self, name: str, node: ast.Call, arguments: list[ast.expr]
     ) -> Iterator[Need]:
         reason = f"`{name}()`"
+        if name in _READING_VARIABLES and (name != "vars" or not arguments):
+            for parameter in parameters(self.node):
+                yield Need(parameter.arg, None, self.module, node, reason, certain=False)
         if name in _ON_ELEMENTS:
             is_container = len(node.args) == 1
             for arg in node.args if is_container else arguments:
                 compared = self.element(arg) if is_container else self.dependences(arg)
                 yield from self._need(arg, reason, found=self.operator(node, compared))
+            keys = (k.value.body for k in node.keywords if isinstance(k.value, ast.Lambda))
+            yield from self._needs_of(keys, f"a key of `{name}()`", certain=False)
         elif name in library_arguments.CONCRETE_BUILTINS:
             yield from self._needs_of(arguments, reason)
         elif name in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
             yield from self._need(node.args[1], reason)
             type_test = self._is_type_test(name, node)
             yield from self._need(node.args[0], reason, certain=False, type_test=type_test)
+            if name == "setattr":
+                yield from self._needs_of(node.args[2:], _STORED, certain=False)
         elif name in library_arguments.IDENTIFYING_BUILTINS:
             type_test = self._is_type_test(name, node)
             yield from self._needs_of(arguments, reason, certain=False, type_test=type_test)
@@ -653,6 +676,8 @@ def changes_in_place(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]
             if attr in _MUTATING_METHODS:
                 yield held, [*call.args, *(keyword.value for keyword in call.keywords)]
         case ast.Call(func=ast.Name(id="setattr" | "delattr" | "next"), args=[held, *put]):
+            yield held, put
+        case ast.Call(func=ast.Attribute(attr="__setattr__"), args=[held, _, *put]):
             yield held, put
         case ast.Call(func=ast.Attribute(value=held, attr=attr), args=args):
             if attr in _TAKING_METHODS:

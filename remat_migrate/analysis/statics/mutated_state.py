@@ -53,6 +53,12 @@ _Variable = tuple[Module, Scope, str]
 _Reached = tuple[Function, Class | None]
 
 _MODULE = External("flax.linen.Module")
+# Modules with functions that change their arguments, where their result is dropped.
+_CHANGING = ("numpy.", "random.", "heapq.", "bisect.")
+# Methods whose result is dropped although they do not change what the code reads: of loggers.
+_QUIET_METHODS = frozenset(
+    {"debug", "info", "warning", "warn", "error", "exception", "critical", "log", "print", "write"}
+)
 _INITIALISERS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _DEFINITIONS = ("def", "class", "import")
 _SURROUNDINGS = (
@@ -300,12 +306,34 @@ class _State:
         owner, scope, name = variable
         if owner.is_written_elsewhere(scope, name):
             return True
-        return scope.parent is None and any(
+        if scope.parent is not None:
+            return False
+        modules = self.project.mentioning([name])
+        return any(
             ModuleValue(owner) in self.project.values(module, node.value)
             and self._runs_later(module, node)
-            for module in self.project.mentioning([name])
+            for module in modules
             for node in find_mentions(module).written.get(name, ())
-        )
+        ) or any(self._writes_by_name(module, owner, name) for module in modules)
+
+    def _writes_by_name(self, module: Module, owner: Module, name: str) -> bool:
+        """Return whether a module assigns to a variable of `owner` by its name: `setattr`,
+        `globals()`, or `mock.patch`.
+        """
+        mentions = find_mentions(module)
+        for word in ("setattr", "patch", "globals"):
+            for node in (*mentions.names.get(word, ()), *mentions.attributes.get(word, ())):
+                holder = module.parent(node)
+                call = module.parent(holder) if isinstance(holder, ast.Attribute) else holder
+                if not isinstance(call, ast.Call):
+                    continue
+                above = module.parent(call)
+                places = [above] if word == "globals" and module is owner else call.args[:2]
+                if isinstance(getattr(above, "ctx", None), ast.Load) and word == "globals":
+                    continue  # `globals()["name"]` reads it
+                if any(_may_spell(place, name) for place in places):
+                    return True
+        return False
 
     # -- objects
 
@@ -348,6 +376,8 @@ class _State:
         match above := module.argument_holder(node):
             case ast.Attribute(value=base) | ast.Subscript(value=base) if base is node:
                 return not isinstance(above.ctx, ast.Load) or self._changes(module, above, seen)
+            case ast.Call(func=ast.Name("vars"), args=[_]):
+                return self._changes(module, above, seen)
             case ast.Call():
                 return self._call_changes(module, above, node)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is node:
@@ -360,7 +390,15 @@ class _State:
 
     def _call_changes(self, module: Module, call: ast.Call, node: ast.expr) -> bool:
         """Return whether a call changes what is passed to it, or the object whose method it is."""
-        for value in self.project.values(module, call.func):
+        if any(keyword.arg == "out" and keyword.value is node for keyword in call.keywords):
+            return True
+        values = self.project.values(module, call.func)
+        if isinstance(module.parent(call), ast.Expr):  # It is called for its effect.
+            if node is call.func and not values and last_name(node) not in _QUIET_METHODS:
+                return True
+            if any(isinstance(v, External) and v.name.startswith(_CHANGING) for v in values):
+                return True
+        for value in values:
             for target in targets_of(self.evaluator, value):
                 function = target.function
                 if getattr(function.node, "name", "") in _INITIALISERS:
@@ -446,6 +484,12 @@ def _is_mutable_default(binding: Binding) -> bool:
     if not isinstance(function, FunctionNode) or not isinstance(parameter, ast.arg):
         return False
     return not isinstance(default_of(function, parameter), ast.Constant | NoneType)
+
+
+def _may_spell(node: ast.AST | None, name: str) -> bool:
+    """Return whether code contains a name as a string, alone or at the end of a dotted name."""
+    texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant)) if node else ()
+    return any(isinstance(text, str) and text.rpartition(".")[2] == name for text in texts)
 
 
 def _exported(values: Iterable[Value], name: str) -> Iterator[_Variable]:
