@@ -68,13 +68,22 @@ key, x = jax.random.PRNGKey(0), jax.numpy.ones(3)
 params = model.init(key, x)
 value = model.apply(params, key, x)
 """
+_EQUINOX = """\
+import equinox as eqx
+import jax
+
+layer = eqx.nn.Linear(3, 3, key=jax.random.PRNGKey(0))
+block = %s(layer%s)
+"""
+_EQUINOX_USE = "value = block(jax.numpy.ones(3))\n"
 _SHAPE = "assert value.shape == (3,)\n"
 
+_HASH = "must hash what it wraps; a {} cannot be hashed and raises `TypeError`"
 _REMAT = "use `nn.remat`, which wraps the class, or a function that takes the module first"
 # What goes wrong, what to do instead, and the function to use.
 _FAULTS: dict[Fault, tuple[str, str, str | None]] = {
     "linen-instance": (
-        "must hash what it wraps; a Flax module with variables has no hash and raises `TypeError`",
+        _HASH.format("Flax module with variables"),
         _REMAT,
         None,
     ),
@@ -88,26 +97,31 @@ _FAULTS: dict[Fault, tuple[str, str, str | None]] = {
         "use `hk.remat`",
         "haiku.remat",
     ),
+    "equinox": (
+        _HASH.format("module with arrays"),
+        "use `eqx.filter_checkpoint`, which treats non-array arguments as static",
+        "equinox.filter_checkpoint",
+    ),
 }
 
 
 class WrongWrapper(Rule):
     """## What it does
     Checks for `jax.checkpoint` around modules: an instance of a Flax linen module in a method of
-    another module, a method of a Flax module, and a Haiku module or a function that creates one
-    inside `hk.transform`.
+    another module, a method of a Flax module, a Haiku module or a function that creates one inside
+    `hk.transform`, and an Equinox module with arrays.
 
     ## Why is this bad?
-    `jax.checkpoint` hashes what it wraps and treats a method's `self` as an array, so Flax modules
-    raise `TypeError`. Haiku parameters that are created inside `jax.checkpoint` are tracers outside
-    it and raise `UnexpectedTracerError` where they are used. Wrap functions of parameters instead,
-    such as `model.apply` and `transformed.apply`. Since jax 0.4.36 the function may also use a Flax
-    submodule.
+    `jax.checkpoint` hashes what it wraps and treats a method's `self` as an array, so Flax and
+    Equinox modules raise `TypeError`. Haiku parameters that are created inside `jax.checkpoint` are
+    tracers outside it and raise `UnexpectedTracerError` where they are used. Wrap functions of
+    parameters instead, such as `model.apply` and `transformed.apply`. Since jax 0.4.36 the function
+    may also use a Flax submodule.
 
     ## Fix
-    Uses the framework's own function: `nn.remat` above `nn.compact`, or `hk.remat`. Instances of
-    Flax modules are not rewritten, because parameters are stored under the name of the module. The
-    finding says what to wrap instead.
+    Uses the framework's own function: `nn.remat` above `nn.compact`, `hk.remat`, or
+    `eqx.filter_checkpoint`. Instances of Flax modules are not rewritten, because parameters are
+    stored under the name of the module. The finding says what to wrap instead.
     """
 
     code, name = "RMT503", "wrong-wrapper"
@@ -132,6 +146,13 @@ class WrongWrapper(Rule):
             use=_HAIKU_USE,
             fails=Fails("UnexpectedTracerError"),
             holds="assert list(params) == ['block/linear']\n",
+        ),
+        Example(
+            _EQUINOX % ("jax.checkpoint", ", prevent_cse=False"),
+            _EQUINOX % ("eqx.filter_checkpoint", ", prevent_cse=False"),
+            use=_EQUINOX_USE,
+            fails=Fails("TypeError: unhashable"),
+            holds=_SHAPE,
         ),
     ]
     right = [

@@ -63,3 +63,10 @@ LAYERS: Mapping[Framework, frozenset[str]] = {
         """
     ),
 }
+# Equinox layers that hold arrays whatever they are constructed with.
+WITH_ARRAYS = names(
+    """
+    Conv Conv1d Conv2d Conv3d ConvTranspose ConvTranspose1d ConvTranspose2d ConvTranspose3d
+    Embedding GRUCell LSTMCell Linear MLP MultiheadAttention PReLU
+    """
+)

@@ -16,7 +16,8 @@ import ast
 from dataclasses import dataclass
 from typing import Literal
 
-from ...libraries.framework_layers import LAYERS, PACKAGES, Framework
+from ...libraries.framework_layers import LAYERS, PACKAGES, WITH_ARRAYS, Framework
+from ..names.mentions import last_name
 from ..names.module import Module
 from ..names.scopes import parameters
 from ..project import Project
@@ -39,6 +40,9 @@ from .passed_arguments import is_field
 
 Form = Literal["class", "instance", "method"]
 
+_ARRAYS = ("jax.Array", "jaxtyping.Array", "jax.numpy.ndarray", "jaxtyping.PRNGKeyArray")
+# An annotation with one of these may be of something else.
+_OTHER_THAN_ARRAYS = ("Optional", "Union", "Callable", "Type", "type", "Literal", "Dict", "dict")
 # Methods of a Flax module that are functions of its variables.
 _OF_VARIABLES = APPLY | {"bind", "tabulate", "clone"}
 
@@ -145,3 +149,36 @@ def is_made(project: Project, module: Module, node: ast.expr, depth: int = 6) ->
     if is_field(project, module, node):
         return False
     return all(is_made(project, module, part, depth - 1) for part in alternatives(node))
+
+
+def holds_arrays(project: Project, cls: Value, depth: int = 4) -> bool:
+    """Return whether instances of an Equinox class surely hold arrays, which cannot be hashed."""
+    if isinstance(cls, External):
+        return cls.name.rpartition(".")[2] in WITH_ARRAYS
+    if not isinstance(cls, Class) or depth <= 0:
+        return False
+    return any(
+        # A field with a default may be static.
+        isinstance(statement, ast.AnnAssign)
+        and statement.value is None
+        and _is_of_arrays(project, owner.module, statement.annotation, depth)
+        for owner in class_chain(project.evaluator, cls)
+        if isinstance(owner, Class)
+        for statement in owner.node.body
+    )
+
+
+def _is_of_arrays(project: Project, module: Module, annotation: ast.expr, depth: int) -> bool:
+    parts = list(ast.walk(annotation))
+    if any(isinstance(p, ast.BinOp) or last_name(p) in _OTHER_THAN_ARRAYS for p in parts):
+        return False
+    return any(
+        (isinstance(value, External) and value.name in _ARRAYS)
+        or (
+            framework_of(project.evaluator, value) == "equinox"
+            and holds_arrays(project, value, depth - 1)
+        )
+        for part in parts
+        if isinstance(part, ast.expr)
+        for value in project.values(module, part)
+    )

@@ -4,6 +4,7 @@
   a decorator of a method, it traces `self`.
 - `jax.checkpoint` of a Haiku module creates parameters inside a JAX transformation, so they are
   tracers. `hk.remat` lifts them out.
+- `jax.checkpoint` hashes an Equinox module, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..project import Project
 from ..sites.framework_modules import (
     ModuleKind,
     framework_of,
+    holds_arrays,
     is_made,
     kind_of,
     module_kind,
@@ -27,9 +29,10 @@ from ..values.callees import underlying
 from ..values.values import Class, External, Function, Value
 from .static_options import static_site
 
-Fault = Literal["linen-instance", "linen-method", "haiku"]
+Fault = Literal["linen-instance", "linen-method", "haiku", "equinox"]
 
-_ARRAYS = ("jax.numpy.", "jax.nn.")
+# Since this release, a checkpoint hashes Equinox modules.
+_HASHED_SINCE = (0, 4, 36)
 _PARAMETERS = frozenset({"haiku.get_parameter", "haiku.get_state"})
 
 
@@ -73,9 +76,14 @@ def _applied(project: Project, site: Site, module: Module, subject: ast.expr) ->
     if kind is None or kind.framework == "haiku":
         creates = _creates_parameters(project, site, module, subject, kind)
         return "haiku" if creates else None
-    if kind.framework == "linen" and kind.form == "instance":
-        if _in_linen_method(project, module, site.reference):
+    if kind.form == "class":
+        return None
+    match kind.framework:
+        case "linen" if kind.form != "method" and _in_linen_method(project, module, site.reference):
             return "linen-instance"
+        case "equinox" if holds_arrays(project, kind.cls):
+            if project.jax_version(module.source.path) >= _HASHED_SINCE:
+                return "equinox"
     return None
 
 
