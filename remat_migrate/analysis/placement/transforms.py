@@ -175,6 +175,10 @@ class Transforms:
         """
         return self._transformed_in(module).get(node)
 
+    def in_module(self, module: Module) -> Iterable[LoopUse | Derivative]:
+        """Return the loops and derivatives of a module."""
+        return self._transformed_in(module).values()
+
     def loops(self, module: Module) -> list[LoopUse]:
         """Return the loops of a module."""
         return [use for use in self._transformed_in(module).values() if isinstance(use, LoopUse)]

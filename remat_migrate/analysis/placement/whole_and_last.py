@@ -137,13 +137,13 @@ def _certainty(
     levels: list[Certainty] = ["certain"]
     if not site.certain or not derivative.certain or len(derivative.functions) > 1:
         levels.append("likely")
-    occurrences = list(placement.of_site(site))
+    occurrences = list(placement.occurrences(site))
     calls = {call for _, call in found.calls}
     for module, call in found.calls:
         levels.append("likely")
         around = module.enclosing_function(call)
         assert around is not None
-        occurrences += placement.occurrences(module, around)
+        occurrences += placement.occurrences(Function(module, around))
     if not _is_plain(placement, derivative):
         return None
     for occurrence in occurrences:
@@ -171,7 +171,7 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
         return False
     if placement.differentiated.contains(module, node):
         return False
-    return all(o.how != "differentiated" for o in placement.occurrences(module, node))
+    return not any(isinstance(use, Derivative) for use in placement.transformed.get(node, ()))
 
 
 def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:

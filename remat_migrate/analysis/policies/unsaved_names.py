@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Mapping
 
-from ..names.mentions import reads_of
+from ..names.mentions import find_mentions
 from ..names.module import Module, Place
 from ..names.scopes import Definition
 from ..project import Project
@@ -90,7 +90,10 @@ def _is_returned(module: Module, node: ast.expr, function: ast.AST) -> bool:
         case ast.Lambda():
             return holder is function
         case ast.Assign(targets=[ast.Name(id=name)]):
-            reads = (reads_of(module, name) or {}).get(holder, {})
-            loads = [load for loads in reads.values() for load in loads]
+            loads = [
+                load
+                for load in find_mentions(module).names.get(name, ())
+                if any(binding.node is holder for binding in module.reaching(load))
+            ]
             return bool(loads) and all(_is_returned(module, load, function) for load in loads)
     return False

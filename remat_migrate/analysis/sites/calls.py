@@ -160,6 +160,7 @@ class Uses:
         escapes: where it escapes.
         decorated: the functions and classes that it decorates, each with the decorator.
         differentiated: the positions that are differentiated, each with a place that says so.
+        places: the expressions that denote it.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -167,6 +168,7 @@ class Uses:
     escapes: list[Escape] = field(default_factory=list)
     decorated: list[tuple[Module, ast.expr, Definition]] = field(default_factory=list)
     differentiated: dict[int, Place] = field(default_factory=dict)
+    places: list[Place] = field(default_factory=list)
 
     @property
     def passing(self) -> list[Call]:
@@ -345,7 +347,9 @@ class _Search:
             for module in self.modules:
                 for node in search.expressions(module):
                     self._inspect(module, node)
-            if len(self.target.passed) == before or self._loaded:
+            if isinstance(self.target.place, ast.Lambda):
+                self._note_place(self.target.module, self.target.place)
+            if len(self.target.passed) == before:
                 self._note_own_calls()
                 self._note_unseen()
                 if not self._loaded and not self.uses.escapes:
@@ -434,10 +438,16 @@ class _Search:
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             if isinstance(node, ast.Call) or isinstance(node.ctx, ast.Load):
                 values = self.evaluator.values(module, node)
-                if any(self.target.matches(v) or self.target.holds(v) for v in values):
+                if any(map(self.target.matches, values)):
+                    self._note_place(module, node)
+                elif any(map(self.target.holds, values)):
                     self._classify(module, node)
                 elif isinstance(node, ast.Attribute) and not values:
                     self._unseen.append((module, node))
+
+    def _note_place(self, module: Module, node: ast.expr) -> None:
+        self.uses.places.append((module, node))
+        self._classify(module, node)
 
     def _inspect_call(self, module: Module, node: ast.Call) -> None:
         callees, results = self._callees(module, node.func), self.evaluator.values(module, node)
@@ -472,7 +482,7 @@ class _Search:
         """Return what a call may run; a method that overrides another is called by the other's
         name.
         """
-        if self.target.is_method and not self._loaded:
+        if self.target.is_method:
             return overrides_of(self.project).callees(module, node).values
         return self.evaluator.values(module, node)
 
@@ -723,6 +733,12 @@ class _Search:
                 return None, ""
             case Partial(func=External(name)) if name in SAME_CALL:
                 return None, ""
+            case Wrapped(how=name, func=inner) if name in SAME_CALL:
+                return self._receiver(inner)
+            case Function(module=owner, node=node) if self.evaluator.transforms.find(
+                name := owner.qualified_name(node)
+            ):
+                return None, f"`{name}` takes it"  # a loop named in the settings
             case Function() | Bound(func=Function()):
                 return callee, ""
             case Class(node=cls):

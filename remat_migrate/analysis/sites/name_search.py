@@ -11,7 +11,7 @@ from ..names.scopes import Definition, FunctionNode, parameters
 from ..values.bind import call_order
 from ..values.callees import layers, targets_of
 from ..values.containers import elements
-from ..values.evaluator import Evaluator, class_attribute, returned
+from ..values.evaluator import Evaluator, class_attribute, class_chain, returned
 from ..values.values import (
     Applied,
     Bound,
@@ -122,6 +122,15 @@ class Target:
             return {*self.functions}
         return set() if self.application is None else {self.application}
 
+    def overridden(self) -> Iterator[ast.AST]:
+        """Yield the methods that it overrides, by whose names it may be called."""
+        function = self.place if self.site is None else None
+        cls = self.module.enclosing_class(function) if isinstance(function, FunctionNode) else None
+        for base in class_chain(self.evaluator, Class(self.module, cls)) if cls is not None else ():
+            for statement in base.node.body if isinstance(base, Class) else ():
+                if getattr(statement, "name", "") == self.name:
+                    yield statement
+
     @property
     def is_method(self) -> bool:
         """Whether it is a method, which may be called by the name of a method that it overrides."""
@@ -206,6 +215,7 @@ class NameSearch:
         self._defining_nodes: set[ast.AST] = set()
         if target.definition is not None:
             self._defining_nodes.update(_defining(*target.definition))
+        self._defining_nodes.update(target.overridden())
         self._modules: list[Module] = []
         self.words: set[str] = set()
         self.exported: set[str] = set()
@@ -405,6 +415,20 @@ def _origins_of(value: Value) -> set[ast.AST | None]:
             case _:
                 return {None}
     return found if len(found) <= _MOST_ORIGINS else {None}
+
+
+def words_of(module: Module, node: ast.AST) -> Iterator[_LocalWord]:
+    """Yield the words for a definition, or for the value of an expression from its position."""
+    if isinstance(node, Definition):
+        yield from _defined_words(module, node)
+        return
+    child = node
+    for parent in module.ancestors(node):
+        yield from _names_of(module, _defining_nodes(module, parent))
+        yield from _words_of_position(module, parent, child)
+        if not isinstance(parent, ast.IfExp | ast.BoolOp | ast.NamedExpr):
+            return
+        child = parent
 
 
 def _words_of_position(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_LocalWord]:
