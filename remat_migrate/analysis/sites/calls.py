@@ -16,7 +16,6 @@ from pathlib import Path
 
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ...prefilter.words import places_of
-from ..fixed_point import FixedPoint
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
 from ..names.scopes import Definition, FunctionNode, parameters
@@ -246,20 +245,7 @@ def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) 
 
 
 def _known_uses(project: Project) -> dict[tuple[Site | Function, bool], Uses]:
-    _note_subclasses(project)
     return {}
-
-
-def _note_subclasses(project: Project) -> None:
-    """Note all subclasses: a method of a base class may call what a subclass assigns."""
-    evaluator = project.evaluator
-    known = False
-    for module in project.parsed:
-        for own, base in _inheritance(evaluator, module):
-            evaluator.subclasses.setdefault(base.node, []).append(own)
-            known = True
-    if known:
-        evaluator.forget()
 
 
 def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, Class]]:
@@ -334,8 +320,6 @@ class _Search:
         # The attributes of objects that hold it, and the reads of those that cannot be seen.
         self._attributes: set[str] = set()
         self._unseen: list[tuple[Module, ast.Attribute]] = []
-        # Whether callers pass only what is called like the function, for each parameter.
-        self._alike = FixedPoint[Parameter, bool](self._gets_only_alike, True)
 
     def run(self) -> Uses:
         self._note_decorators()
@@ -491,32 +475,7 @@ class _Search:
         defaults.
         """
         called = [c if (applied := applied_module(c)) is None else applied[0] for c in callees]
-        return all(map(self._is_like, called)) and not self._overridden(callee)
-
-    def _is_like(self, value: Value) -> bool:
-        """Return whether a value is called like the function, whatever callers pass for it."""
-        if isinstance(value, Parameter):
-            return self._alike.answer(value)
-        return self.target.is_like(value)
-
-    def _gets_only_alike(self, parameter: Parameter) -> bool:
-        passed = passed_for(self.project, parameter, loaded=self._loaded)
-        if passed.unknown is not None or passed.defaulted or passed.definitions:
-            return False
-        each = [self.evaluator.values(*place) for place in passed.places]
-        return bool(each) and all(values and all(map(self._is_like, values)) for values in each)
-
-    def _overridden(self, callee: Value) -> bool:
-        """Return whether a method may belong to another class."""
-        if not isinstance(callee, Bound) or not isinstance(callee.receiver, Instance):
-            return False
-        cls = callee.receiver.cls
-        names = {getattr(node, "name", "") for node in self.target.functions}
-        return isinstance(cls, Class) and any(
-            getattr(statement, "name", None) in names
-            for sub in self.evaluator.subclasses.get(cls.node, ())
-            for statement in sub.node.body
-        )
+        return all(map(self.target.is_like, called))
 
     def _call(
         self,
