@@ -30,7 +30,7 @@ from ..values.bind import (
     positional_parameters,
     with_partials,
 )
-from ..values.callees import applied_module, layers, partial_calls, underlying
+from ..values.callees import applied_module, class_of, layers, partial_calls, underlying
 from ..values.containers import elements
 from ..values.evaluator import Evaluator, class_chain
 from ..values.haiku_transforms import APPLY, is_transformed
@@ -58,7 +58,7 @@ _HARMLESS_FUNCTIONS = frozenset(
         *SAME_CALL, *CALL_WITH, "functools.partial", "functools.wraps", "functools.update_wrapper",
         "builtins.len", "builtins.isinstance", "builtins.print",
         "builtins.repr", "builtins.str", "builtins.id", "builtins.callable", "builtins.type",
-        "builtins.hasattr",
+        "builtins.hasattr", "inspect.signature", "inspect.getfullargspec",
     }
 )  # fmt: skip
 # What they return has the parts of their arguments.
@@ -109,7 +109,7 @@ class Call:
             `model.apply(variables, x)`.
         skip: how many leading parameters of the function are bound already (`self`).
         partials: calls of `functools.partial` that pass some of the arguments, outermost last.
-        own: whether only this function (or its unwrapped version) can be called here.
+        own: of a site, whether only its function (or the unwrapped version) can be called here.
         through: the function that makes the call, such as `jax.vjp`; "" for a plain call.
     """
 
@@ -434,7 +434,10 @@ class _Search:
         self._classify(module, node)
 
     def _inspect_call(self, module: Module, node: ast.Call) -> None:
-        callees, results = self._callees(module, node.func), self.evaluator.values(module, node)
+        callees, results = (
+            self.evaluator.values(module, node.func),
+            self.evaluator.values(module, node),
+        )
         for callee in callees:
             value, first = callee, 0
             if isinstance(underlying(callee), Class) and self.target.name != "__init__":
@@ -449,7 +452,7 @@ class _Search:
             elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
                 self._called_with_arguments(module, node, callee.name)
             if self.target.matches(value):
-                own = self._is_only_callee(callees, callee)
+                own = self.target.site is None or self._is_only_callee(callees, callee)
                 self.uses.calls.append(self._call(module, node, value, first, own))
                 return
 
@@ -462,20 +465,23 @@ class _Search:
                     for index in range(len(node.args) - 1):
                         self.uses.differentiated.setdefault(index, (module, node))
 
-    def _callees(self, module: Module, node: ast.expr) -> Values:
-        """Return what a call may run; a method that overrides another is called by the other's
-        name.
-        """
-        if self.target.is_method:
-            return overrides_of(self.project).callees(module, node).values
-        return self.evaluator.values(module, node)
-
     def _is_only_callee(self, callees: Values, callee: Value) -> bool:
         """Return whether everything that may be called there takes the same arguments and
         defaults.
         """
         called = [c if (applied := applied_module(c)) is None else applied[0] for c in callees]
-        return all(map(self.target.is_like, called))
+        return all(map(self.target.is_like, called)) and not self._overridden(callee)
+
+    def _overridden(self, callee: Value) -> bool:
+        """Return whether a method may belong to another class."""
+        if not isinstance(callee, Bound) or (cls := class_of(callee.receiver)) is None:
+            return False
+        names = {getattr(node, "name", "") for node in self.target.functions}
+        return any(
+            getattr(statement, "name", None) in names
+            for sub in overrides_of(self.project).subclasses_of(cls)
+            for statement in sub.node.body
+        )
 
     def _call(
         self,

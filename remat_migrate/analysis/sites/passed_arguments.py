@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from ..names.expected_failures import in_test
 from ..names.module import Module, Place
 from ..names.scopes import Definition, FunctionNode
 from ..project import Project
@@ -98,10 +99,11 @@ class PassedArguments:
     def _received(
         self, module: Module, function: FunctionNode, parameter: ast.arg
     ) -> list[Place] | None:
-        """Return what a parameter receives, by default or from calls; None if a call cannot be
-        bound.
+        """Return what a parameter receives, by default or from calls outside of tests; None if a
+        call cannot be bound.
         """
         calls = uses_of(self.project, Function(module, function), loaded=True).passing
+        calls = [call for call in calls if not in_test(call.module, call.node)]
         bound = [call.bound_to(function) for call in calls]
         if any(arguments.unclear for arguments in bound):
             return None

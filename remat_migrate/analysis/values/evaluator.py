@@ -86,7 +86,7 @@ class Evaluator:
         find_installed: returns an installed module by its dotted name.
         passed: the Apis that are passed for parameters of the project's functions.
         aliases: other names that files of the project give to Apis, for others to import.
-        reads, held: the reads of names, and what containers hold, by origin, see `sites.calls`.
+        reads: the reads of names by origin, see `sites.name_search`.
         names, contents: answers cached for `api_names` and `contents`.
     """
 
@@ -98,7 +98,6 @@ class Evaluator:
         self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
         self.aliases: set[str] = set()
         self.reads: dict[tuple[Module, str], dict[ast.AST | None, dict[ast.Name, int]]] = {}
-        self.held: dict[Container, dict[ast.AST | None, set[Value]]] = {}
         self.names: dict[object, frozenset[str]] = {}
         self.contents: dict[FunctionNode, object] = {}
         self._answers = FixedPoint[Question, Collection[Value]](self._answer, NOTHING)
@@ -110,7 +109,6 @@ class Evaluator:
         self._answers.forget()
         self._too_many.clear()
         self.reads.clear()
-        self.held.clear()
 
     def ask(self, question: Question) -> Collection[Value]:
         """Answer a question; questions may depend on each other in cycles."""
