@@ -14,6 +14,7 @@ EXPECTED = "a test expects that this fails"
 
 _RAISING = re.compile(r"_?(assert_?)?(raises|warns|deprecated_call)", re.IGNORECASE)
 _EXPECTED_TO_FAIL = frozenset({"xfail", "expectedFailure"})
+_FAIL = frozenset({"fail", "xfail", "failureException", "AssertionError"})
 
 
 def expects_failure(module: Module, node: ast.AST, *errors: str) -> bool:
@@ -51,6 +52,7 @@ def _uses(test: ast.AST, name: str) -> list[ast.Name]:
 
 
 def _in_failing_block(module: Module, node: ast.AST, errors: Sequence[str]) -> bool:
+    inner = node
     for around in module.ancestors(node):
         match around:
             case ast.With(items=items) | ast.AsyncWith(items=items):
@@ -58,11 +60,14 @@ def _in_failing_block(module: Module, node: ast.AST, errors: Sequence[str]) -> b
                     return True
             case ast.Call(args=[_, *_]) if _is_raising_call(around, errors):
                 return True  # `self.assertRaises(ValueError, lambda: f(x, flag=True))`
+            case ast.Try(body=body) if inner in body and _must_fail(module, around, errors):
+                return True
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if _EXPECTED_TO_FAIL & set(_names(around.decorator_list)):
                     return True
             case ast.Module():
                 return _is_expected_to_fail(module)
+        inner = around
     return False
 
 
@@ -99,6 +104,26 @@ def _is_raising_call(node: ast.AST, errors: Sequence[str]) -> bool:
 def _may_mean(expected: Sequence[ast.expr], errors: Sequence[str]) -> bool:
     names = set(_names(expected))
     return not errors or not names or bool(names & {*errors, "Exception", "BaseException"})
+
+
+def _must_fail(module: Module, node: ast.Try, errors: Sequence[str]) -> bool:
+    """Return whether a test fails unless the body of a `try` raises."""
+    if not any(_may_mean([h.type] if h.type else [], errors) for h in node.handlers):
+        return False
+    failing = (*_failing(node.orelse), *_failing(node.body[-1:]))
+    return not _FAIL.isdisjoint(_names(failing))
+
+
+def _failing(statements: Sequence[ast.stmt]) -> Iterator[ast.expr]:
+    """Yield what statements call or raise to make a test fail."""
+    for statement in statements:
+        match statement:
+            case ast.Expr(value=ast.Call(func=func)) | ast.Raise(exc=ast.Call(func=func)):
+                yield func
+            case ast.Raise(exc=ast.Name() as name):
+                yield name
+            case ast.Assert(test=ast.Constant(value=False)):
+                yield ast.Name("AssertionError")
 
 
 def _names(expressions: Iterable[ast.expr]) -> Iterator[str]:
