@@ -18,10 +18,9 @@ from remat_migrate.api import (
     Safety,
     Site,
     sites_in,
-    uses_of,
 )
 from remat_migrate.api.code import Class, Constant, External, Place, class_chain, in_test
-from remat_migrate.api.placement import Occurrence, Placement, placement_of, python_loop
+from remat_migrate.api.placement import LoopUse, Placement, placement_of, python_loop
 
 from .shared.placement_fixes import placement_fix
 
@@ -144,11 +143,10 @@ def outside_loops(site: Site, project: Project) -> _Outside | None:
     confidence: Confidence = "medium"
     also_in_loop = False
     option = site.arguments["prevent_cse"]
-    for occurrence in _occurrences(site, project):
-        # A factory may pass on what its callers choose.
-        values = placement.arguments.constants(option.module, option.value, occurrence.via)
-        if values != {Constant(False)}:
-            continue
+    # A factory may pass on what its callers choose.
+    if placement.arguments.constants(option.module, option.value) != {Constant(False)}:
+        return None
+    for occurrence in placement.occurrences(site):
         if occurrence.how == "exported":
             confidence = "low"
         elif placement.loops_of(occurrence):
@@ -166,19 +164,6 @@ def outside_loops(site: Site, project: Project) -> _Outside | None:
     return _Outside(calls, confidence, also_in_loop) if calls and site.certain else None
 
 
-def _occurrences(site: Site, project: Project) -> list[Occurrence]:
-    """Return what happens to a site's function, with the calls through lists and instances."""
-    found = list(placement_of(project).of_site(site))
-    if any(occurrence.loop is not None for occurrence in found):
-        return found  # the calls are those of the loop
-    uses = uses_of(project, site)
-    if uses.calls and not uses.unseen:
-        found = [occurrence for occurrence in found if occurrence.how != "elsewhere"]
-    known = {occurrence.node for occurrence in found}
-    calls = (call for call in uses.calls if call.own and call.node not in known)
-    return found + [Occurrence("called", call.module, call.node) for call in calls]
-
-
 def _in_loop_of_layers(placement: Placement, module: Module, node: ast.expr) -> bool:
     """Return whether a call is in a Python loop of a neural network module that no loop runs."""
     function = module.enclosing_function(node)
@@ -190,4 +175,4 @@ def _in_loop_of_layers(placement: Placement, module: Module, node: ast.expr) -> 
     bases = class_chain(placement.evaluator, Class(module, cls))
     if not any(isinstance(b, External) and b.name.startswith(_LIBRARIES) for b in bases):
         return False
-    return all(o.loop is None for o in placement.occurrences(module, cls))
+    return not any(isinstance(use, LoopUse) for use in placement.transformed.get(cls, ()))

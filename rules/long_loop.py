@@ -118,7 +118,7 @@ def _steps(placement: Placement, loop: LoopUse) -> int:
     module, transform = loop.module, loop.transform
 
     def numbers(node: ast.expr | None) -> set[int]:
-        return placement.arguments.numbers(module, node, frozenset()) or set()
+        return placement.arguments.numbers(module, node) or set()
 
     if transform.bounds is not None:
         first, last = (numbers(loop.args[i]) if loop.args[i:] else () for i in transform.bounds)

@@ -151,5 +151,5 @@ def _calls_items(loop: ast.AST, function: ast.AST) -> bool:
 def _is_called_in(loop: ast.AST, site: Site, project: Project) -> bool:
     return any(
         occurrence.how == "called" and loop in occurrence.module.ancestors(occurrence.node)
-        for occurrence in placement_of(project).of_site(site)
+        for occurrence in placement_of(project).occurrences(site)
     )

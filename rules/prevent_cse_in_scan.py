@@ -135,7 +135,7 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
     placement = placement_of(project)
     loops: list[LoopUse] = []
     sure = site.certain
-    for occurrence in placement.of_site(site):
+    for occurrence in placement.occurrences(site):
         if occurrence.how == "exported":
             sure = False
             continue
@@ -145,7 +145,7 @@ def only_in_loops(site: Site, project: Project) -> tuple[list[LoopUse], Confiden
         for loop in around:
             if _has_outer_checkpoint(site, loop) or not loop.transform.differentiable:
                 return None
-            if not placement.compiles_to_loop(loop, occurrence):
+            if not placement.compiles_to_loop(loop):
                 return None
             sure = sure and loop.certain
         loops += around

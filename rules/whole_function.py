@@ -70,9 +70,8 @@ class WholeFunction(Rule):
     stack of layers, where the rest of the model is single layers such as an embedding and a head.
 
     Ignores gradients that are differentiated again, functions that are also a stage of something
-    larger or run in a loop, checkpoints that other work follows, such as `h(checkpoint(g)(x))` or a
-    gradient between `jax.vjp` and the pull-back, custom derivative rules, tests, and checkpoints
-    with a policy.
+    larger or run in a loop, checkpoints that other work follows, such as `h(checkpoint(g)(x))`,
+    what `jax.vjp` differentiates, custom derivative rules, tests, and checkpoints with a policy.
 
     ## Why is this bad?
     The backward pass starts by recomputing the whole function with all its residuals. Peak memory

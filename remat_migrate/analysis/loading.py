@@ -31,7 +31,7 @@ from .names.mentions import find_mentions
 from .names.module import Module
 from .project import Project
 from .sites.find_sites import forget_sites, sites_in
-from .sites.wrappers import find_forwarding_wrappers, find_wrappers, note_passed_apis
+from .sites.wrappers import find_wrappers, note_passed_apis
 from .values.api_names import interesting_names
 from .values.values import Class, Container, Values
 
@@ -43,9 +43,6 @@ _OPTION = re.compile(rb"\bconcrete\s*=[^=]|['\"]concrete['\"]\s*[]:,]")
 # `checkpoint(f, **options)`, `partial(checkpoint, **options)`, with calls among the arguments
 _SPREAD = rb"\b(?:%s)\b[(,](?:[^()]|\([^()]*\)){0,400}?\*\*"
 
-
-# `def remat(*args, **kwargs)`
-_FORWARDS_ALL = re.compile(rb"def (?:remat|checkpoint)\(\s*\*\s*\w")
 
 # For more files, the files that matter to them are not looked for: all may.
 _FEW = 50
@@ -134,10 +131,9 @@ class _Selection:
         self.evaluator = project.evaluator
         # Files that may hold a checkpoint, by their words.
         self._candidates: list[Path] = []
-        # Those that say `concrete`, that forward all to a checkpoint, that say `jax`, that
-        # scan, and those of them that differentiate.
+        # Those that say `concrete`, that say `jax`, that scan, and those of them that
+        # differentiate.
         self._optional: list[Path] = []
-        self._forwarding: list[Path] = []
         self._with_jax: list[Path] = []
         self._scanning: list[Path] = []
         self._differentiated: list[Path] = []
@@ -160,11 +156,11 @@ class _Selection:
         may_matter = frozenset((*self._optional, *self._candidates, *self._differentiated))
         self.files.used.update(may_matter, self._scanning)
         near = self._near(may_matter)
-        self._candidates, optional, forwarding, differentiated = (
+        self._candidates, optional, differentiated = (
             [path for path in paths if path in near]
-            for paths in (self._candidates, self._optional, self._forwarding, self._differentiated)
+            for paths in (self._candidates, self._optional, self._differentiated)
         )
-        self._find_wrappers(optional, forwarding)
+        self._find_wrappers(optional)
         for path in self._candidates:
             if self._prefilter.may_hold(path):
                 self._take(path)
@@ -182,8 +178,6 @@ class _Selection:
             self._optional.append(path)
         if words and self._prefilter.inspect(path, data, words):
             self._candidates.append(path)
-            if _FORWARDS_ALL.search(data):
-                self._forwarding.append(path)
         if not data or b"jax" in data:  # or not read again
             self._with_jax.append(path)
             if SCAN in words:
@@ -280,12 +274,8 @@ class _Selection:
             self.project.modules[path] = module
             self.project.without_sites.add(module)
 
-    def _find_wrappers(self, optional: Sequence[Path], forwarding: Sequence[Path]) -> None:
-        """Treat the project's own wrappers as Apis.
-
-        They pass `concrete` on, or everything: `def remat(*args, **kwargs)` in the files
-        `forwarding`.
-        """
+    def _find_wrappers(self, optional: Sequence[Path]) -> None:
+        """Treat the project's own wrappers, which pass `concrete` on, as Apis."""
         wide = {path: self._data(path) for path in optional}
         narrow = {path: data for path, data in wide.items() if CONCRETE in data}
         paths = [path for path, data in narrow.items() if _FORWARDED_OPTION.search(data)]
@@ -294,11 +284,7 @@ class _Selection:
             # `def wrapper(f, **options): return jax.checkpoint(f, **options)`
             paths += [path for path in self._spreading() if path not in paths]
         modules = [module for path in paths if (module := self.project.module(path)) is not None]
-        found = [(m, w) for m in modules for w in find_wrappers(m, self.evaluator)]
-        for path in forwarding:
-            if (module := self.project.module(path)) is not None:
-                found += [(module, w) for w in find_forwarding_wrappers(module, self.evaluator)]
-        self._add_wrappers(found)
+        self._add_wrappers([(m, w) for m in modules for w in find_wrappers(m, self.evaluator)])
 
     def _add_wrappers(self, found: Iterable[tuple[Module, Api]]) -> None:
         for module, wrapper in found:

@@ -48,7 +48,6 @@ class Api:
         removed_in: the jax release that removed this spelling, or None.
         same_function: whether the result computes what the subject computes; `remat_scan` makes
             many layers of one.
-        sometimes: whether it may also apply something else (`backend()["remat"]`).
     """
 
     name: str
@@ -69,7 +68,6 @@ class Api:
     factory: bool = False
     removed_in: tuple[int, ...] | None = None
     same_function: bool = True
-    sometimes: bool = False
 
     @property
     def jax_order(self) -> tuple[str, ...]:

@@ -176,15 +176,14 @@ def test_no_caller_checkpoints_the_body(name: str) -> None:
 
 
 def test_calls_that_only_create_parameters() -> None:
-    """Haiku creates the parameters of a stack outside the loop; another caller unrolls its own."""
+    """Haiku creates the parameters of a stack outside the loop."""
     stack = STACK.replace(
         "        def body(carry, _):\n",
         "        if hk.running_init():\n            return self._call(x, *args)\n\n"
         "        def body(carry, _):\n",
     )
     assert stack != STACK
-    other = "\ndef other(x, n):\n    return layer_stack(n, unroll=n)(block)(x)\n"
-    code = HEAD + IN_LOOPS["own_layer_stack"].replace(STACK, stack) + other
+    code = HEAD + IN_LOOPS["own_layer_stack"].replace(STACK, stack)
     [finding] = findings(code, select="RMT304")
     assert finding.confidence == "high"
 

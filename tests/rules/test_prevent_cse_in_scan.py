@@ -83,23 +83,6 @@ LEFT_ALONE = [
 test_left_alone = no_findings(CODE, LEFT_ALONE, HEAD)
 
 
-def test_through_functions_that_pass_everything_on() -> None:
-    """The backend is chosen at run time, so the confidence is low."""
-    files = {
-        "ops.py": "import jax\nOPS = {'remat': jax.remat, 'scan': jax.lax.scan}\n"
-        "OTHER = {'remat': lambda f: f, 'scan': None}\n"
-        "ALL = {'jax': OPS, 'other': OTHER}\n\n"
-        "def backend():\n    return ALL[name]\n\n"
-        "def remat(*args, **kwargs):\n    return backend()['remat'](*args, **kwargs)\n\n"
-        "def scan(*args, **kwargs):\n    return backend()['scan'](*args, **kwargs)\n",
-        "run.py": "import ops\n\n\ndef run(f, xs):\n"
-        "    body = ops.remat(f)\n    return ops.scan(body, 0.0, xs)\n",
-    }
-    assert places(files, select=CODE) == ["run.py:5:12 RMT304"]
-    [finding] = findings(files, select=CODE)
-    assert finding.confidence == "low"
-
-
 def test_a_scan_wrapper_in_the_settings() -> None:
     files = {
         "pyproject.toml": '[tool.remat-migrate.scans]\n"layers.scan_layers" = "jax.lax.scan"\n',

@@ -45,8 +45,6 @@ FOUND = [
     ("def step(w):\n  @jax.value_and_grad\n  @jax.checkpoint\n  def f(w):\n    return w.sum()\n"
      "  return f(w)", "high"),
     ("def step(w):\n  f = jax.checkpoint(loss)\n  return jax.grad(f)(w, 1.0)", "high"),
-    ("def step(w, x):\n  f = jax.checkpoint(loss)\n  y, back = jax.vjp(f, w, x)\n"
-     "  return back(1.0)", "high"),
     # Each iteration differentiates the checkpoint directly.
     ("def steps(w, xs):\n  f = jax.grad(jax.checkpoint(loss))\n"
      "  return jax.lax.scan(lambda w, x: (w - f(w, x), None), w, xs)", "high"),

@@ -65,8 +65,6 @@ def _in_failing_block(module: Module, node: ast.AST, errors: Sequence[str]) -> b
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if _EXPECTED_TO_FAIL & set(_names(around.decorator_list)):
                     return True
-                if _EXPECTED_TO_FAIL & set(_names(_called_first(around.body))):
-                    return True
             case ast.Module():
                 return _is_expected_to_fail(module)
         inner = around
@@ -126,14 +124,6 @@ def _failing(statements: Sequence[ast.stmt]) -> Iterator[ast.expr]:
                 yield name
             case ast.Assert(test=ast.Constant(value=False)):
                 yield ast.Name("AssertionError")
-
-
-def _called_first(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
-    """Yield what the first statements of a test call: `pytest.xfail("...")`."""
-    for statement in body[:2]:
-        match statement:
-            case ast.Expr(value=ast.Call(func=func)):
-                yield func
 
 
 def _names(expressions: Iterable[ast.expr]) -> Iterator[str]:

@@ -7,13 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .module import Module, once
-from .scopes import Scope
-
-# The reads of a name by the statement that binds it, and the scope in which it does.
-Reads = dict[ast.AST, dict[Scope, dict[ast.Name, None]]]
-
-# What a read may see of more bindings is not known.
-_MOST_BINDINGS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +95,10 @@ def find_mentions(module: Module) -> Mentions:
     return found
 
 
-def reads_of(module: Module, name: str) -> Reads | None:
-    """Return where each binding of a name is read in a module; None if too many are."""
-    known = _known_reads(module)
-    if name not in known:
-        known[name] = _find_reads(module, name)
-    return known[name]
-
-
-def _find_reads(module: Module, name: str) -> Reads | None:
-    found: Reads = {}
-    for node in find_mentions(module).names.get(name, ()):
-        bindings = module.reaching(node)
-        if len(bindings) > _MOST_BINDINGS:
-            return None
-        for binding in bindings:
-            found.setdefault(binding.node, {}).setdefault(binding.scope, {})[node] = None
-    return found
-
-
-@once
-def _known_reads(module: Module) -> dict[str, Reads | None]:
-    return {}
+def reads_of(module: Module, name: str, bound: ast.AST) -> list[ast.Name]:
+    """Return where a module reads the binding of a name that has the node `bound`."""
+    return [
+        read
+        for read in find_mentions(module).names.get(name, ())
+        if any(binding.node is bound for binding in module.reaching(read))
+    ]

@@ -264,8 +264,8 @@ class Operations:
         """Return the operations of a function on the result of one of its calls.
 
         Leaves out what is returned beside the first result, such as metrics, and what is computed
-        from a small part of the result. Noise that is drawn in the function, and subtracted from
-        the result, is kept beside it.
+        from a small part of the result. Noise that is drawn in the function may be subtracted from
+        the result, and is kept beside it.
         """
         found = self.of(function)
         places = [i for i, operation in enumerate(found) if operation.node is call]
@@ -278,14 +278,8 @@ class Operations:
             for part in ast.walk(other)
         }
         later = found[places[-1] + 1 :] if places else ()
-        drawn = [operation for operation in found if operation.kind == "draw"] if places else []
-        combined = [
-            node
-            for node in (own_nodes(function.node) if drawn else ())
-            if isinstance(node, ast.BinOp | ast.Call) and _reads(node, call, derived)
-        ]
         after = [
-            *(o for o in drawn if _is_combined(function.module, o.node, combined)),
+            *(o for o in found if o.kind == "draw" and places),
             *(o for o in later if o.kind != "draw" and _reads(o.node, call, derived)),
         ]
         return [operation for operation in after if operation.node not in beside]
@@ -456,14 +450,6 @@ def _reads(node: ast.AST, call: ast.AST, names: set[str]) -> bool:
         return True
     parts = () if _is_reduction(node) else ast.iter_child_nodes(node)
     return any(_reads(part, call, names) for part in parts)
-
-
-def _is_combined(module: Module, draw: ast.AST, nodes: Sequence[ast.AST]) -> bool:
-    """Return whether one of some nodes reads what is drawn."""
-    match module.parent(draw):
-        case ast.Assign(targets=[ast.Name(id=name)]):
-            return any(_reads(node, draw, {name}) for node in nodes)
-    return any(_reads(node, draw, set()) for node in nodes)
 
 
 def _is_reduction(node: ast.AST) -> bool:

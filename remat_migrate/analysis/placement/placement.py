@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from functools import cached_property, partial
+from functools import cached_property
 
-from ..names.module import Module
 from ..project import Project
 from ..sites.passed_arguments import PassedArguments
 from ..sites.site import Site
+from ..values.callees import layers
 from ..values.evaluator import Evaluator
+from ..values.values import Class, Function, Wrapped
 from .call_graph import DifferentiatedFunctions, find_differentiated
 from .occurrences import Occurrence, find_occurrences
 from .operations import Operations
-from .transforms import LoopUse, Transforms
+from .transforms import Derivative, LoopUse, Transforms
 
 # How many functions may lie between a checkpoint and the loop that runs it.
 _DEPTH = 4
@@ -32,7 +33,7 @@ class Placement:
         self.arguments = project.once(PassedArguments)
         self.operations = project.once(Operations)
         self.transforms = project.once(Transforms)
-        self._occurrences: dict[ast.AST, tuple[Occurrence, ...]] = {}
+        self._occurrences: dict[Site | Function, tuple[Occurrence, ...]] = {}
 
     @property
     def evaluator(self) -> Evaluator:
@@ -49,21 +50,29 @@ class Placement:
         """The functions that run inside something that is differentiated in reverse mode."""
         return find_differentiated(self.project, backward=True)
 
-    def occurrences(self, module: Module, function: ast.AST) -> tuple[Occurrence, ...]:
-        """Return what happens to a function in the project.
+    def occurrences(self, origin: Site | Function) -> tuple[Occurrence, ...]:
+        """Return what happens to a function, or to what a site makes, in the project.
 
-        `function` is an expression that makes a function, a definition, or a decorator (for the
-        result of decorating).
+        Nothing does if the site only names its Api.
         """
-        if function not in self._occurrences:
-            self._occurrences[function] = ()  # a function that is passed to itself
-            self._occurrences[function] = tuple(find_occurrences(self.project, module, function))
-        return self._occurrences[function]
+        if isinstance(origin, Site) and origin.application is None:
+            return ()
+        if origin not in self._occurrences:
+            self._occurrences[origin] = tuple(find_occurrences(self.project, origin))
+        return self._occurrences[origin]
 
-    def of_site(self, site: Site) -> tuple[Occurrence, ...]:
-        """Return what happens to what a site makes; nothing if the site only names its Api."""
-        node = site.application
-        return self.occurrences(site.module, node) if node is not None else ()
+    @cached_property
+    def transformed(self) -> dict[ast.AST, list[LoopUse | Derivative]]:
+        """The loops and gradients of each class, and of each function that another one makes, by
+        the class and the place that makes the function.
+        """
+        found: dict[ast.AST, list[LoopUse | Derivative]] = {}
+        for module in self.project.modules.values():
+            for use in self.transforms.in_module(module):
+                for layer in (layer for value in use.functions for layer in layers(value)):
+                    if isinstance(layer, Wrapped | Class):
+                        found.setdefault(layer.node, []).append(use)
+        return found
 
     def loops_of(self, occurrence: Occurrence, depth: int = 0) -> tuple[LoopUse, ...]:
         """Return the loops that run a function where it occurs; none if something else also runs
@@ -80,20 +89,15 @@ class Placement:
         if around is None:
             return ()
         found: list[LoopUse] = []
-        for outer in self.occurrences(module, around):
+        for outer in self.occurrences(Function(module, around)):
             loops = self.loops_of(outer, depth + 1)
             if not loops:
                 return ()
             found += loops
         return tuple(found)
 
-    def compiles_to_loop(self, loop: LoopUse, occurrence: Occurrence) -> bool:
-        """Return whether the compiler sees the loop that runs a function.
-
-        If the function is passed to helpers, these calls determine the number of iterations and the
-        unrolling.
+    def compiles_to_loop(self, loop: LoopUse) -> bool:
+        """Return whether the compiler sees a loop, whatever the project's calls of the function
+        around it pass for the number of iterations and the unrolling.
         """
-        if not occurrence.passed:
-            return loop.compiled == "yes"
-        numbers = partial(self.arguments.numbers, via=occurrence.via)
-        return loop.compiles_to_loop(numbers) == "yes"
+        return loop.compiles_to_loop(self.arguments.numbers) == "yes"

@@ -17,8 +17,8 @@ from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode
 from ..project import Project
-from ..sites.wrappers import forwarding_callee
 from ..values.api_names import with_aliases
+from ..values.application import without_partials
 from ..values.bind import with_partials
 from ..values.callees import layers
 from ..values.evaluator import Evaluator
@@ -175,6 +175,10 @@ class Transforms:
         """
         return self._transformed_in(module).get(node)
 
+    def in_module(self, module: Module) -> Iterable[LoopUse | Derivative]:
+        """Return the loops and derivatives of a module."""
+        return self._transformed_in(module).values()
+
     def loops(self, module: Module) -> list[LoopUse]:
         """Return the loops of a module."""
         return [use for use in self._transformed_in(module).values() if isinstance(use, LoopUse)]
@@ -302,11 +306,8 @@ class _Finder:
         """Return the transformations that an expression may denote."""
         values = self.evaluator.values(self.module, node)
         each = {value: list(self._transforms(value)) for value in values}
-        certain = all(each.values()) and not any(
-            isinstance(v, Function) and forwarding_callee(v.node) is not None for v in values
-        )
         found = {transform.name: (transform, value) for value in each for transform in each[value]}
-        certain = certain and len(found) == 1
+        certain = all(each.values()) and len(found) == 1
         return [
             _Denoted(
                 transform,
@@ -317,21 +318,15 @@ class _Finder:
         ]
 
     def _transforms(self, value: Value) -> Iterator[Gradient | Loop]:
-        """Yield the transformations that a value is, or that a function of the project with the
-        same arguments calls: `def scan(*args, **kwargs)`.
-        """
-        while isinstance(value, Partial):
-            value = value.func
-        names: list[str] = []
-        match value:
-            case External(name) | Bound(func=External(name)):
-                names = [name]
+        """Yield the transformation that a value is."""
+        name = ""
+        match without_partials(value):
+            case External(found) | Bound(func=External(found)):
+                name = found
             case Function(module=module, node=node):
-                names = [module.qualified_name(node)]  # a loop named in the settings
-                func = forwarding_callee(node)
-                passed_on = self.evaluator.values(module, func) if func is not None else ()
-                names += [v.name for v in passed_on if isinstance(v, External)]
-        yield from filter(None, map(self.evaluator.transforms.find, names))
+                name = module.qualified_name(node)  # a loop named in the settings
+        if (transform := self.evaluator.transforms.find(name)) is not None:
+            yield transform
 
 
 def _arguments(

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..names.expected_failures import in_test
-from ..names.mentions import find_mentions
 from ..names.module import Module
-from ..names.scopes import own_nodes
 from ..project import Project
 from ..sites.find_sites import sites_in
 from ..sites.site import Site
@@ -84,7 +82,7 @@ def _checkpointed_parts(
 ) -> Iterator[tuple[Derivative, Checkpointed]]:
     """Yield the checkpointed parts of what a module differentiates, outside of its tests."""
     for derivative in placement.transforms.derivatives(module):
-        if _has_immediate_backward_pass(placement.operations, derivative):
+        if _has_immediate_backward_pass(derivative):
             if not in_test(module, derivative.node):
                 for value in sorted(derivative.functions, key=order):
                     for found in checkpointed_parts(placement.operations, value):
@@ -137,13 +135,13 @@ def _certainty(
     levels: list[Certainty] = ["certain"]
     if not site.certain or not derivative.certain or len(derivative.functions) > 1:
         levels.append("likely")
-    occurrences = list(placement.of_site(site))
+    occurrences = list(placement.occurrences(site))
     calls = {call for _, call in found.calls}
     for module, call in found.calls:
         levels.append("likely")
         around = module.enclosing_function(call)
         assert around is not None
-        occurrences += placement.occurrences(module, around)
+        occurrences += placement.occurrences(Function(module, around))
     if not _is_plain(placement, derivative):
         return None
     for occurrence in occurrences:
@@ -165,13 +163,13 @@ def _is_plain(placement: Placement, derivative: Derivative) -> bool:
     rule.
     """
     module, node = derivative.module, derivative.node
-    if not _has_immediate_backward_pass(placement.operations, derivative):
+    if not _has_immediate_backward_pass(derivative):
         return False
     if placement.transforms.in_derivative_rule(module, node):
         return False
     if placement.differentiated.contains(module, node):
         return False
-    return all(o.how != "differentiated" for o in placement.occurrences(module, node))
+    return not any(isinstance(use, Derivative) for use in placement.transformed.get(node, ()))
 
 
 def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
@@ -180,50 +178,13 @@ def _may_be_a_stage(placement: Placement, occurrence: Occurrence) -> bool:
     return placement.differentiated.contains(module, node) or bool(placement.loops_of(occurrence))
 
 
-def _has_immediate_backward_pass(operations: Operations, derivative: Derivative) -> bool:
+def _has_immediate_backward_pass(derivative: Derivative) -> bool:
     """Return whether the backward pass follows the forward pass immediately.
 
-    `y, back = jax.vjp(f, x)`, where `back` is called in the same function, not kept, and no work
-    lies between the two: `back(jax.grad(critic)(y))` runs the critic while `y` is all that a
-    checkpoint keeps.
+    What `jax.vjp` returns is called later: in `back(jax.grad(critic)(y))`, the critic runs while
+    `y` is all that a checkpoint keeps.
     """
-    if not derivative.is_reverse_mode:
-        return False
-    if not derivative.transform.later:
-        return True
-    module, node = derivative.module, derivative.node
-    function = module.enclosing_function(node)
-    if function is None or not derivative.transform.name.endswith("vjp"):
-        return False
-    match module.parent(node):
-        case ast.Assign(targets=[ast.Tuple(elts=[_, ast.Name(id=name), *_])]) as holder:
-            pass
-        case _:
-            return False
-    loads = [
-        load
-        for load in find_mentions(module).names.get(name, ())
-        if any(binding.node is holder for binding in module.reaching(load))
-    ]
-    if len(loads) != 1:
-        return False
-    call = module.parent(loads[0])
-    if not isinstance(call, ast.Call) or call.func is not loads[0]:
-        return False
-    if module.enclosing_function(call) is not function:
-        return False
-    start, end = _end(holder), _end(call)
-    return not any(
-        start < (inner.lineno, inner.col_offset) < end and operations.works(module, inner)
-        for inner in own_nodes(function)
-        if isinstance(inner, ast.BinOp | ast.Call) and inner is not call
-    )
-
-
-def _end(node: ast.stmt | ast.expr) -> tuple[int, int]:
-    assert node.end_lineno is not None
-    assert node.end_col_offset is not None
-    return node.end_lineno, node.end_col_offset
+    return derivative.is_reverse_mode and not derivative.transform.later
 
 
 def wraps_policy(site: Site) -> bool:

@@ -222,7 +222,6 @@ def _is_returned(module: Module, node: ast.expr, function: ast.AST) -> bool:
         case ast.Lambda():
             return holder is function
         case ast.Assign(targets=[ast.Name(id=name)]):
-            reads = (reads_of(module, name) or {}).get(holder, {})
-            loads = [load for loads in reads.values() for load in loads]
+            loads = reads_of(module, name, holder)
             return bool(loads) and all(_is_returned(module, load, function) for load in loads)
     return False

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from ...libraries.apis import CALL_WITH, DIFFERENTIATE, SAME_CALL
 from ...prefilter.words import places_of
-from ..fixed_point import FixedPoint
 from ..names.mentions import find_mentions, last_name
 from ..names.module import Module, Place, once
 from ..names.scopes import Definition, FunctionNode, parameters
@@ -31,7 +30,7 @@ from ..values.bind import (
     positional_parameters,
     with_partials,
 )
-from ..values.callees import applied_module, layers, partial_calls, underlying
+from ..values.callees import applied_module, class_of, layers, partial_calls, underlying
 from ..values.containers import elements
 from ..values.evaluator import Evaluator, class_chain
 from ..values.haiku_transforms import APPLY, is_transformed
@@ -59,7 +58,7 @@ _HARMLESS_FUNCTIONS = frozenset(
         *SAME_CALL, *CALL_WITH, "functools.partial", "functools.wraps", "functools.update_wrapper",
         "builtins.len", "builtins.isinstance", "builtins.print",
         "builtins.repr", "builtins.str", "builtins.id", "builtins.callable", "builtins.type",
-        "builtins.hasattr",
+        "builtins.hasattr", "inspect.signature", "inspect.getfullargspec",
     }
 )  # fmt: skip
 # What they return has the parts of their arguments.
@@ -110,7 +109,7 @@ class Call:
             `model.apply(variables, x)`.
         skip: how many leading parameters of the function are bound already (`self`).
         partials: calls of `functools.partial` that pass some of the arguments, outermost last.
-        own: whether only this function (or its unwrapped version) can be called here.
+        own: of a site, whether only its function (or the unwrapped version) can be called here.
         through: the function that makes the call, such as `jax.vjp`; "" for a plain call.
     """
 
@@ -160,6 +159,7 @@ class Uses:
         escapes: where it escapes.
         decorated: the functions and classes that it decorates, each with the decorator.
         differentiated: the positions that are differentiated, each with a place that says so.
+        places: the expressions that denote it.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -167,6 +167,7 @@ class Uses:
     escapes: list[Escape] = field(default_factory=list)
     decorated: list[tuple[Module, ast.expr, Definition]] = field(default_factory=list)
     differentiated: dict[int, Place] = field(default_factory=dict)
+    places: list[Place] = field(default_factory=list)
 
     @property
     def passing(self) -> list[Call]:
@@ -244,20 +245,7 @@ def passed_for(project: Project, parameter: Parameter, *, loaded: bool = False) 
 
 
 def _known_uses(project: Project) -> dict[tuple[Site | Function, bool], Uses]:
-    _note_subclasses(project)
     return {}
-
-
-def _note_subclasses(project: Project) -> None:
-    """Note all subclasses: a method of a base class may call what a subclass assigns."""
-    evaluator = project.evaluator
-    known = False
-    for module in project.parsed:
-        for own, base in _inheritance(evaluator, module):
-            evaluator.subclasses.setdefault(base.node, []).append(own)
-            known = True
-    if known:
-        evaluator.forget()
 
 
 def _inheritance(evaluator: Evaluator, module: Module) -> Iterator[tuple[Class, Class]]:
@@ -332,8 +320,6 @@ class _Search:
         # The attributes of objects that hold it, and the reads of those that cannot be seen.
         self._attributes: set[str] = set()
         self._unseen: list[tuple[Module, ast.Attribute]] = []
-        # Whether callers pass only what is called like the function, for each parameter.
-        self._alike = FixedPoint[Parameter, bool](self._gets_only_alike, True)
 
     def run(self) -> Uses:
         self._note_decorators()
@@ -345,7 +331,9 @@ class _Search:
             for module in self.modules:
                 for node in search.expressions(module):
                     self._inspect(module, node)
-            if len(self.target.passed) == before or self._loaded:
+            if isinstance(self.target.place, ast.Lambda):
+                self._note_place(self.target.module, self.target.place)
+            if len(self.target.passed) == before:
                 self._note_own_calls()
                 self._note_unseen()
                 if not self._loaded and not self.uses.escapes:
@@ -434,13 +422,22 @@ class _Search:
         if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             if isinstance(node, ast.Call) or isinstance(node.ctx, ast.Load):
                 values = self.evaluator.values(module, node)
-                if any(self.target.matches(v) or self.target.holds(v) for v in values):
+                if any(map(self.target.matches, values)):
+                    self._note_place(module, node)
+                elif any(map(self.target.holds, values)):
                     self._classify(module, node)
                 elif isinstance(node, ast.Attribute) and not values:
                     self._unseen.append((module, node))
 
+    def _note_place(self, module: Module, node: ast.expr) -> None:
+        self.uses.places.append((module, node))
+        self._classify(module, node)
+
     def _inspect_call(self, module: Module, node: ast.Call) -> None:
-        callees, results = self._callees(module, node.func), self.evaluator.values(module, node)
+        callees, results = (
+            self.evaluator.values(module, node.func),
+            self.evaluator.values(module, node),
+        )
         for callee in callees:
             value, first = callee, 0
             if isinstance(underlying(callee), Class) and self.target.name != "__init__":
@@ -455,7 +452,7 @@ class _Search:
             elif isinstance(callee, External) and callee.name in CALL_WITH and node.args:
                 self._called_with_arguments(module, node, callee.name)
             if self.target.matches(value):
-                own = self._is_only_callee(callees, callee)
+                own = self.target.site is None or self._is_only_callee(callees, callee)
                 self.uses.calls.append(self._call(module, node, value, first, own))
                 return
 
@@ -468,43 +465,21 @@ class _Search:
                     for index in range(len(node.args) - 1):
                         self.uses.differentiated.setdefault(index, (module, node))
 
-    def _callees(self, module: Module, node: ast.expr) -> Values:
-        """Return what a call may run; a method that overrides another is called by the other's
-        name.
-        """
-        if self.target.is_method and not self._loaded:
-            return overrides_of(self.project).callees(module, node).values
-        return self.evaluator.values(module, node)
-
     def _is_only_callee(self, callees: Values, callee: Value) -> bool:
         """Return whether everything that may be called there takes the same arguments and
         defaults.
         """
         called = [c if (applied := applied_module(c)) is None else applied[0] for c in callees]
-        return all(map(self._is_like, called)) and not self._overridden(callee)
-
-    def _is_like(self, value: Value) -> bool:
-        """Return whether a value is called like the function, whatever callers pass for it."""
-        if isinstance(value, Parameter):
-            return self._alike.answer(value)
-        return self.target.is_like(value)
-
-    def _gets_only_alike(self, parameter: Parameter) -> bool:
-        passed = passed_for(self.project, parameter, loaded=self._loaded)
-        if passed.unknown is not None or passed.defaulted or passed.definitions:
-            return False
-        each = [self.evaluator.values(*place) for place in passed.places]
-        return bool(each) and all(values and all(map(self._is_like, values)) for values in each)
+        return all(map(self.target.is_like, called)) and not self._overridden(callee)
 
     def _overridden(self, callee: Value) -> bool:
         """Return whether a method may belong to another class."""
-        if not isinstance(callee, Bound) or not isinstance(callee.receiver, Instance):
+        if not isinstance(callee, Bound) or (cls := class_of(callee.receiver)) is None:
             return False
-        cls = callee.receiver.cls
         names = {getattr(node, "name", "") for node in self.target.functions}
-        return isinstance(cls, Class) and any(
+        return any(
             getattr(statement, "name", None) in names
-            for sub in self.evaluator.subclasses.get(cls.node, ())
+            for sub in overrides_of(self.project).subclasses_of(cls)
             for statement in sub.node.body
         )
 
@@ -723,6 +698,12 @@ class _Search:
                 return None, ""
             case Partial(func=External(name)) if name in SAME_CALL:
                 return None, ""
+            case Wrapped(how=name, func=inner) if name in SAME_CALL:
+                return self._receiver(inner)
+            case Function(module=owner, node=node) if self.evaluator.transforms.find(
+                name := owner.qualified_name(node)
+            ):
+                return None, f"`{name}` takes it"  # a loop named in the settings
             case Function() | Bound(func=Function()):
                 return callee, ""
             case Class(node=cls):

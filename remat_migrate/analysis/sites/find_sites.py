@@ -131,7 +131,7 @@ def _site(
         subject=subject,
         arguments=arguments,
         spread=spread,
-        certain=not api.sometimes and certainty.is_api(module, node),
+        certain=certainty.is_api(module, node),
         target=_target_text(subject),
         context=_context(module, node),
     )

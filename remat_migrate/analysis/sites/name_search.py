@@ -9,9 +9,9 @@ from ..names.mentions import find_mentions
 from ..names.module import Module
 from ..names.scopes import Definition, FunctionNode, parameters
 from ..values.bind import call_order
-from ..values.callees import layers, targets_of
+from ..values.callees import layers, targets_of, underlying
 from ..values.containers import elements
-from ..values.evaluator import Evaluator, class_attribute, returned
+from ..values.evaluator import Evaluator, class_attribute, class_chain, returned
 from ..values.values import (
     Applied,
     Bound,
@@ -56,6 +56,7 @@ class Target:
         site: the site, if a site makes it; otherwise it is a function.
         functions: the functions that calling it runs.
         name: the name of the method or function, if it has one.
+        overridden: the methods that it overrides, if it is a method.
         passed: the parameters of the project's functions that receive it, with the modules of these
             functions.
     """
@@ -69,9 +70,11 @@ class Target:
         self.passed: dict[tuple[FunctionNode, str], Module] = {}
         self._matched: dict[tuple[Value | None, int], bool] = {}
         self.name = ""
+        self.overridden: set[ast.AST] = set()
         if isinstance(origin, Function):
             self.functions = {origin.node}
             self.name = getattr(origin.node, "name", "")
+            self.overridden = set(self._overridden())
         else:
             self.functions = {
                 t.function.node for v in self._applied(origin) for t in targets_of(evaluator, v)
@@ -122,6 +125,15 @@ class Target:
             return {*self.functions}
         return set() if self.application is None else {self.application}
 
+    def _overridden(self) -> Iterator[ast.AST]:
+        """Yield the methods that it overrides, by whose names it may be called."""
+        function = self.place if self.site is None else None
+        cls = self.module.enclosing_class(function) if isinstance(function, FunctionNode) else None
+        for base in class_chain(self.evaluator, Class(self.module, cls)) if cls is not None else ():
+            for statement in base.node.body if isinstance(base, Class) else ():
+                if getattr(statement, "name", "") == self.name:
+                    yield statement
+
     @property
     def is_method(self) -> bool:
         """Whether it is a method, which may be called by the name of a method that it overrides."""
@@ -145,6 +157,10 @@ class Target:
                 return self.site is None and node in self.functions
             case Class():
                 return self._makes(value)
+            case Bound(func=inner, receiver=Instance(cls=Class(exact=False))) if (
+                getattr(underlying(inner), "node", None) in self.overridden
+            ):
+                return True  # of an object that may belong to its class
             case Wrapped(func=inner) | Partial(func=inner) | Bound(func=inner):
                 return self.matches(inner)
             case Instance(cls=Applied() | Wrapped() | Instance() as inner):
@@ -173,8 +189,8 @@ class Target:
         """Return whether a container has it as an element."""
         if not isinstance(value, Container):
             return False
-        held = _contents_by_origin(self.evaluator, value)
-        return any(self.matches(v) for one in (None, *self.origins) for v in held.get(one, ()))
+        held = (v for place in elements(value) for v in self.evaluator.values(*place))
+        return any(map(self.matches, held))
 
     def is_like(self, value: Value) -> bool:
         """Return whether a value is called like its function: with the same positions."""
@@ -206,6 +222,7 @@ class NameSearch:
         self._defining_nodes: set[ast.AST] = set()
         if target.definition is not None:
             self._defining_nodes.update(_defining(*target.definition))
+        self._defining_nodes |= target.overridden
         self._modules: list[Module] = []
         self.words: set[str] = set()
         self.exported: set[str] = set()
@@ -343,12 +360,12 @@ class NameSearch:
         """Return whether an element may denote the value, or what is one is not known."""
         if container in self._looking_into:
             return False
-        held = _contents_by_origin(self._evaluator, container)
         self._looking_into.add(container)
-        origins = (None, *self._target.origins, *(held.keys() & self._defining_nodes))
-        may_hold = any(self._may_denote(v) for origin in origins for v in held.get(origin, ()))
+        parts = list(elements(container))
+        held = (v for place in parts for v in self._evaluator.values(*place))
+        may_hold = not parts or any(map(self._may_denote, held))
         self._looking_into.remove(container)
-        return may_hold or next(elements(container), None) is None
+        return may_hold
 
     def _is_target(self, value: Value) -> bool:
         return self._target.matches(value) or self._target.holds(value)
@@ -376,21 +393,6 @@ def _names_by_origin(
     return known
 
 
-def _contents_by_origin(
-    evaluator: Evaluator, container: Container
-) -> dict[ast.AST | None, set[Value]]:
-    """Return what a container holds, by what makes it."""
-    known = evaluator.held.get(container)
-    if known is None:
-        known = {}
-        for module, part in elements(container):
-            for value in evaluator.values(module, part):
-                for origin in _origins_of(value):
-                    known.setdefault(origin, set()).add(value)
-        evaluator.held[container] = known
-    return known
-
-
 def _origins_of(value: Value) -> set[ast.AST | None]:
     """Return the applications and functions that make a value; None if something else may."""
     found: set[ast.AST | None] = set()
@@ -405,6 +407,20 @@ def _origins_of(value: Value) -> set[ast.AST | None]:
             case _:
                 return {None}
     return found if len(found) <= _MOST_ORIGINS else {None}
+
+
+def words_of(module: Module, node: ast.AST) -> Iterator[_LocalWord]:
+    """Yield the words for a definition, or for the value of an expression from its position."""
+    if isinstance(node, Definition):
+        yield from _defined_words(module, node)
+        return
+    child = node
+    for parent in module.ancestors(node):
+        yield from _names_of(module, _defining_nodes(module, parent))
+        yield from _words_of_position(module, parent, child)
+        if not isinstance(parent, ast.IfExp | ast.BoolOp | ast.NamedExpr):
+            return
+        child = parent
 
 
 def _words_of_position(module: Module, parent: ast.AST, child: ast.AST) -> Iterator[_LocalWord]:

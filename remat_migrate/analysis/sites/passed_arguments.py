@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...libraries.apis import SAME_CALL
+from ..names.expected_failures import in_test
 from ..names.module import Module, Place
 from ..names.scopes import Definition, FunctionNode
 from ..project import Project
 from ..values.bind import default_of
 from ..values.callees import targets_of
 from ..values.classes import class_annotations, self_assignments
-from ..values.evaluator import Evaluator, class_attribute, class_chain
+from ..values.evaluator import class_chain
 from ..values.values import (
-    Bound,
     Class,
     Constant,
     Function,
@@ -23,7 +21,6 @@ from ..values.values import (
     Parameter,
     Value,
     Values,
-    Wrapped,
     union,
 )
 from .calls import passed_for, uses_of
@@ -55,20 +52,17 @@ class PassedArguments:
             self._resolved[value, depth] = found or frozenset((value,))
         return self._resolved[value, depth]
 
-    def numbers(
-        self, module: Module, node: ast.expr | None, via: frozenset[ast.Call]
-    ) -> set[int] | None:
+    def numbers(self, module: Module, node: ast.expr | None) -> set[int] | None:
         """Return the integers that an expression may be, as `constants` does."""
-        values = [constant.value for constant in self.constants(module, node, via) or ()]
+        values = [constant.value for constant in self.constants(module, node) or ()]
         numbers = {v for v in values if isinstance(v, int) and not isinstance(v, bool)}
         return numbers if values and len(numbers) == len(values) else None
 
     def constants(
-        self, module: Module, node: ast.expr | None, via: frozenset[ast.Call], depth: int = 0
+        self, module: Module, node: ast.expr | None, depth: int = 0
     ) -> set[Constant] | None:
-        """Return the constants that an expression may be in this project; None if more is possible.
-
-        If one of the calls of a function is in `via`, only those in `via` count.
+        """Return the constants that an expression may be in this project; None if more is
+        possible.
         """
         places: list[Place] | None = None
         match node:
@@ -79,16 +73,14 @@ class PassedArguments:
             case ast.IfExp(body=one, orelse=other):
                 places = [(module, one), (module, other)]
             case ast.Name():
-                places = self._named(module, node, via)
+                places = self._named(module, node)
             case ast.Attribute():
                 places = self._stored(module, node)
-        found = [self.constants(*place, via, depth + 1) for place in places or ()]
+        found = [self.constants(*place, depth + 1) for place in places or ()]
         known = [constants for constants in found if constants is not None]
         return set().union(*known) if found and len(known) == len(found) else None
 
-    def _named(
-        self, module: Module, node: ast.Name, via: frozenset[ast.Call]
-    ) -> list[Place] | None:
+    def _named(self, module: Module, node: ast.Name) -> list[Place] | None:
         found: list[Place] = []
         for binding in module.reaching(node):
             if binding.kind == "assign" and binding.value is not None and not binding.path:
@@ -96,7 +88,7 @@ class PassedArguments:
             elif binding.kind == "parameter" and isinstance(binding.node, ast.arg):
                 function = binding.scope.node
                 assert isinstance(function, FunctionNode)
-                passed = self._received(module, function, binding.node, via)
+                passed = self._received(module, function, binding.node)
                 if passed is None:
                     return None
                 found += passed
@@ -105,25 +97,21 @@ class PassedArguments:
         return found
 
     def _received(
-        self,
-        module: Module,
-        function: FunctionNode,
-        parameter: ast.arg,
-        via: frozenset[ast.Call],
+        self, module: Module, function: FunctionNode, parameter: ast.arg
     ) -> list[Place] | None:
-        """Return what a parameter receives, by default or from calls; None if a call cannot be
-        bound.
+        """Return what a parameter receives, by default or from calls outside of tests; None if a
+        call cannot be bound.
         """
         calls = uses_of(self.project, Function(module, function), loaded=True).passing
-        calls = [call for call in calls if call.node in via] or calls
-        found: list[Place] = []
-        for call in calls:
-            bound = call.bound_to(function)
-            if bound.unclear:
-                return None
-            value = bound.by_name.get(parameter.arg)
-            if value is not None:
-                found.append((call.module_of(value), value))
+        calls = [call for call in calls if not in_test(call.module, call.node)]
+        bound = [call.bound_to(function) for call in calls]
+        if any(arguments.unclear for arguments in bound):
+            return None
+        found = [
+            (call.module_of(value), value)
+            for call, arguments in zip(calls, bound, strict=True)
+            if (value := arguments.by_name.get(parameter.arg)) is not None
+        ]
         default = default_of(function, parameter)
         if default is not None and not 0 < len(calls) == len(found):
             found.append((module, default))
@@ -159,23 +147,6 @@ def apply_functions(project: Project) -> Values:
                 return frozenset()
             found |= values
     return frozenset(found)
-
-
-def called_function(evaluator: Evaluator, value: Value) -> Iterator[tuple[Function, int]]:
-    """Yield the project's function that calling a value runs first, and how many parameters are
-    bound.
-    """
-    match value:
-        case Function():
-            yield value, 0
-        case Bound(func=Function() as function):
-            yield function, 1
-        case Wrapped(how=how, func=Function() as function) if how in SAME_CALL:
-            yield function, 0
-        case Class():
-            for found in class_attribute(evaluator, value, "__init__", None):
-                if isinstance(found, Function):
-                    yield found, 1
 
 
 def candidates(

@@ -87,43 +87,6 @@ def _forwarded_options(module: Module, call: ast.Call) -> Iterator[Forwarded]:
             yield option
 
 
-def forwarding_callee(function: FunctionNode) -> ast.expr | None:
-    """Return what `def remat(*args, **kwargs)` calls with all its arguments, if it does nothing
-    else.
-    """
-    a = function.args
-    if isinstance(function, ast.Lambda) or a.vararg is None or a.args or a.posonlyargs:
-        return None
-    *documented, last = function.body
-    if any(not isinstance(s, ast.Expr | ast.Import | ast.ImportFrom) for s in documented):
-        return None
-    match last:
-        case ast.Return(value=ast.Call(func=func, args=[ast.Starred(value=ast.Name(id=name))])):
-            return func if name == a.vararg.arg else None
-    return None
-
-
-def find_forwarding_wrappers(module: Module, evaluator: Evaluator) -> Iterator[Api]:
-    """Yield the functions of a module that pass all arguments on to an Api of the same name."""
-    for node in module.nodes:
-        if not isinstance(node, ast.FunctionDef) or node.name not in evaluator.apis.last_names:
-            continue
-        func = forwarding_callee(node)
-        name = module.qualified_name(node)
-        if func is None or module.enclosing_class(node) or evaluator.apis.find(name):
-            continue
-        values = evaluator.values(module, func)
-        apis = [found for v in values if (found := api_of(evaluator.apis, v)) is not None]
-        if apis:
-            api = min(apis, key=lambda found: found.name)
-            yield replace(
-                api,
-                name=name,
-                removed_in=None,
-                sometimes=len(apis) < len(values),
-            )
-
-
 def _edits_options(options: Forwarded) -> bool:
     """Return whether a function does more with its `**kwargs` than to pass them on."""
     return any(

@@ -268,8 +268,7 @@ class Argument:
     @property
     def uses(self) -> list[ast.Name]:
         """The reads of the parameter in the function."""
-        reads = (reads_of(self.module, self.name) or {}).get(self.parameter, {})
-        return [node for nodes in reads.values() for node in nodes]
+        return reads_of(self.module, self.name, self.parameter)
 
     @property
     def has_attributes(self) -> bool:

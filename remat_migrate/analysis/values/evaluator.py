@@ -84,10 +84,9 @@ class Evaluator:
         transforms: the functions that differentiate and that loop.
         find_module: returns the project's module for a dotted name in an importing module.
         find_installed: returns an installed module by its dotted name.
-        subclasses: the subclasses of each class.
         passed: the Apis that are passed for parameters of the project's functions.
         aliases: other names that files of the project give to Apis, for others to import.
-        reads, held: the reads of names, and what containers hold, by origin, see `sites.calls`.
+        reads: the reads of names by origin, see `sites.name_search`.
         names, contents: answers cached for `api_names` and `contents`.
     """
 
@@ -96,11 +95,9 @@ class Evaluator:
         self.transforms = TransformTable()
         self.find_module = find_module
         self.find_installed: Callable[[str], Module | None] = lambda name: None
-        self.subclasses: dict[ast.ClassDef, list[Class]] = {}
         self.passed: dict[tuple[FunctionNode, str], set[Value]] = {}
         self.aliases: set[str] = set()
         self.reads: dict[tuple[Module, str], dict[ast.AST | None, dict[ast.Name, int]]] = {}
-        self.held: dict[Container, dict[ast.AST | None, set[Value]]] = {}
         self.names: dict[object, frozenset[str]] = {}
         self.contents: dict[FunctionNode, object] = {}
         self._answers = FixedPoint[Question, Collection[Value]](self._answer, NOTHING)
@@ -112,7 +109,6 @@ class Evaluator:
         self._answers.forget()
         self._too_many.clear()
         self.reads.clear()
-        self.held.clear()
 
     def ask(self, question: Question) -> Collection[Value]:
         """Answer a question; questions may depend on each other in cycles."""
@@ -622,9 +618,8 @@ def _own_attribute(
     flow = owner.module.flow(owner.module.scope_of(owner.node))
     found = set(union(_member(ev, owner.module, b, cls, receiver) for b in flow.exit.get(name, ())))
     if receiver is not None:
-        for holder in (owner, *ev.subclasses.get(owner.node, ())):
-            for expr in self_assignments(holder.node).get(name, ()):
-                found |= ev.values(holder.module, expr)
+        for expr in self_assignments(owner.node).get(name, ()):
+            found |= ev.values(owner.module, expr)
         annotation = class_annotations(owner.node).get(name)
         if annotation is not None:
             found |= annotated_values(ev, owner.module, annotation)

@@ -60,7 +60,7 @@ class Overrides:
         subclasses_of: Callable[[Class], Sequence[Class]] = lambda cls: (),
     ) -> None:
         self.evaluator = evaluator
-        self._subclasses_of = subclasses_of
+        self.subclasses_of = subclasses_of
         self._known: dict[tuple[Value, str], Callees] = {}
 
     def callees(self, module: Module, node: ast.expr, receiver: Class | None = None) -> Callees:
@@ -140,7 +140,7 @@ class Overrides:
         own = set(class_chain(self.evaluator, cls))
         found: set[Value] = set()
         abstract = False
-        for candidate in (replace(cls, exact=True), *self._subclasses_of(cls)):
+        for candidate in (replace(cls, exact=True), *self.subclasses_of(cls)):
             for value in self.evaluator.attribute(_of_class(base, candidate), name):
                 function = underlying(value)
                 if isinstance(function, Function) and is_abstract(self.evaluator, function):
@@ -167,7 +167,7 @@ class Overrides:
             receiver = replace(own, exact=False)
         bound = None if is_decorated(function, "classmethod") else Instance(receiver)
         found: set[Value] = set()
-        for candidate in (receiver, *(() if receiver.exact else self._subclasses_of(receiver))):
+        for candidate in (receiver, *(() if receiver.exact else self.subclasses_of(receiver))):
             chain = class_chain(self.evaluator, candidate)
             rest = chain[chain.index(own) + 1 :]
             found |= attribute_in(self.evaluator, rest, receiver, name, bound)
