@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from importlib.metadata import EntryPoint, entry_points
 
-from ..discovery.installed import Offer, offers
 from ..errors import PluginError
 from ..rule import Rule
 from ..settings import Settings
@@ -25,8 +25,8 @@ def load_rules() -> tuple[Rule, ...]:
     """
     rules: dict[str, Rule] = {}
     owners: dict[str, str] = {}
-    for offer in offers(RULES):
-        owner = f"package {offer.package}"
+    for offer in sorted(entry_points(group=RULES)):
+        owner = f"package {offer.dist.name if offer.dist else '?'}"
         for rule in _rules_of(offer, owner):
             if rule.code in rules:
                 raise PluginError(
@@ -38,7 +38,7 @@ def load_rules() -> tuple[Rule, ...]:
     return tuple(rules[code] for code in sorted(rules))
 
 
-def _rules_of(offer: Offer, owner: str) -> Iterator[Rule]:
+def _rules_of(offer: EntryPoint, owner: str) -> Iterator[Rule]:
     try:
         offered = offer.load()
     except Exception as error:
