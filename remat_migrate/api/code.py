@@ -10,6 +10,6 @@ from ..analysis.values.callees import layers, targets_of
 from ..analysis.values.evaluator import class_chain
 from ..analysis.values.values import Applied, Class, Constant, External, Parameter, Partial
 from ..errors import SourceError
-from ..suppressions import Directive, SuppressionRule, Unused, suppressed_at
+from ..suppressions import Directive, suppressed_at
 from ..text import Edit, SourceFile, Span
 from ..text.source_file import read_bytes
