@@ -1,4 +1,4 @@
-"""Reads of names in `jax.checkpoint_policies`: attributes, `getattr`, and imports."""
+"""Reads of names in `jax.checkpoint_policies`: attributes and `getattr`."""
 
 from __future__ import annotations
 
@@ -20,22 +20,18 @@ class PolicyName:
     """A name read from `jax.checkpoint_policies`.
 
     Attributes:
-        node: the attribute, the `getattr` call, or the import.
+        node: the attribute, or the `getattr` call.
         name: the name.
-        place: what to report.
         written: the attribute or string that holds the name, if it may be changed.
         default: the default of `getattr`.
         sure: whether the name is the only possible one.
-        by_import: whether it is imported as if from a module.
     """
 
-    node: ast.AST
+    node: ast.expr
     name: str
-    place: ast.expr | ast.alias
     written: ast.Attribute | ast.Constant | None = None
     default: ast.expr | None = None
     sure: bool = True
-    by_import: bool = False
 
 
 def policy_names_read(project: Project, module: Module) -> Iterator[PolicyName]:
@@ -43,7 +39,7 @@ def policy_names_read(project: Project, module: Module) -> Iterator[PolicyName]:
     if NAMESPACE.rpartition(".")[2] not in module.source.text:
         return
     found = [read for node in module.nodes for read in _read(project, module, node)]
-    for read in sorted(found, key=lambda read: module.span(read.place)):
+    for read in sorted(found, key=lambda read: module.span(read.node)):
         if not read.name.startswith("_") and not _is_ready(module, read.node):
             yield read
 
@@ -60,7 +56,7 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
     match node:
         case ast.Attribute(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as base, attr=name):
             if is_namespace(project, module, base):
-                yield PolicyName(node, name, node, node)
+                yield PolicyName(node, name, node)
         case ast.Call(func=ast.Name(id="getattr"), args=[base, asked, *default], keywords=[]):
             if not is_namespace(project, module, base):
                 return
@@ -72,10 +68,7 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
             otherwise = default[0] if default else None
             for name in sorted(names.known):
                 written = _written_name(module, asked, name)
-                yield PolicyName(node, name, node, written, otherwise, names.only is not None)
-        case ast.ImportFrom(module=base_name, level=0, names=aliases) if base_name == NAMESPACE:
-            for alias in aliases:
-                yield PolicyName(node, alias.name, alias, by_import=True)
+                yield PolicyName(node, name, written, otherwise, names.only is not None)
 
 
 def _written_name(module: Module, asked: ast.expr, name: str) -> ast.Constant | None:
