@@ -8,7 +8,17 @@ from ..analysis.sites.references import import_of, is_used_elsewhere, reference_
 from ..analysis.values.bind import Arguments, positional_parameters
 from ..analysis.values.callees import layers, targets_of
 from ..analysis.values.evaluator import class_chain
-from ..analysis.values.values import Applied, Class, Constant, External, Parameter, Partial
+from ..analysis.values.values import (
+    Applied,
+    Bound,
+    Class,
+    Constant,
+    External,
+    Function,
+    Parameter,
+    Partial,
+    Value,
+)
 from ..errors import SourceError
 from ..suppressions import Directive, suppressed_at
 from ..text import Edit, SourceFile, Span

@@ -362,7 +362,7 @@ def args():
 
 
 def test_a_function_that_unpacks_its_argument_is_checkpointed_itself(project):
-    """A lambda would be a new function object in each iteration, which JAX traces each time."""
+    """A lambda would be a new function object in each iteration, which RMT310 reports."""
     words = ("plan", "unpacked:loss", "--args", "unpacked:args", "--budget", "35%", "--apply")
     write_files(project, {"unpacked.py": UNPACKED})
     assert cli(project, *words).code == 0
