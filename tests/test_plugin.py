@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support import write_files
+from support import cli, write_files
 
 RULE = '''
 """ACME001: our models must not keep the compiler from merging in checkpoints."""
@@ -170,12 +170,13 @@ def test_a_package_with_broken_rules_is_named(
         assert word in ran.stderr
 
 
-def test_the_examples_of_a_rule_are_run(tmp_path: Path, project: Path) -> None:
-    site = install(tmp_path, RULE)
-    ran = run(site, project, "rules", "--test", "acme")
-    assert (ran.returncode, ran.stderr) == (0, "ACME001: 0 of 2 examples failed\n")
-    (site / "acme_rules.py").write_text(RULE.replace('Code("False")', 'Code("0")'))
-    ran = run(site, project, "rules", "--test", "ACME001")
-    assert (ran.returncode, ran.stderr) == (1, "ACME001: 1 of 2 examples failed\n")
-    assert "it was fixed to\nimport jax\nf = jax.checkpoint(g, prevent_cse=0)" in ran.stdout
-    assert run(site, project, "rules", "--test", "none").returncode == 2
+def test_the_examples_of_a_rule_are_run(tmp_path: Path) -> None:
+    write_files(
+        tmp_path, {"right.py": RULE, "wrong.py": RULE.replace('Code("False")', 'Code("0")')}
+    )
+    ran = cli(tmp_path, "rules", "--test", "right.py")
+    assert (ran.code, ran.err) == (0, "ACME001: 0 of 2 examples failed\n")
+    ran = cli(tmp_path, "rules", "--test", "wrong.py")
+    assert (ran.code, ran.err) == (1, "ACME001: 1 of 2 examples failed\n")
+    assert "it was fixed to\nimport jax\nf = jax.checkpoint(g, prevent_cse=0)" in ran.out
+    assert cli(tmp_path, "rules", "--test", "none.py").code == 2

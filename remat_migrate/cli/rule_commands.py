@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -38,13 +39,12 @@ def explain_command(code: str, output_format: str) -> int:
     return CLEAN
 
 
-def _test(prefix: str) -> int:
-    from ..engine.rule_examples import failures
-    from ..engine.rules import load_rules
+def _test(path: Path) -> int:
+    from ..engine.rule_examples import failures, rules_in
 
-    rules = [rule for rule in load_rules() if rule.code.startswith(prefix.upper())]
+    rules = list(rules_in(path))
     if not rules:
-        raise UsageError(f"--test: no rule starts with {prefix}")
+        raise UsageError(f"--test: {path} defines no rules")
     failed = [text for rule in rules for text in failures(rule)]
     sys.stdout.writelines(text + "\n" for text in failed)
     examples = sum(len(rule.wrong) + len(rule.right) for rule in rules)
@@ -58,11 +58,12 @@ def _test(prefix: str) -> int:
 @click.option(
     "--test",
     "tested",
-    metavar="CODE",
-    help="Run the examples of the rules whose codes start with CODE.",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="PATH",
+    help="Run the examples of the rules in a file or a folder.",
 )
 @output_control
-def rules_command(output_format: str, tested: str | None) -> int:
+def rules_command(output_format: str, tested: Path | None) -> int:
     """List all rules and the safety of their fixes."""
     from ..engine.rules import load_rules
     from ..report.machine_readable.rules_json import render

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ..errors import PluginError
 from ..rule import Example, Rule
 from ..settings import Options
 from .check import check_run, fix_in_memory
 from .rules import UNUSED
 from .run import prepare
+
+
+def rules_in(path: Path) -> Iterator[Rule]:
+    """Import a file, or the files of a folder, and yield the rules that are defined there.
+
+    Raises:
+        PluginError: a file cannot be imported.
+    """
+    for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        root = file.resolve().parent
+        while (root / "__init__.py").is_file():
+            root = root.parent
+        name = ".".join(file.resolve().relative_to(root).with_suffix("").parts)
+        sys.path.insert(0, str(root))
+        try:
+            module = import_module(name.removesuffix(".__init__"))
+        except Exception as error:
+            raise PluginError(f"cannot import {file}: {type(error).__name__}: {error}") from error
+        finally:
+            sys.path.remove(str(root))
+        for kind in vars(module).values():
+            if isinstance(kind, type) and issubclass(kind, Rule) and kind is not Rule:
+                if kind.__module__ == module.__name__:
+                    yield kind()
 
 
 def failures(rule: Rule) -> Iterator[str]:
