@@ -9,7 +9,6 @@ rule class, or a module with a list `RULES` of rule classes.
 from __future__ import annotations
 
 import enum
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +22,7 @@ from .text import Edit, SourceFile, Span
 
 if TYPE_CHECKING:
     from .analysis import Module, Project, Site
+    from .suppressions import Directive
 
 Confidence = Literal["high", "medium", "low"]
 
@@ -82,13 +82,8 @@ class Fix:
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
-        """The fix as text edits; none if it cannot be produced, see `failure`."""
+        """The fix as text edits; none if it cannot be produced, see `written`."""
         return self.written[0]
-
-    @property
-    def failure(self) -> str:
-        """Why the fix cannot be produced; empty if it can."""
-        return str(self.written[1] or "")
 
     @cached_property
     def written(self) -> tuple[tuple[Edit, ...], CodemodError | None]:
@@ -97,15 +92,6 @@ class Fix:
             return tuple(_written(self.changes)), None
         except CodemodError as error:
             return (), error
-
-
-def fixes_by_path(fixes: Iterable[Fix]) -> dict[Path, list[Fix]]:
-    """Group fixes by the files that they edit."""
-    found: dict[Path, list[Fix]] = defaultdict(list)
-    for fix in fixes:
-        for path in sorted(fix.paths):
-            found[path].append(fix)
-    return found
 
 
 def joint_edits(path: Path, fixes: Sequence[Fix]) -> list[Edit]:
@@ -227,7 +213,6 @@ class Example:
         before: the code.
         after: the fixed code; None if there is no fix or the code is right.
         filename: the name of the file, for rules about files that are not Python.
-        others: further files: name, code before, code after.
         use: code that exercises the example, run in the same namespace.
         fails: how `before` with `use` fails.
         shows: assertions about what silently goes wrong with `before`, run after `use`.
@@ -237,7 +222,6 @@ class Example:
     before: str
     after: str | None = None
     filename: str = "example.py"
-    others: tuple[tuple[str, str, str], ...] = ()
     use: str = ""
     fails: Fails | None = None
     shows: str = ""
@@ -288,6 +272,12 @@ class Rule:
 
     def check_text(self, source: SourceFile, project: Project) -> Iterator[Finding]:
         """Yield findings in a file that is not Python; by default none."""
+        return iter(())
+
+    def check_suppressions(
+        self, source: SourceFile, unused: Sequence[tuple[Directive, tuple[str, ...]]]
+    ) -> Iterator[Finding]:
+        """Yield findings about the unused suppressions of a file, each with its unused codes."""
         return iter(())
 
     def finding(

@@ -88,13 +88,12 @@ class AdCheckpointAlias(Rule):
         uses = find_uses(module, project)
         if not uses:
             return
-        from .shared.ad_checkpoint_fixes import Fixer
+        from .shared.ad_checkpoint_fixes import fixes_of
 
         is_suppressed = suppressed_at(module.source, self.code, python=True)
-        fixable = [
-            use for use in uses if not _obstacle(module, use) and not is_suppressed(use.span.start)
-        ]
-        fixes = Fixer(module, project, fixable).fixes()
+        reasons = {use: use.reason or _obstacle(module, use) for use in uses}
+        fixable = (u for u in uses if not reasons[u] and not is_suppressed(u.span.start))
+        fixes = fixes_of(module, project, fixable)
         is_removed = version >= REMOVED_IN
         since = "removed in jax 0.10" if is_removed else "deprecated since jax 0.8.2"
         for use in uses:
@@ -106,7 +105,7 @@ class AdCheckpointAlias(Rule):
                 severity="warning" if works else "error",
                 confidence="high" if use.certain else "medium",
                 fix=fixes.get(use) or Fix.manual(f"use `jax.{use.name}`"),
-                reason=use.reason or _obstacle(module, use),
+                reason=reasons[use],
                 sites=sites_with_name(module, project, use.name),
             )
 
@@ -114,14 +113,13 @@ class AdCheckpointAlias(Rule):
         for package in reads_without_import(module, project):
             from .shared.ad_checkpoint_fixes import import_fix
 
-            expected = expects_failure(module, package, *_ERRORS)
-            yield self.finding(
-                *module.location(package),
-                "`jax.ad_checkpoint` is never imported; `import jax` does not import it",
-                confidence="low" if expected else "medium",
-                fix=None if expected else import_fix(module, package),
-                reason=EXPECTED if expected else "",
-            )
+            if not expects_failure(module, package, *_ERRORS):
+                yield self.finding(
+                    *module.location(package),
+                    "`jax.ad_checkpoint` is never imported; `import jax` does not import it",
+                    confidence="medium",
+                    fix=import_fix(module, package),
+                )
 
 
 def _obstacle(module: Module, use: Use) -> str:

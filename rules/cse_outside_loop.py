@@ -103,7 +103,7 @@ class CseOutsideLoop(Rule):
             literal = isinstance(option.value, ast.Constant)
             if found.also_in_loop or not literal:
                 advice = "pass `prevent_cse=False` only where it runs in a loop"
-            fix, reason = placement_fix(
+            fix = placement_fix(
                 "pass `prevent_cse=True`, the default",
                 found.confidence == "low" or found.also_in_loop or not literal,
                 advice,
@@ -117,7 +117,6 @@ class CseOutsideLoop(Rule):
                 confidence=found.confidence,
                 related=(Related(*owner.location(call), "called here, in no compiled loop"),),
                 fix=fix,
-                reason=reason,
             )
 
 

@@ -73,7 +73,7 @@ class LastStage(Rule):
         from remat_migrate.api.rewrites import remove_site
 
         site, derivative = part.site, part.derivative
-        fix, reason = placement_fix(
+        fix = placement_fix(
             "remove the checkpoint from the last stage",
             part.certainty == "suspected",
             "remove it, unless `remat-migrate measure` shows that the compiled program then needs"
@@ -88,5 +88,4 @@ class LastStage(Rule):
             confidence="medium" if part.certainty in ("certain", "likely") else "low",
             related=(differentiated_here(part),),
             fix=fix,
-            reason=reason,
         )

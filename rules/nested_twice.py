@@ -119,7 +119,7 @@ class NestedTwice(Rule):
         owner, node = inner
         title = "remove the outer checkpoint"
         make = partial(remove_site, project, site)
-        fix, reason = placement_fix(title, confidence == "low", title, make)
+        fix = placement_fix(title, confidence == "low", title, make)
         return self.finding(
             site.module.source,
             site.span,
@@ -127,5 +127,4 @@ class NestedTwice(Rule):
             confidence=confidence,
             related=(Related(*owner.location(node), "the inner checkpoint"),),
             fix=fix,
-            reason=reason,
         )

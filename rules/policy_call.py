@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from remat_migrate.api import Example, Fails, Finding, Module, Project, Rule
-from remat_migrate.api.code import EXPECTED, expects_failure
+from remat_migrate.api.code import expects_failure
 
 from .shared.example_uses import RESIDUALS
 from .shared.policy_faults import faults_in
@@ -100,12 +100,10 @@ class PolicyCall(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each expression that is not a valid policy."""
         for fault in faults_in(project, module):
-            tested = expects_failure(module, fault.node)
-            yield self.finding(
-                *module.location(fault.node),
-                fault.message,
-                severity="warning" if fault.is_silent else "error",
-                confidence="low" if tested else "high",
-                fix=None if tested else fault.fix,
-                reason=EXPECTED if tested else fault.reason,
-            )
+            if not expects_failure(module, fault.node):
+                yield self.finding(
+                    *module.location(fault.node),
+                    fault.message,
+                    severity="warning" if fault.is_silent else "error",
+                    fix=fault.fix,
+                )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety, Site
 from remat_migrate.api.changes import Rename
-from remat_migrate.api.code import EXPECTED, Partial, expects_failure
+from remat_migrate.api.code import Partial, expects_failure
 from remat_migrate.api.policies import POLICY_OPTION, TAKES_POLICY, is_typo
 from remat_migrate.api.sites import Option, options_in
 
@@ -52,14 +52,13 @@ class PolicyKeyword(Rule):
             if option.value in seen or not means_policy(option.name):
                 continue
             seen.add(option.value)
-            tested = expects_failure(module, option.value)
-            yield self.finding(
-                *module.location(option.keyword or option.value),
-                f"`{site.api}` does not accept `{option.name}=`; the option is `{POLICY_OPTION}=`",
-                confidence="low" if tested else "high",
-                fix=None if tested else _fix(site, option),
-                reason=EXPECTED if tested else "",
-            )
+            if not expects_failure(module, option.value):
+                yield self.finding(
+                    *module.location(option.keyword or option.value),
+                    f"`{site.api}` does not accept `{option.name}=`; the option is"
+                    f" `{POLICY_OPTION}=`",
+                    fix=_fix(site, option),
+                )
 
 
 def _fix(site: Site, option: Option) -> Fix:

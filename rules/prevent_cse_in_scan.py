@@ -106,7 +106,7 @@ class PreventCseInScan(Rule):
         from remat_migrate.api.rewrites import set_option
 
         site, loops = members[0]
-        fix, reason = placement_fix(
+        fix = placement_fix(
             "pass `prevent_cse=False`",
             confidence == "low",
             "pass `prevent_cse=False` where the loop is never unrolled",
@@ -126,7 +126,6 @@ class PreventCseInScan(Rule):
             confidence=confidence,
             related=(*others, *places),
             fix=fix,
-            reason=reason,
         )
 
 

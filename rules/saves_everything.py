@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
-from remat_migrate.api import Example, Finding, Module, Project, Related, Rule, Safety, Site
+from remat_migrate.api import Example, Finding, Fix, Module, Project, Related, Rule, Safety, Site
 from remat_migrate.api.code import in_test
 from remat_migrate.api.policies import (
     POLICY_OPTION,
@@ -110,16 +110,16 @@ class SavesEverything(Rule):
         from remat_migrate.api.rewrites import remove_site
 
         title = "remove the checkpoint"
-        fix, reason = None, f"{title}, or pass a policy that does not save everything"
+        fix = Fix.manual(f"{title}, or pass a policy that does not save everything")
         option = site.arguments[POLICY_OPTION]
         if _excludes_names(project, module, origin):
-            reason = (
+            fix = Fix.manual(
                 "JAX ignores these names since 0.10.2; use `save_only_these_names` or"
                 " `save_any_names_but_these`, or remove the checkpoint"
             )
         elif [o for o in sites_with(project, option) if o.application is not None] == [site]:
             make = partial(remove_site, project, site)
-            fix, reason = placement_fix(title, False, reason, make)
+            fix = placement_fix(title, False, fix.title, make)
         related: tuple[Related, ...] = ()
         if origin is not option.value and isinstance(origin, ast.expr):
             related = (Related(*module.location(origin), "this saves everything"),)
@@ -128,7 +128,6 @@ class SavesEverything(Rule):
             f"{how} saves everything, so the checkpoint recomputes nothing and saves no memory",
             related=related,
             fix=fix,
-            reason=reason,
         )
 
 

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from remat_migrate.api import Example, Finding, Module, Project, Rule, Safety
+from remat_migrate.api import Example, Finding, Fix, Module, Project, Rule, Safety
 from remat_migrate.api.changes import Change
 from remat_migrate.api.placement import (
     LoopUse,
@@ -99,17 +99,17 @@ class ScanBodyBare(Rule):
     def _finding(self, project: Project, loop: LoopUse, certain: bool) -> Finding:
         name, call = loop.transform.name, loop.node
         wrapper = "nn.remat(Module" if name == "flax.linen.scan" else "jax.checkpoint(body"
-        fix, reason = None, f"if memory is short, use `{wrapper}, prevent_cse=False)`"
+        advice = f"if memory is short, use `{wrapper}, prevent_cse=False)`"
+        fix = Fix.manual(advice)
         if isinstance(call, ast.Call) and loop.subject is not None:
             make = partial(_wrap_body, project, loop)
-            fix, reason = placement_fix("checkpoint the body", not certain, reason, make)
+            fix = placement_fix("checkpoint the body", not certain, advice, make)
         return self.finding(
             *loop.module.location(call),
             f"the body of `{name}` is differentiated without a checkpoint; every iteration keeps"
             " its residuals",
             confidence="medium" if certain else "low",
             fix=fix,
-            reason=reason,
         )
 
 

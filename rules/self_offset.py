@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from remat_migrate.api import (
-    Example,
-    Finding,
-    Fix,
-    Module,
-    Project,
-    Related,
-    Rule,
-    Safety,
-    sites_in,
-)
-from remat_migrate.api.changes import Code, Replace
+from remat_migrate.api import Example, Finding, Fix, Module, Project, Related, Rule, sites_in
 from remat_migrate.api.code import expects_failure
 from remat_migrate.api.statics import SelfOffset as Offset
-from remat_migrate.api.statics import read_indices, self_offset
+from remat_migrate.api.statics import self_offset
 
 from .shared.example_uses import FLAX_INIT, TRACED
-from .shared.fixes import positional_fix
+from .shared.fixes import renumbering_fix
 
 _CLASS = """\
 import flax.linen as nn
@@ -172,23 +160,12 @@ def _deliberate(found: Offset) -> bool:
 
 
 def _fix(found: Offset, project: Project) -> Fix:
-    static = found.static
-    option, site = static.option, static.site
-    text = repr(tuple(p.index for p in found.wanted))
-    title = f"write `static_argnums={text}`"
+    indices = tuple(p.index for p in found.wanted)
+    title = f"write `static_argnums={indices!r}`"
     meant = " and ".join(f"`{p.name}`" for p in found.wanted)
-    indices = read_indices(project, option)
-    here = indices.node is option.value and option.call is site.application
-    if not here:
-        return Fix.manual(f"{title} where the indices are set; other applications may share them")
     if not found.exact:
         return Fix.manual(f"{title} if {meant} are flags, which no annotation or use shows")
-    if not found.needs and not static.sees_all_calls:
+    if not found.needs and not found.static.sees_all_calls:
         return Fix.manual(f"{title}, and pass {meant} by position; not all calls are visible")
     last = max(p.position for p in found.wanted)
-    wanted = replace(static, static=found.wanted)
-    calls = positional_fix(title, project, wanted, static.bound, last)
-    if calls.safety is not Safety.SAFE:
-        return Fix.manual(f"{title}: {calls.title}")
-    change = Replace(option.module, option.value, Code(text))
-    return Fix(title, Safety.SAFE, (change, *calls.changes))
+    return renumbering_fix(project, found.static, indices, last)

@@ -12,25 +12,12 @@ from remat_migrate.api.code import expects_failure
 from remat_migrate.api.policies import uses_next_implementation
 from remat_migrate.api.sites import Api, ConcreteUse, Option, options_in
 
-from .shared.example_uses import DOUBLED, GRADIENT
+from .shared.example_uses import BLOCK, DOUBLED, GRADIENT
 from .shared.fixes import migration_fix
 
-_BLOCK = """\
-from dataclasses import replace
-from functools import partial
-
-import jax
-import jax.numpy as jnp
-
-
-@partial(jax.%s)
-def block(x, is_training=False):
-    return 2 * x if is_training else x
-
-
-def loss(x):
-    return jnp.sum(block(x, %sTrue))
-"""
+_block = partial(
+    BLOCK.format, parameters="x, is_training=False", body="return 2 * x if is_training else x"
+)
 
 
 class StaticArgnamesIgnored(Rule):
@@ -51,14 +38,14 @@ class StaticArgnamesIgnored(Rule):
 
     wrong = [
         Example(
-            _BLOCK % ('checkpoint, static_argnames=("is_training",)', "is_training="),
-            _BLOCK % ("checkpoint, static_argnums=(1,)", ""),
+            _block(options='static_argnames=("is_training",)', arguments="x, is_training=True"),
+            _block(options="static_argnums=(1,)", arguments="x, True"),
             use=GRADIENT,
             fails=Fails("TypeError: .*static_argnames|TracerBoolConversionError"),
             holds=DOUBLED,
         ),
     ]
-    right = [_BLOCK % ('jit, static_argnames="is_training"', "is_training=")]
+    right = [wrong[0].before.replace("checkpoint", "jit")]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each `static_argnames` in the module."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
 from remat_migrate.api import (
     Example,
@@ -22,10 +21,9 @@ from remat_migrate.api import (
 from remat_migrate.api.changes import Code, Replace
 from remat_migrate.api.code import expects_failure, positional_parameters
 from remat_migrate.api.policies import uses_next_implementation
-from remat_migrate.api.sites import Option, sites_of, uses_of
+from remat_migrate.api.sites import Option, options_in, uses_of
 from remat_migrate.api.statics import (
     Indices,
-    StaticParameter,
     deliberate,
     known_targets,
     lost_indices,
@@ -34,24 +32,15 @@ from remat_migrate.api.statics import (
     static_site,
 )
 
-from .shared.example_uses import DOUBLED, GRADIENT
-from .shared.fixes import positional_fix
+from .shared.example_uses import BLOCK, DOUBLED, GRADIENT
+from .shared.fixes import positional_fix, renumbering_fix
 
-_BLOCK = """\
-from functools import partial
-
-import jax
-import jax.numpy as jnp
-
-
-@partial(jax.checkpoint, static_argnums=%s)
-def block(x, order, double=False):
-    return order * x if double else x
-
-
-def loss(x):
-    return jnp.sum(block(x, %s))
-"""
+_block = partial(
+    BLOCK.format,
+    parameters="x, order, double=False",
+    body="return order * x if double else x",
+    arguments="x, 2, True",
+)
 _SCALED = """\
 from functools import partial
 
@@ -97,14 +86,14 @@ class StaticArgnumsType(Rule):
 
     wrong = [
         Example(
-            _BLOCK % ("[1, 2]", "2, True"),
-            _BLOCK % ("(1, 2)", "2, True"),
+            _block(options="static_argnums=[1, 2]"),
+            _block(options="static_argnums=(1, 2)"),
             use=GRADIENT,
             fails=_TYPE,
             holds=DOUBLED,
         ),
         Example(
-            _BLOCK % ("(1, 3)", "2, True"),
+            _block(options="static_argnums=(1, 3)"),
             use=GRADIENT,
             fails=Fails("ValueError: .*static_argnums"),
         ),
@@ -117,52 +106,57 @@ class StaticArgnumsType(Rule):
         ),
     ]
     right = [
-        Example(_BLOCK % ("(1, -1)", "2, True"), use=GRADIENT, holds=DOUBLED),
+        Example(_block(options="static_argnums=(1, -1)"), use=GRADIENT, holds=DOUBLED),
         "import jax\n\nf = jax.jit(lambda x, n: x * n, static_argnums=[1])\n",
     ]
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Report each `static_argnums` in the module that is wrong."""
-        seen: set[ast.expr] = set()
-        for site, option, indices in project.once(_by_owner)[module]:
-            if indices.node in seen:
-                continue
-            found = self._type(site, option, indices, project) or self._index(
-                site, indices, project
-            )
-            if found is not None:
-                seen.add(indices.node)
-                yield found
+        reported: set[ast.expr] = set()
+        for option, site in options_in(project, module):
+            if option.name == "static_argnums" and option.value not in reported:
+                found = self._wrong(site, option, project)
+                if found is not None:
+                    reported.add(option.value)
+                    yield found
 
-    def _type(
-        self, site: Site, option: Option, indices: Indices, project: Project
-    ) -> Finding | None:
-        api, module = site.definition, indices.module
-        if not indices.type or indices.type in api.static_indices:
+    def _wrong(self, site: Site, option: Option, project: Project) -> Finding | None:
+        api = site.definition
+        if api.static_option is None or api.static_calls == "unknown":
             return None
-        if uses_next_implementation(project) or expects_failure(module, indices.node):
+        if expects_failure(option.module, option.value):
             return None
+        indices = read_indices(project, option)
+        if indices.type and indices.type not in api.static_indices:
+            return None if uses_next_implementation(project) else self._type(site, option, indices)
+        return self._index(site, option, indices, project)
+
+    def _type(self, site: Site, option: Option, indices: Indices) -> Finding:
+        api = site.definition
         wanted = "an int or a tuple of ints" if "int" in api.static_indices else "a tuple of ints"
         fix = Fix.manual(f"write {wanted}")
         if indices.values is not None and indices.node is option.value:
             text = repr(indices.values)
-            change = Replace(module, indices.node, Code(text))
+            change = Replace(option.module, option.value, Code(text))
             fix = Fix(f"write `{text}`", Safety.SAFE, (change,))
-        message = (
+        return self.finding(
+            *option.module.location(option.value),
             f"`static_argnums` of `{api.name}` must be {wanted}; a {indices.type} raises"
-            " `TypeError`"
+            " `TypeError`",
+            fix=fix,
         )
-        return self.finding(*module.location(indices.node), message, fix=fix)
 
-    def _index(self, site: Site, indices: Indices, project: Project) -> Finding | None:
+    def _index(
+        self, site: Site, option: Option, indices: Indices, project: Project
+    ) -> Finding | None:
         """Return a finding for an index that names no argument, or an unexpected one."""
-        api, module, values = site.definition, indices.module, indices.values
+        api, values = site.definition, indices.values
         targets = known_targets(project, site)
         if not targets or values is None or site.application is None:
             return None
         target = targets[0]
         node = target.function.node
-        if node.args.vararg is not None or expects_failure(module, indices.node):
+        if node.args.vararg is not None:
             return None
         calls = uses_of(project, site).calls
         if calls and deliberate(calls):
@@ -176,7 +170,7 @@ class StaticArgnumsType(Rule):
                 return None
             definition = target.function.module
             return self.finding(
-                *module.location(indices.node),
+                *option.module.location(option.value),
                 f"`static_argnums` contains {outside[0]}, but {site.target or 'the function'} has"
                 " no such argument and the call raises `ValueError`",
                 confidence="high" if site.certain else "medium",
@@ -186,37 +180,31 @@ class StaticArgnumsType(Rule):
                     for parameter in node.args.args[-1:]
                 ),
             )
-        if lost_indices(api, values):
-            return self._lost(site, indices, project)
-        return self._negative(site, indices, project)
+        if lost := lost_indices(api, values):
+            return self._lost(site, option, values, lost[0], project)
+        return self._negative(site, option, project)
 
-    def _lost(self, site: Site, indices: Indices, project: Project) -> Finding:
+    def _lost(
+        self, site: Site, option: Option, values: tuple[int, ...], lost: int, project: Project
+    ) -> Finding:
         """Return a finding for `-1` of Flax."""
-        api, module, option = site.definition, indices.module, site.arguments["static_argnums"]
-        static = static_site(project, site)
+        api, static = site.definition, static_site(project, site)
         assert static is not None
-        assert indices.values is not None
-        positional = positional_parameters(static.function)
-        last = len(positional) - 1
-        advice = f"use a non-negative index, counting `self` as 0; the last argument is {last}"
-        fix = Fix.manual(advice)
-        here = option.value is indices.node and option.call is site.application
-        if here and indices.values == (-1,) and api.counting == "method":
-            if static.sees_all_calls:
-                wanted = replace(static, static=(StaticParameter(last, last, positional[last]),))
-                calls = positional_fix(advice, project, wanted, static.bound, last)
-                if calls.safety is Safety.SAFE:
-                    change = Replace(module, indices.node, Code(f"({last},)"))
-                    fix = Fix(f"write `({last},)`", Safety.SAFE, (change, *calls.changes))
+        last = len(positional_parameters(static.function)) - 1
+        if values == (-1,) and api.counting == "method" and static.sees_all_calls:
+            fix = renumbering_fix(project, static, (last,), last)
+        else:
+            advice = f"use a non-negative index, counting `self` as 0; the last argument is {last}"
+            fix = Fix.manual(advice)
         return self.finding(
-            *module.location(indices.node),
-            f"index {lost_indices(api, indices.values)[0]} of `{api.name}` names none of the"
-            " arguments: Flax shifts indices, so the last argument is not static",
+            *option.module.location(option.value),
+            f"index {lost} of `{api.name}` names none of the arguments: Flax shifts indices, so the"
+            " last argument is not static",
             severity="warning",
             fix=fix,
         )
 
-    def _negative(self, site: Site, indices: Indices, project: Project) -> Finding | None:
+    def _negative(self, site: Site, option: Option, project: Project) -> Finding | None:
         """Return a finding for a negative index with calls that omit a default."""
         found = [
             m
@@ -228,7 +216,7 @@ class StaticArgnumsType(Rule):
         first = found[0]
         pairs = [p for p in first.static.bound if any(p[0] is m.call for m in found)]
         return self.finding(
-            *indices.module.location(indices.node),
+            *option.module.location(option.value),
             f"index {first.parameter.index} counts the arguments that a call passes: where"
             f" `{first.parameter.name}` is omitted, `{first.instead}` is made static instead",
             severity="warning",
@@ -239,15 +227,3 @@ class StaticArgnumsType(Rule):
                 Related(*m.call.module.location(m.call.node.func), "called here") for m in found
             ),
         )
-
-
-def _by_owner(project: Project) -> defaultdict[Module, list[tuple[Site, Option, Indices]]]:
-    """Return the options `static_argnums` of sites, by the module that has the indices."""
-    found: defaultdict[Module, list[tuple[Site, Option, Indices]]] = defaultdict(list)
-    for site in sites_of(project):
-        option, api = site.arguments.get("static_argnums"), site.definition
-        if option is None or api.static_option is None or api.static_calls == "unknown":
-            continue
-        indices = read_indices(project, option)
-        found[indices.module].append((site, option, indices))
-    return found

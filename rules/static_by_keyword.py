@@ -4,31 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from remat_migrate.api import Example, Fails, Finding, Project, Rule, Safety, Severity
 from remat_migrate.api.policies import uses_next_implementation
 from remat_migrate.api.statics import Misplaced, deliberate, misplaced_calls
 
-from .shared.example_uses import DOUBLED, GRADIENT, TRACED
-from .shared.fixes import named_static_here, positional_fix
+from .shared.example_uses import BLOCK, DOUBLED, GRADIENT, TRACED
+from .shared.fixes import misplaced_fix, named_static_here
 
-_HEAD = """\
-from functools import partial
-
-import jax
-import jax.numpy as jnp
-
-
-"""
-_BLOCK = """\
-@partial(jax.checkpoint, static_argnums=%s)
-def block(x, is_training):
-    return 2 * x if is_training else x
-
-
-def loss(x):
-    return jnp.sum(block(x, %s))
-"""
+_block = partial(
+    BLOCK.format, parameters="x, is_training", body="return 2 * x if is_training else x"
+)
 _FLAX = """\
 import flax.linen as nn
 from flax.linen import partitioning
@@ -70,15 +57,15 @@ class StaticByKeyword(Rule):
 
     wrong = [
         Example(
-            _HEAD + _BLOCK % ("(1,)", "is_training=True"),
-            _HEAD + _BLOCK % ("(1,)", "True"),
+            _block(options="static_argnums=(1,)", arguments="x, is_training=True"),
+            _block(options="static_argnums=(1,)", arguments="x, True"),
             use=GRADIENT,
             fails=Fails("ValueError: .*static_argnums"),
             holds=DOUBLED,
         ),
         Example(
-            _HEAD + _BLOCK % ("-1", "is_training=True"),
-            _HEAD + _BLOCK % ("-1", "True"),
+            _block(options="static_argnums=-1", arguments="x, is_training=True"),
+            _block(options="static_argnums=-1", arguments="x, True"),
             use=GRADIENT,
             fails=TRACED,
             holds=DOUBLED,
@@ -91,9 +78,7 @@ class StaticByKeyword(Rule):
             holds="assert (value == 2).all()\n",
         ),
     ]
-    right = [
-        _HEAD + _BLOCK.replace("static_argnums=%s", "prevent_cse=%s") % ("True", "is_training=1"),
-    ]
+    right = [_block(options="prevent_cse=True", arguments="x, is_training=1")]
 
     def check_project(self, project: Project) -> Iterator[Finding]:
         """Report each call that passes a static argument by keyword."""
@@ -103,9 +88,7 @@ class StaticByKeyword(Rule):
 
     def _found(self, found: Misplaced, project: Project) -> Finding:
         call, static = found.call, found.static
-        bound = next(pair for pair in static.bound if pair[0] is call)
-        title, reason = "pass the static arguments by position", ""
-        fix = positional_fix(title, project, static, [bound], found.last)
+        fix, reason = misplaced_fix("pass the static arguments by position", project, found), ""
         if static.site.definition.static_calls == "keywords-ignored" and fix.changes:
             fix = replace(fix, safety=Safety.UNSAFE)
             reason = (

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from remat_migrate.api import Example, Fails, Finding, Project, Rule
 from remat_migrate.api.policies import uses_next_implementation
 from remat_migrate.api.statics import Misplaced, deliberate, misplaced_calls
 
-from .shared.example_uses import DOUBLED, GRADIENT
-from .shared.fixes import named_static_here, positional_fix
+from .shared.example_uses import BLOCK, DOUBLED, GRADIENT
+from .shared.fixes import misplaced_fix, named_static_here
 
-_BLOCK = """\
-from functools import partial
-
-import jax
-import jax.numpy as jnp
-
-
-@partial(jax.checkpoint, static_argnums=(2,))
-def block(x, scale=1.0, is_training=True):
-    return scale * x if is_training else x
-
-
-def loss(x):
-    return jnp.sum(block(%s))
-"""
+_block = partial(
+    BLOCK.format,
+    options="static_argnums=(2,)",
+    parameters="x, scale=1.0, is_training=True",
+    body="return scale * x if is_training else x",
+)
 
 
 class StaticOmitted(Rule):
@@ -47,14 +39,14 @@ class StaticOmitted(Rule):
 
     wrong = [
         Example(
-            _BLOCK % "x",
-            _BLOCK % "x, 1.0, True",
+            _block(arguments="x"),
+            _block(arguments="x, 1.0, True"),
             use=GRADIENT,
             fails=Fails("ValueError: .*static_argnums"),
             holds="assert value == 3 and (gradient == 1).all()\n",
         ),
     ]
-    right = [Example(_BLOCK % "x, 2.0, True", use=GRADIENT, holds=DOUBLED)]
+    right = [Example(_block(arguments="x, 2.0, True"), use=GRADIENT, holds=DOUBLED)]
 
     def check_project(self, project: Project) -> Iterator[Finding]:
         """Report each call that omits a static argument."""
@@ -66,13 +58,11 @@ class StaticOmitted(Rule):
 
     def _found(self, found: Misplaced, project: Project) -> Finding:
         call, static, name = found.call, found.static, found.parameter.name
-        bound = next(pair for pair in static.bound if pair[0] is call)
-        title = f"pass the default of `{name}`"
         return self.finding(
             *call.module.location(call.node.func),
             f"the static argument `{name}` is left to its default;"
             f" `{static.site.definition.name}` counts passed arguments and raises `ValueError`",
-            fix=positional_fix(title, project, static, [bound], found.last),
+            fix=misplaced_fix(f"pass the default of `{name}`", project, found),
             related=named_static_here(static),
             sites=(static.site,),
         )

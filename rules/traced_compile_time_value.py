@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from remat_migrate.api import Example, Finding, Fix, Project, Related, Rule, Safety, Site
 from remat_migrate.api.changes import Refused
@@ -12,23 +13,11 @@ from remat_migrate.api.code import expects_failure
 from remat_migrate.api.sites import sites_of, uses_of
 from remat_migrate.api.statics import Need, deliberate, result_obstacle, traced_results
 
-from .shared.example_uses import DOUBLED, GRADIENT, TRACED
+from .shared.example_uses import BLOCK, DOUBLED, GRADIENT, TRACED
 
-_BEFORE = """\
-from functools import partial
-
-import jax
-import jax.numpy as jnp
-
-
-@partial(jax.checkpoint, static_argnums=(1,))
-def block(x, order):
-%s
-
-
-def loss(x):
-    return jnp.sum(block(x, 2))
-"""
+_block = partial(
+    BLOCK.format, options="static_argnums=(1,)", parameters="x, order", arguments="x, 2"
+)
 
 
 class TracedCompileTimeValue(Rule):
@@ -51,10 +40,9 @@ class TracedCompileTimeValue(Rule):
 
     wrong = [
         Example(
-            _BEFORE % "    if jnp.greater(order, 1):\n        return order * x\n    return x",
-            _BEFORE
-            % (
-                "    with jax.ensure_compile_time_eval():\n"
+            _block(body="if jnp.greater(order, 1):\n        return order * x\n    return x"),
+            _block(
+                body="with jax.ensure_compile_time_eval():\n"
                 "        condition = jnp.greater(order, 1)\n"
                 "    if condition:\n        return order * x\n    return x"
             ),
@@ -65,12 +53,12 @@ class TracedCompileTimeValue(Rule):
     ]
     right = [
         Example(
-            _BEFORE % "    if order > 1:\n        return order * x\n    return x",
+            _block(body="return order * x if order > 1 else x"),
             use=GRADIENT,
             holds=DOUBLED,
         ),
         Example(
-            _BEFORE % "    return jnp.where(jnp.greater(order, 1), order * x, x)",
+            _block(body="return jnp.where(jnp.greater(order, 1), order * x, x)"),
             use=GRADIENT,
             holds=DOUBLED,
         ),

@@ -8,7 +8,7 @@ from functools import partial
 
 from remat_migrate.api import Example, Fails, Finding, Fix, Module, Project, Rule, Safety
 from remat_migrate.api.changes import Rename
-from remat_migrate.api.code import EXPECTED, expects_failure
+from remat_migrate.api.code import expects_failure
 from remat_migrate.api.policies import (
     NAMESPACE,
     POLICIES,
@@ -26,8 +26,8 @@ _READ = "import jax\n\npolicy = %s\nf = jax.checkpoint(jax.numpy.sin, policy=pol
 class UnknownPolicy(Rule):
     """## What it does
     Checks for names that are read from `jax.checkpoint_policies` but do not exist in the target
-    version of JAX: as an attribute, with `getattr` and a resolvable name, or in an import. Some
-    names exist in other versions only.
+    version of JAX: as an attribute, or with `getattr` and a resolvable name. Some names exist in
+    other versions only.
 
     ## Why is this bad?
     It raises `AttributeError`. A `getattr` with a default hides the problem: the policy is the
@@ -70,22 +70,20 @@ class UnknownPolicy(Rule):
         version = project.jax_version(module.source.path)
         for read in policy_names_read(project, module):
             known = POLICIES.get(read.name)
-            if known is not None and known.is_in(version) and not read.by_import:
+            if known is not None and known.is_in(version):
                 continue
-            if is_added(project, read.name):
+            if is_added(project, read.name) or expects_failure(module, read.node):
                 continue
-            tested = expects_failure(module, read.node)
             hint = _hint(read, version)
             effect = ""
             if read.default is not None:
                 effect = f"; it silently becomes `{module.segment(read.default)}`"
             yield self.finding(
-                *module.location(read.place),
+                *module.location(read.node),
                 f"{_problem(read, known, version)}{effect}{_suggestion(read, hint)}",
                 severity="error" if read.default is None else "warning",
-                confidence="low" if tested else "high",
-                fix=None if tested else _fix(module, read, hint),
-                reason=EXPECTED if tested else hint.reason,
+                fix=_fix(module, read, hint),
+                reason=hint.reason,
             )
 
 
@@ -108,8 +106,6 @@ def _fix(module: Module, read: PolicyName, hint: Hint) -> Fix | None:
 
 
 def _problem(read: PolicyName, known: Policy | None, version: Version) -> str:
-    if read.by_import:
-        return f"`{NAMESPACE}` is not a module and cannot be imported from"
     if known is None:
         return f"`{NAMESPACE}` has no `{read.name}`"
     if version < known.since:
@@ -123,8 +119,6 @@ def _text(version: Version) -> str:
 
 
 def _hint(read: PolicyName, version: Version) -> Hint:
-    if read.by_import:
-        return Hint(None, f"import jax and read the name from `{NAMESPACE}`")
     known = POLICIES.get(read.name)
     if known is None:
         from difflib import get_close_matches  # it takes as long to import as a small check

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from remat_migrate.api import Example, Finding, Fix, Safety
+from remat_migrate.api import Example, Finding, Fix, Rule, Safety
 from remat_migrate.api.changes import SetComment
-from remat_migrate.api.code import Directive, SourceFile, SuppressionRule, Unused
+from remat_migrate.api.code import Directive, SourceFile
 
 
-class UnusedSuppression(SuppressionRule):
+class UnusedSuppression(Rule):
     """## What it does
     Checks for `# noqa: RMT101` comments and `# remat-migrate: ignore-file` comments that suppress
     nothing. Codes of other linters in the same comment and `# noqa` without a code are left alone.
@@ -41,16 +41,15 @@ class UnusedSuppression(SuppressionRule):
         'TEXT = """remat  # noqa: RMT101"""\n',
     ]
 
-    def check_suppressions(self, source: SourceFile, unused: Sequence[Unused]) -> Iterator[Finding]:
+    def check_suppressions(
+        self, source: SourceFile, unused: Sequence[tuple[Directive, tuple[str, ...]]]
+    ) -> Iterator[Finding]:
         """Report each comment in which something is unused."""
-        for each in unused:
-            directive = each.directive
-            rest = _rest(source, directive, each.codes)
-            codes = ", ".join(code.upper() for code in each.codes)
+        for directive, unused_codes in unused:
+            rest = _rest(source, directive, unused_codes)
+            codes = ", ".join(code.upper() for code in unused_codes)
             if directive.whole_file:
                 message = "unused `ignore-file`: the file has no findings"
-            elif each.codes == each.unknown:
-                message = f"unused `noqa`: no rule has the code {codes}"
             else:
                 message = f"unused `noqa`: no {codes} on this line"
             title = "remove the code" if rest else "remove the comment"

@@ -131,11 +131,6 @@ class WholeFunction(Rule):
 
     def _finding(self, project: Project, part: DifferentiatedPart) -> Finding:
         site, derivative = part.site, part.derivative
-        fix, reason = stages_fix(
-            project,
-            part,
-            "remove this checkpoint, and checkpoint every stage but the last",
-        )
         whole = "everything that `{}` differentiates"
         if part.found.part == "term":
             whole = "everything in one term of what `{}` differentiates"
@@ -152,6 +147,7 @@ class WholeFunction(Rule):
             f"`{site.api}` wraps {message.format(derivative.transform.name)}",
             confidence=CONFIDENCE[part.certainty],
             related=(differentiated_here(part),),
-            fix=fix,
-            reason=reason,
+            fix=stages_fix(
+                project, part, "remove this checkpoint, and checkpoint every stage but the last"
+            ),
         )

@@ -21,6 +21,8 @@ from remat_migrate.api.changes import Change, Code, Refused, Replace
 from remat_migrate.api.code import expects_failure, reference_to
 from remat_migrate.api.statics import Fault, wrong_wrapper
 
+from .shared.example_uses import FLAX_INIT
+
 _FLAX = """\
 import flax.linen as nn
 import jax
@@ -43,9 +45,6 @@ class Net(nn.Module):
     @nn.compact
     def __call__(self, x):
         return nn.Dense(3)(x)
-"""
-_FLAX_USE = """\
-value, variables = Net().init_with_output(jax.random.PRNGKey(0), jax.numpy.ones(3))
 """
 _HAIKU = """\
 import haiku as hk
@@ -130,13 +129,13 @@ class WrongWrapper(Rule):
     wrong = [
         Example(
             _FLAX % "jax.checkpoint(self.block)(x)",
-            use=_FLAX_USE,
+            use=FLAX_INIT,
             fails=Fails("TypeError: .*__hash__"),
         ),
         Example(
             _METHOD % "jax.checkpoint",
             _METHOD % "nn.remat",
-            use=_FLAX_USE,
+            use=FLAX_INIT,
             fails=Fails("TypeError: .*Net"),
             holds="assert list(variables['params']) == ['Dense_0']\n",
         ),

@@ -62,7 +62,6 @@ def programs() -> Iterator[Program]:
         for number, right in enumerate(right_examples(rule), 1):
             if is_run(right):
                 files = {right.filename: right.before}
-                files |= {path: text for path, text, _ in right.others}
                 name = f"{rule.code} right {number}"
                 yield Program(name, files, right.filename, right.use, None, right.holds)
 
@@ -97,12 +96,11 @@ def run(interpreter: str, chosen: Sequence[Program], env: Mapping[str, str]) -> 
 
 
 def _wrong(rule: Rule, number: int, example: Example) -> Iterator[Program]:
-    before = {example.filename: example.before} | {path: old for path, old, _ in example.others}
+    before = {example.filename: example.before}
     name, main, use = f"{rule.code} wrong {number}", example.filename, example.use
     yield Program(f"{name} before", before, main, use, example.fails, example.shows)
     if example.after is not None:
-        after = {main: example.after} | {path: new for path, _, new in example.others}
-        yield Program(f"{name} after", after, main, use, None, example.holds)
+        yield Program(f"{name} after", {main: example.after}, main, use, None, example.holds)
 
 
 def _version(text: str) -> tuple[int, ...]:

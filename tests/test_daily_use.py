@@ -29,9 +29,9 @@ f = jax.checkpoint(  # noqa: E501, RMT101
     abs, concrete=False
 )
 g = jax.checkpoint(abs, concrete=False)  # noqa: RMT101
-h = 1; s = (jax.checkpoint(abs, concrete=False),  # noqa: RMT101
+h = 1; s = (jax.checkpoint(abs, concrete=False),
     jax.checkpoint(abs, concrete=False), '''
-a''' + str(jax.checkpoint(abs, concrete=False)), 2)
+a''' + str(jax.checkpoint(abs, concrete=False)), 2)  # noqa: RMT101
 """
 ADVICE = "import jax\n\ng = jax.grad(jax.checkpoint(lambda x: x.sum()))\n"
 
@@ -47,13 +47,13 @@ def test_add_noqa_suppresses_everything_once(tmp_path: Path) -> None:
     files = {"pyproject.toml": "", "m.py": CODE, "n.ipynb": notebook(*cells)}
     write_files(tmp_path, files)
     ran = cli(tmp_path, "--add-noqa")
-    assert (ran.code, ran.out, ran.err) == (0, "", "Added 5 noqa comments.\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "Suppressed 7 findings.\n")
     assert (tmp_path / "m.py").read_text() == SUPPRESSED
     written = json.loads((tmp_path / "n.ipynb").read_text())
     assert "".join(written["cells"][0]["source"]) == cells[0] + "  # noqa: RMT101"
     assert written["cells"][1]["source"] == [cells[1]]
     before = read_files(tmp_path)
-    assert cli(tmp_path, "--add-noqa").err == "Added 0 noqa comments.\n"
+    assert cli(tmp_path, "--add-noqa").err == "Suppressed 0 findings.\n"
     assert read_files(tmp_path) == before
     assert cli(tmp_path).code == 0
     assert cli(tmp_path, "undo").code == 0

@@ -178,5 +178,5 @@ def test_the_examples_of_a_rule_are_run(tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "ACME001: 0 of 2 examples failed\n")
     ran = cli(tmp_path, "rules", "--test", "wrong.py")
     assert (ran.code, ran.err) == (1, "ACME001: 1 of 2 examples failed\n")
-    assert "example.py was fixed to\nimport jax\nf = jax.checkpoint(g, prevent_cse=0)" in ran.out
+    assert "it was fixed to\nimport jax\nf = jax.checkpoint(g, prevent_cse=0)" in ran.out
     assert cli(tmp_path, "rules", "--test", "none.py").code == 2

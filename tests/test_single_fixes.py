@@ -47,9 +47,7 @@ def examples() -> Iterator[tuple[str, Files]]:
     for rule in load_rules():
         if type(rule).__module__.startswith("remat_migrate_rules."):
             for number, example in enumerate(wrong_examples(rule)):
-                files = {example.filename: example.before}
-                files |= {name: before for name, before, _ in example.others}
-                yield f"{rule.code}-{number}", files
+                yield f"{rule.code}-{number}", {example.filename: example.before}
     for path in sorted((ROOT / "fixtures/behaviour/migrated").glob("*.py")):
         yield path.stem, {path.name: path.read_bytes()}
     folder = ROOT / "fixtures/old_trainer"

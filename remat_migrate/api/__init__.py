@@ -2,7 +2,7 @@
 
 These names are what every rule needs. Further questions and changes are in the modules of this
 package, each about one subject: `sites`, `statics`, `placement`, `policies`, `flag`, `code`,
-`changes`, `rewrites`, and `nodes`. Import the last two where a fix is computed: few runs do.
+`changes`, and `rewrites`. Import the last one where a fix is computed: few runs do.
 """
 
 from ..analysis.names.module import Module

@@ -20,6 +20,6 @@ from ..analysis.values.values import (
     Value,
 )
 from ..errors import SourceError
-from ..suppressions import Directive, SuppressionRule, Unused, suppressed_at
+from ..suppressions import Directive, suppressed_at
 from ..text import Edit, SourceFile, Span
 from ..text.source_file import read_bytes

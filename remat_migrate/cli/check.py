@@ -190,15 +190,16 @@ def suppress_findings(run: Run) -> int:
     from ..report.terminal.display import pluralize
 
     root = run.settings.root
-    done = suppress(check_run(run))
-    if done.changes:
-        write_changes(done.changes, root)
-    for finding in done.left:
+    analysis = check_run(run)
+    changes, left = suppress(analysis)
+    if changes:
+        write_changes(changes, root)
+    for finding in left:
         place = screen_of(sys.stderr).place(finding.source, finding.span.start)
         why = "cannot be suppressed by a comment; use per-file-ignores in the settings"
         say(f"warning: {place}: {finding.code} {why}")
-    say(f"Added {pluralize(done.added, 'noqa comment')}.")
-    if done.added and _is_unknown_to_ruff(root):
+    say(f"Suppressed {pluralize(len(analysis.findings) - len(left), 'finding')}.")
+    if changes and _is_unknown_to_ruff(root):
         say('note: `ruff --fix` removes these comments (RUF102) unless lint.external = ["RMT"]')
     return CLEAN
 

@@ -96,24 +96,6 @@ def renamed(node: Any, name: str) -> Any:
     raise CodemodError(f"{type(node).__name__} has no name")
 
 
-def without_middle(attribute: cst.Attribute) -> cst.Attribute:
-    """`a.b.c` as `a.c`."""
-    inner = attribute.value
-    if not isinstance(inner, cst.Attribute):
-        raise CodemodError("an attribute is read of something else")
-    value, dot, notes = inner.value, inner.dot, comments_in(attribute.dot)
-    if len(comments_in(inner)) > len([*comments_in(value), *comments_in(dot)]):
-        # They are in the parentheses around `a.b`.
-        lpar, rpar = [*inner.lpar, *value.lpar], [*value.rpar, *inner.rpar]
-        value = value.with_changes(lpar=lpar, rpar=rpar)
-    if not comments_in(dot):
-        return attribute.with_changes(value=value)
-    if notes:
-        space: Any = dot.whitespace_before
-        dot = dot.with_changes(whitespace_before=with_comments(space, space, notes))
-    return attribute.with_changes(value=value, dot=dot)
-
-
 # -- items of lists
 
 

@@ -17,17 +17,10 @@ from ..errors import BoundReached, SourceError
 from ..rewrite.uncertain_sites import uncertain_site
 from ..rule import Finding, Fix, Related, Rule
 from ..settings import NearestSettings
-from ..suppressions import (
-    Directive,
-    SuppressionRule,
-    covering,
-    may_be_unused,
-    read_directives,
-    unused_directives,
-)
+from ..suppressions import Suppressions, may_be_unused, read_directives
 from ..text import SourceFile
 from .large_stack import with_large_stack
-from .rules import enabled_rules
+from .rules import UNUSED, enabled_rules
 from .run import Run
 
 _TOO_DEEP = "the code is nested too deeply, or uses too long a chain of names, to be analysed"
@@ -228,34 +221,28 @@ def _suppress(
     for finding in findings:
         by_path[finding.path].append(finding)
     sources = {module.source.path: module.source for module in project.parsed} | project.texts
-    python = sources.keys() - project.texts
     known = frozenset(rule.code for rule in run.rules)
     kept: list[Finding] = []
     suppressed: list[Finding] = []
-    reported = run.reported
-    for path in filter(reported.__contains__, dict.fromkeys((*sources, *by_path))):
-        here = by_path[path]
-        if path not in sources:  # An unreadable file has no comments.
-            kept += here
-            continue
-        source = sources[path]
-        if not (here or may_be_unused(source, known)):
+    for path in filter(run.reported.__contains__, dict.fromkeys((*sources, *by_path))):
+        here, source = by_path[path], sources.get(path)
+        if source is None or not (here or may_be_unused(source, known)):
+            kept += here  # An unreadable file has no comments.
             continue
         rules = enabled(path)
-        suppression_rules = [rule for rule in rules if isinstance(rule, SuppressionRule)]
-        ran = frozenset(rule.code for rule in rules if not isinstance(rule, SuppressionRule))
+        ran = frozenset(rule.code for rule in rules) - {UNUSED}
         complete = all(rule in rules for rule in run.rules)
-        directives = read_directives(source, python=path in python)
-        shown, hidden = _split(here, directives)
+        suppressions = Suppressions(read_directives(source, python=path not in project.texts))
+        shown, hidden = _split(here, suppressions)
         places = [(finding.line, finding.code) for finding in hidden]
-        unused = list(
-            unused_directives(directives, places, ran=ran, known=known, complete=complete)
-        )
-        for rule in suppression_rules if unused else ():
+        unused = list(suppressions.unused(places, ran=ran, known=known, complete=complete))
+        for rule in rules if unused else ():
             about = _guarded(rule, path, rule.check_suppressions(source, unused), faults)
             # An unused `ignore-file` must not hide the finding about itself.
-            effective = directives if hidden else [d for d in directives if not d.whole_file]
-            shown_about, hidden_about = _split(list(about), effective)
+            if not hidden:
+                lines = (d for d in suppressions.directives if not d.whole_file)
+                suppressions = Suppressions(lines)
+            shown_about, hidden_about = _split(list(about), suppressions)
             shown += shown_about
             hidden += hidden_about
         kept += shown
@@ -264,14 +251,13 @@ def _suppress(
 
 
 def _split(
-    findings: Sequence[Finding], directives: Sequence[Directive]
+    findings: Sequence[Finding], suppressions: Suppressions
 ) -> tuple[list[Finding], list[Finding]]:
-    """Return the findings that no directive covers, and those that one does."""
-    covers = covering(directives)
+    """Return the findings that are not suppressed, and those that are."""
     kept: list[Finding] = []
     suppressed: list[Finding] = []
     for finding in findings:
-        (suppressed if covers(finding.line, finding.code) else kept).append(finding)
+        (suppressed if suppressions.cover(finding.line, finding.code) else kept).append(finding)
     return kept, suppressed
 
 

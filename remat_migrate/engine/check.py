@@ -47,7 +47,7 @@ def fix_in_memory(
     def analyse_again(texts: Mapping[Path, SourceFile]) -> Analysis:
         nonlocal last
         last = analyse(run, texts, last)
-        return _filtered(last, known) if known else last
+        return hide_known(run, last, known)
 
     files = run.files
     outcome = fix_to_fixed_point(
@@ -68,14 +68,12 @@ def fix_in_memory(
     return replace(outcome, analysis=replace(outcome.analysis, findings=findings))
 
 
-def hide_known(run: Run, analysis: Analysis) -> Analysis:
-    """Hide the findings that the run's baseline holds."""
-    return _filtered(analysis, KnownFindings(run.baseline)) if run.baseline else analysis
-
-
-def _filtered(analysis: Analysis, known_before: KnownFindings) -> Analysis:
-    new, known = known_before.split(analysis.findings)
-    hidden = (*analysis.hidden, *(Hidden(finding, "baseline") for finding in known))
+def hide_known(run: Run, analysis: Analysis, known: KnownFindings | None = None) -> Analysis:
+    """Hide the findings that the run's baseline holds; `known` is for further rounds of fixes."""
+    if run.baseline is None:
+        return analysis
+    new, old = (known or KnownFindings(run.baseline)).split(analysis.findings)
+    hidden = (*analysis.hidden, *(Hidden(finding, "baseline") for finding in old))
     return replace(analysis, findings=tuple(new), hidden=hidden)
 
 

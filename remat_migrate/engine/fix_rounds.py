@@ -15,11 +15,11 @@ from functools import cache
 from pathlib import Path
 
 from ..errors import ApplyError, SourceError
-from ..rule import Finding, Safety, fixes_by_path, joint_edits
+from ..rule import Finding, Fix, Safety, joint_edits
 from ..text import Edit, SourceFile, apply_edits
 from .analyse import Analysis
 from .fingerprint import Key, key_of
-from .integrity import check_integrity
+from .integrity import Obstacle, check_integrity
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,11 @@ class Applied:
     texts: Mapping[Path, tuple[SourceFile, SourceFile]]
 
 
-class Contradiction(str):
-    """Why a fix cannot be written: its changes contradict one another, or LibCST cannot parse the
-    code. The finding is left to be fixed by hand.
-    """
-
-
 @dataclass(frozen=True, slots=True)
 class Dropped:
     """A finding whose fix was not made, and why.
 
-    It is a bug in the rule, unless the reason is an `EncodingFault` or a `Contradiction`.
+    It is a bug in the rule, unless the reason is an `Obstacle`.
     """
 
     finding: Finding
@@ -81,7 +75,7 @@ class FixOutcome:
         analysis: the analysis of the final texts, with the remaining findings.
         changes: the changed files, by path.
         applied: the applied fixes, in order.
-        fixed: the number of findings of the first analysis that are fixed, by code.
+        fixed: the number of applied fixes, by code.
         dropped: the fixes that are wrong.
         refused: the fixes that would edit files that must not be edited.
         oscillating: files whose fixes revert each other or never end. They are unchanged; such
@@ -120,21 +114,10 @@ def fix_to_fixed_point(
     may_edit = cache(editable)
     oscillating: frozenset[Path] = frozenset()
     while True:
-        rounds = _Rounds(
-            analyse, allowed - {Safety.MANUAL}, may_edit, withheld, oscillating, max_rounds
-        )
-        more = rounds.run()
-        if not more:
+        rounds = _Rounds(analyse, allowed, may_edit, withheld, oscillating, max_rounds)
+        if not (more := rounds.run()):
             return rounds.outcome()
         oscillating |= more
-
-
-@dataclass(slots=True)
-class _Round:
-    """The fixes of one round and the texts that they produce."""
-
-    findings: list[Finding]
-    texts: dict[Path, SourceFile] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -152,22 +135,18 @@ class _Rounds:
     applied: list[Applied] = field(default_factory=list)
     dropped: dict[Key, Dropped] = field(default_factory=dict)
     analysis: Analysis = field(init=False)
-    first_wanted: list[Finding] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.analysis = self.analyse({})
-        self.first_wanted = self._wanted()
 
     def run(self) -> frozenset[Path]:
         """Apply all fixes, or stop and return the files that oscillate."""
-        stalled, fewest = 0, len(self.first_wanted) + 1
+        self.analysis = self.analyse({})
+        stalled, fewest = 0, len(self._wanted()) + 1
         while findings := self._fixable():
             stalled = stalled + 1 if len(findings) >= fewest else 0
             fewest = min(fewest, len(findings))
-            made = self._make(self._choose(findings))
+            made, texts = self._make(self._choose(findings))
             if stalled > self.max_rounds:
-                return frozenset(made.texts)
-            self._accept(made)
+                return frozenset(texts)
+            self._accept(made, texts)
         return frozenset()
 
     def outcome(self) -> FixOutcome:
@@ -179,19 +158,11 @@ class _Rounds:
                 if new.text != self.before[path].text
             ),
             tuple(self.applied),
-            self._fixed(),
+            Counter(one.finding.code for one in self.applied),
             tuple(self.dropped.values()),
             self._refused(),
             tuple(sorted(self.oscillating)),
         )
-
-    def _fixed(self) -> Counter[str]:
-        left = Counter(map(key_of, self.analysis.findings))
-        gone = Counter(map(key_of, self.first_wanted)) - left
-        fixed = Counter[str]()
-        for (_, code, _, _), number in gone.items():
-            fixed[code] += number
-        return fixed
 
     # -- choosing fixes
 
@@ -238,12 +209,12 @@ class _Rounds:
 
     def _flaw(self, finding: Finding) -> str | None:
         """Return why a fix cannot be applied even on its own."""
-        if finding.fix and finding.fix.failure:
-            return Contradiction(finding.fix.failure)
+        if finding.fix and (error := finding.fix.written[1]):
+            return Obstacle(error)
         try:
             texts = self._apply_alone(finding)
         except (ApplyError, SourceError) as error:
-            return Contradiction(error)
+            return Obstacle(error)
         if all(self._source(path).text == new.text for path, new in texts.items()):
             return "the fix changes nothing"
         return None
@@ -264,61 +235,56 @@ class _Rounds:
             texts[path] = source.replaced(apply_edits(source.text, list(edits)))
         return texts
 
-    def _make(self, chosen: list[Finding]) -> _Round:
+    def _make(self, chosen: list[Finding]) -> tuple[list[Finding], dict[Path, SourceFile]]:
         """Apply fixes together; if that breaks a file, apply the fixes that edit it one by one."""
-        made, faults = self._try(chosen)
+        texts, faults = self._try(chosen)
         if not faults:
-            return made
+            return chosen, texts
         kept = [finding for finding in chosen if _paths(finding).isdisjoint(faults)]
         for finding in chosen:
             if _paths(finding).isdisjoint(faults):
                 continue
-            if not self._try([*kept, finding], _paths(finding))[1]:
+            near = [one for one in kept if not _paths(one).isdisjoint(_paths(finding))]
+            if not self._try([*near, finding])[1]:
                 kept.append(finding)
             # A fix that only breaks together with others is left for the next round.
             elif alone := self._try([finding])[1]:
                 path, reason = next(iter(alone.items()))
                 at = "" if path == finding.path else f"{path}: "
                 self._drop(finding, type(reason)(at + reason))
-        return self._try(kept, frozenset())[0]
+        return kept, self._try(kept)[0]
 
-    def _try(
-        self, findings: list[Finding], suspects: frozenset[Path] | None = None
-    ) -> tuple[_Round, dict[Path, str]]:
-        """Apply fixes and return the result, and what is wrong with it by file.
-
-        Args:
-            findings: the findings to fix, without conflicts.
-            suspects: the files to check; None for all changed files.
-        """
-        made = _Round(findings)
-        faults = {}
-        for path, fixes in fixes_by_path(f.fix for f in findings if f.fix).items():
+    def _try(self, findings: list[Finding]) -> tuple[dict[Path, SourceFile], dict[Path, str]]:
+        """Fix findings without conflicts; return the texts, and what is wrong with them."""
+        texts: dict[Path, SourceFile] = {}
+        faults: dict[Path, str] = {}
+        by_path: dict[Path, list[Fix]] = defaultdict(list)
+        for fix in (finding.fix for finding in findings if finding.fix):
+            for path in sorted(fix.paths):
+                by_path[path].append(fix)
+        for path, fixes in by_path.items():
             source = self._source(path)
             try:
                 edits = sorted(joint_edits(path, fixes))
-                text = apply_edits(source.text, edits)
+                texts[path] = source.replaced(apply_edits(source.text, edits))
             except ApplyError as error:
                 faults[path] = str(error)
                 continue
-            made.texts[path] = source.replaced(text)
-            if suspects is None or path in suspects:
-                reason = check_integrity(source, text, edits)
-                if reason is not None:
-                    faults[path] = reason
-        return made, faults
+            if reason := check_integrity(source, texts[path].text, edits):
+                faults[path] = reason
+        return texts, faults
 
     # -- between rounds
 
-    def _accept(self, made: _Round) -> None:
-        for finding in made.findings:
+    def _accept(self, made: list[Finding], texts: dict[Path, SourceFile]) -> None:
+        for finding in made:
             alone = self._apply_alone(finding).items()
-            texts = {path: (self._source(path), new) for path, new in alone}
-            self.applied.append(Applied(finding, texts))
-        for path in made.texts:
+            changed = {path: (self._source(path), new) for path, new in alone}
+            self.applied.append(Applied(finding, changed))
+        for path in texts:
             self.before.setdefault(path, self._source(path))
-        self.texts |= made.texts
-        if made.findings:
+        self.texts |= texts
+        if made:
             self.analysis = self.analyse(dict(self.texts))
 
 

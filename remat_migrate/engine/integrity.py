@@ -30,8 +30,10 @@ _READERS: Mapping[str, Callable[[str], object]] = {
 }
 
 
-class EncodingFault(str):
-    """What is wrong with an edited file is its encoding, and not the rule."""
+class Obstacle(str):
+    """Why a fix cannot be made although the rule is right: its changes contradict one another,
+    LibCST cannot parse the code, or the file's encoding cannot represent the new text.
+    """
 
 
 def check_integrity(before: SourceFile, after_text: str, edits: Sequence[Edit]) -> str | None:
@@ -74,8 +76,8 @@ def _encoding_fault(after: SourceFile, python: bool) -> str | None:
     return _not_encodable("the new text", after)
 
 
-def _not_encodable(what: str, after: SourceFile) -> EncodingFault:
-    return EncodingFault(
+def _not_encodable(what: str, after: SourceFile) -> Obstacle:
+    return Obstacle(
         f"{what} cannot be encoded in the file's encoding, {after.encoding}; convert the file to"
         " UTF-8"
     )

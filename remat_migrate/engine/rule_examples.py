@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -13,9 +13,8 @@ from ..errors import PluginError
 from ..rule import Example, Rule
 from ..settings import Options
 from .check import check_run, fix_in_memory
+from .rules import UNUSED
 from .run import prepare
-
-_Files = Mapping[str, str]
 
 
 def rules_in(path: Path) -> Iterator[Rule]:
@@ -44,58 +43,45 @@ def rules_in(path: Path) -> Iterator[Rule]:
 
 def failures(rule: Rule) -> Iterator[str]:
     """Yield how examples of a rule fail."""
-    for example in rule.wrong:
-        if reason := wrong_example_fails(rule, example):
-            yield _said(rule, example, reason)
-    for example in rule.right_examples:
-        if reason := right_example_fails(rule, example):
-            yield _said(rule, example, reason)
+    checked = (wrong_example_fails, rule.wrong), (right_example_fails, rule.right_examples)
+    for fails, examples in checked:
+        for example in examples:
+            if reason := fails(rule, example):
+                yield f"{rule.code}: {reason}\nin the example\n{example.before}"
     if not (rule.wrong and rule.right):
         yield f"{rule.code} has no {'right' if rule.wrong else 'wrong'} examples"
 
 
 def wrong_example_fails(rule: Rule, example: Example) -> str:
     """Return why the rule does not find wrong code, or fixes it otherwise; empty if it is right."""
-    before = _before(example)
-    found, fixed = _run(rule, before)
+    found, fixed = _run(rule, example.filename, example.before)
     if found != {rule.code}:
         return f"found {', '.join(sorted(found)) or 'nothing'}"
     if example.after is None:
-        return "a fix was made" if fixed != before else ""
-    after = {example.filename: example.after} | {path: new for path, _, new in example.others}
-    if fixed != after:
-        name = next(name for name in after if fixed[name] != after[name])
-        return f"{name} was fixed to\n{fixed[name]}"
-    again, _ = _run(rule, fixed)
+        return "a fix was made" if fixed != example.before else ""
+    if fixed != example.after:
+        return f"it was fixed to\n{fixed}"
+    again, _ = _run(rule, example.filename, fixed)
     return f"the fixed code has {', '.join(sorted(again))}" if again else ""
 
 
 def right_example_fails(rule: Rule, example: Example) -> str:
     """Return why the rule finds something in right code; empty if it does not."""
-    return "found in right code" if rule.code in _run(rule, _before(example))[0] else ""
+    found, _ = _run(rule, example.filename, example.before)
+    return "found in right code" if rule.code in found else ""
 
 
-def _before(example: Example) -> dict[str, str]:
-    return {example.filename: example.before} | {path: old for path, old, _ in example.others}
-
-
-def _run(rule: Rule, files: _Files) -> tuple[set[str], dict[str, str]]:
-    """Return the codes that are found in some files, and the files with all fixes."""
+def _run(rule: Rule, filename: str, text: str) -> tuple[set[str], str]:
+    """Return the codes that are found in a file, and the file with all fixes."""
     with TemporaryDirectory(prefix="remat-migrate-") as name:
         folder = Path(name).resolve()
-        for path, text in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text, encoding="utf-8", newline="")
+        (folder / filename).parent.mkdir(parents=True, exist_ok=True)
+        (folder / filename).write_text(text, encoding="utf-8", newline="")
         run = prepare([folder], Options())
         # Whether a suppression is unused depends on the other rules.
-        run = run if rule.code == "RMT001" else replace(run, rules=(rule,))
+        run = run if rule.code == UNUSED else replace(run, rules=(rule,))
         found = check_run(run)
         outcome = fix_in_memory(run, unsafe=True, previous=found)
         faults = [str(fault) for fault in (*found.faults, *outcome.analysis.faults)]
-        texts = {change.path: change.after.text for change in outcome.changes}
         codes = {finding.code for finding in found.findings} | set(faults)
-        return codes, {path: texts.get(folder / path, text) for path, text in files.items()}
-
-
-def _said(rule: Rule, example: Example, reason: str) -> str:
-    return f"{rule.code}: {reason}\nin the example\n{example.before}"
+        return codes, outcome.changes[0].after.text if outcome.changes else text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from importlib.metadata import EntryPoint, entry_points
 
-from ..discovery.installed import Offer, offers
 from ..errors import PluginError
 from ..rule import Rule
 from ..settings import Settings
@@ -13,6 +13,8 @@ from ..settings import Settings
 RULES = "remat_migrate.rules"
 # Always enabled unless ignored: an unread file must not pass for one without findings.
 UNREADABLE = "RMT000"
+# Cannot be suppressed: the comment is what it reports.
+UNUSED = "RMT001"
 
 _CODE = re.compile(r"[A-Z]+[0-9]{3}")
 
@@ -23,22 +25,20 @@ def load_rules() -> tuple[Rule, ...]:
     Raises:
         PluginError: a package's rules cannot be imported, are not rules, or share a code.
     """
-    rules: dict[str, Rule] = {}
-    owners: dict[str, str] = {}
-    for offer in offers(RULES):
-        owner = f"package {offer.package}"
+    rules: dict[str, tuple[Rule, str]] = {}
+    for offer in sorted(entry_points(group=RULES)):
+        owner = f"package {offer.dist.name if offer.dist else '?'}"
         for rule in _rules_of(offer, owner):
             if rule.code in rules:
                 raise PluginError(
-                    f"two rules share the code {rule.code}: one from {owners[rule.code]},"
+                    f"two rules share the code {rule.code}: one from {rules[rule.code][1]},"
                     f" one from {owner}; uninstall one of them"
                 )
-            rules[rule.code] = rule
-            owners[rule.code] = owner
-    return tuple(rules[code] for code in sorted(rules))
+            rules[rule.code] = rule, owner
+    return tuple(rules[code][0] for code in sorted(rules))
 
 
-def _rules_of(offer: Offer, owner: str) -> Iterator[Rule]:
+def _rules_of(offer: EntryPoint, owner: str) -> Iterator[Rule]:
     try:
         offered = offer.load()
     except Exception as error:

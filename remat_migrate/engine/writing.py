@@ -6,7 +6,7 @@ import datetime
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ..discovery.roots import foreign_part
@@ -16,17 +16,8 @@ from ..text.regular_files import write_obstacle
 from .fix_rounds import FileChange
 from .journal import JournalEntry, SavedFile, open_journal, reason_of, sha256
 
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """A file to replace."""
-
-    saved: SavedFile
-    new: bytes
-
-    @property
-    def path(self) -> Path:
-        return self.saved.path
+# What is saved of a file, and its new content.
+_Task = tuple[SavedFile, bytes]
 
 
 def write_changes(changes: Sequence[FileChange], root: Path) -> JournalEntry:
@@ -46,19 +37,19 @@ def write_changes(changes: Sequence[FileChange], root: Path) -> JournalEntry:
     """
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     tasks = [_task(change, root) for change in changes]
-    entry = JournalEntry(created, tuple(task.saved for task in tasks))
+    entry = JournalEntry(created, tuple(saved for saved, _ in tasks))
     with open_journal(root) as journal:
         name = journal.add(entry) if journal is not None else ""
         try:
-            for task in tasks:
-                with open_folder(task.path.parent, root) as folder:
-                    folder.change(task.path.name, task.saved.old, task.new, task.saved.mode)
+            for saved, new in tasks:
+                with open_folder(saved.path.parent, root) as folder:
+                    folder.change(saved.path.name, saved.old, new, saved.mode)
         except OSError as error:
             stuck = _not_restored(tasks, root)
             if journal is not None:
                 with suppress(ApplyError):  # `undo` leaves files alone that are as they were.
                     journal.put(name, replace(entry, files=tuple(stuck)))
-            reason = f"{task.path} cannot be written: {reason_of(error)}"
+            reason = f"{saved.path} cannot be written: {reason_of(error)}"
             raise _unchanged(reason, stuck) from error
     return entry
 
@@ -92,7 +83,7 @@ def _task(change: FileChange, root: Path) -> _Task:
         if found.decode(encoding, errors="replace") != change.before.text:
             raise _unchanged(f"{path} {CHANGED}")
         raise _unchanged(f"{path} has bytes that {encoding} would not write back unchanged")
-    return _Task(SavedFile(path, old, sha256(new), mode), new)
+    return SavedFile(path, old, sha256(new), mode), new
 
 
 def _unchanged(reason: str, stuck: Sequence[SavedFile] = ()) -> ApplyError:
@@ -108,12 +99,12 @@ def _unchanged(reason: str, stuck: Sequence[SavedFile] = ()) -> ApplyError:
 def _not_restored(tasks: Sequence[_Task], root: Path) -> list[SavedFile]:
     """Restore the files that were replaced, and return those that keep their new content."""
     stuck = []
-    for task in tasks:
-        name, saved = task.path.name, task.saved
+    for saved, new in tasks:
+        name = saved.path.name
         try:
-            with open_folder(task.path.parent, root) as folder:
-                if folder.read(name) == task.new:
-                    folder.change(name, task.new, saved.old, saved.mode)
+            with open_folder(saved.path.parent, root) as folder:
+                if folder.read(name) == new:
+                    folder.change(name, new, saved.old, saved.mode)
         except OSError:
             stuck.append(saved)
     return stuck

@@ -13,10 +13,10 @@ from pygls.workspace import PositionCodec
 
 from ..engine.check import fix_in_memory
 from ..engine.integrity import check_integrity
-from ..engine.rules import UNREADABLE
+from ..engine.rules import UNREADABLE, UNUSED
+from ..engine.suppress import suppress_all
 from ..errors import ApplyError, SourceError
 from ..rule import Finding, Rule, Safety
-from ..suppressions import SuppressionRule, suppress_all
 from ..text import Edit, SourceFile, Span, apply_edits
 from ..text.escapes import lines_of
 from .diagnostics import diagnostic
@@ -98,7 +98,7 @@ def _quick_fixes(scope: ActionContext, finding: Finding) -> Iterator[types.CodeA
             is_preferred=True if is_safe else None,
             edit=edit,
         )
-    if finding.code != UNREADABLE and not isinstance(rule, SuppressionRule):
+    if finding.code not in (UNREADABLE, UNUSED):
         if edit := _suppression(scope, finding):
             yield types.CodeAction(
                 f"Suppress {finding.code} here (# noqa: {finding.code})",
@@ -130,8 +130,7 @@ def _suppression(scope: ActionContext, finding: Finding) -> types.WorkspaceEdit 
     document = scope.documents.get(finding.path)
     if document is None or not document.python:
         return None
-    changes, _ = suppress_all(finding.source, [(finding.line, finding.code)])
-    edits = [change.edit() for change in changes]
+    edits, _ = suppress_all(finding.source, [finding])
     return _workspace_edit(scope, {finding.path: edits}, {finding.path: finding.source})
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from lsprotocol import types
 
+from ..engine.rules import UNUSED
 from ..report.content import remark
 from ..rule import Finding, Rule, Severity
-from ..suppressions import SuppressionRule
 from ..text import SourceFile, Span
 
 _SEVERITIES: Mapping[Severity, types.DiagnosticSeverity] = {
@@ -34,7 +34,7 @@ def diagnostic(
         types.DiagnosticRelatedInformation(locate(place.source, place.span), place.message)
         for place in dict.fromkeys(finding.related)
     ]
-    is_unnecessary = isinstance(rule, SuppressionRule)
+    is_unnecessary = finding.code == UNUSED
     return types.Diagnostic(
         range=locate(finding.source, finding.span).range,
         message=_message(finding),

@@ -2,8 +2,8 @@
 
 Most files that mention a checkpoint save models, or mention it in a comment. An application needs
 an attribute, an imported name, or a string: `nn.remat`, `from jax import checkpoint`,
-`getattr(jax, "remat")`. The prefilter follows such a name through the imports of the project's
-files, in their text. If in doubt, a file may apply a checkpoint.
+`getattr(jax, "remat")`. Where a name is imported, it must be of the family, or come from a file of
+the project. If in doubt, a file may apply a checkpoint.
 """
 
 from __future__ import annotations
@@ -76,12 +76,9 @@ class Prefilter:
         self._imports: dict[Path, list[Import]] = {}
         self._rests: dict[Path, bytes] = {}
         self._imported: dict[Path, list[Path]] = {}
-        self._exporting: dict[tuple[Path, str], bool] = {}
-        self._in_progress: list[tuple[Path, str]] = []
 
     def forget(self) -> None:
-        """Forget which names files export, because the family has grown."""
-        self._exporting.clear()
+        """Forget the words of the first look, because the family has grown."""
         vars(self).pop("first_look", None)
 
     @cached_property
@@ -172,45 +169,15 @@ class Prefilter:
         return False
 
     def _may_denote(self, path: Path, dotted: str) -> bool:
-        """Return whether an absolute dotted name that a file imports may be a checkpoint."""
+        """Return whether an absolute dotted name that a file imports may be a checkpoint: any name
+        from a file that can be found may.
+        """
         if self._apis.find(dotted) is not None:
             return True
         parts = dotted.split(".")
         if parts[0] in KNOWN_PACKAGES:
             return False
-        for length in range(len(parts) - 1, 0, -1):
-            found = self._find(".".join(parts[:length]), path)
-            if found is not None:
-                return self._exports(found, ".".join(parts[length:]))
-        return False
-
-    def _exports(self, path: Path, dotted: str) -> bool:
-        """Return whether a dotted name that a file defines or imports may be a checkpoint."""
-        key = (path, dotted)
-        if key in self._in_progress:
-            return False  # a circular import; another import may still lead to a checkpoint
-        if key not in self._exporting:
-            self._in_progress.append(key)
-            found = self._finds_export(path, dotted)
-            self._in_progress.pop()
-            if not found and self._in_progress:
-                return False  # not kept: it may be false only because of the circular import
-            self._exporting[key] = found
-        return self._exporting[key]
-
-    def _finds_export(self, path: Path, dotted: str) -> bool:
-        if self._apis.find(f"{self._module_name(path)}.{dotted}") is not None:
-            return True
-        data = self._read_or_nothing(path)
-        bound, _, rest = dotted.partition(".")
-        if bound.encode() not in data and b"*" not in data:
-            return False
-        is_known, code = self._names_library(data), self._code_of(path)
-        if rest and is_known:
-            return True
-        if _is_assigned(code, bound) and (rest or is_known or _is_renamed(code, bound)):
-            return True
-        return self._may_be_imported(path, dotted)
+        return any(self._find(".".join(parts[:n]), path) for n in range(len(parts) - 1, 0, -1))
 
     def _absolute(self, path: Path, base: str) -> str:
         """Return the dotted name of the module that `from base import` names in a file."""
@@ -299,19 +266,6 @@ def _attributes_of(code: bytes, name: bytes) -> Iterator[bytes]:
             if before.rstrip(SPACE).endswith(b"."):
                 yield before
         at = code.find(name, end)
-
-
-def _is_assigned(code: bytes, name: str) -> bool:
-    """Return whether something other than an import or a definition may bind a name."""
-    word = re.escape(name.encode())
-    given = rb"(?<![\w.])%s\s*(?:=(?!=)|:=|:[^=\n()]*=(?!=)|,[^=\n()]*=(?!=)|[)\]]\s*=(?!=)|in\b)"
-    return re.search(given % word, code) is not None
-
-
-def _is_renamed(code: bytes, name: str) -> bool:
-    """Return whether a name is bound to another name: `checkpoint = ops.save`."""
-    word = re.escape(name.encode())
-    return re.search(rb"(?m)^[ \t]*%s[ \t]*=[ \t]*[\w.]+[ \t]*$" % word, code) is not None
 
 
 def _is_rebound(rest: bytes, name: str) -> bool:

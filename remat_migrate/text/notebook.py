@@ -140,27 +140,18 @@ def _code_cells(text: str) -> list[_Cell]:
     except RecursionError:
         raise ValueError("is nested too deeply") from None
     assert isinstance(document, dict)
-    match document:
-        case {"cells": [*cells]}:
-            pass
-        case {"worksheets": [*sheets]}:  # format 3
-            cells = []
-            for sheet in sheets:
-                match sheet:
-                    case {"cells": [*own]}:
-                        cells += own
-        case _:
-            raise ValueError("its JSON has no cells")
-    if not _is_python(document.get("metadata")):
-        return []
+    if "worksheets" in document or not _is_python(document.get("metadata")):
+        return []  # Format 3 is older than JAX.
+    cells = document.get("cells")
+    if not isinstance(cells, list):
+        raise ValueError("its JSON has no cells")
     return [found for number, cell in enumerate(cells, 1) if (found := _code_cell(number, cell))]
 
 
 def _code_cell(number: int, cell: object) -> _Cell | None:
     """Return a cell of Python code; None for others."""
     match cell:
-        case {"cell_type": "code", **rest} if rest.get("language", "python") == "python":
-            source = rest.get("source", rest.get("input"))
+        case {"cell_type": "code", "source": source}:
             values = source if isinstance(source, list) else [source]
             parts = tuple(value for value in values if isinstance(value, LocatedString))
             if len(parts) == len(values):

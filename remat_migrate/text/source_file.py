@@ -173,11 +173,6 @@ class SourceFile:
             return column
         return original_column(self.line_text(line), column)
 
-    @property
-    def is_blank(self) -> bool:
-        """Whether there is nothing but whitespace."""
-        return not self.text or self.text.isspace()
-
     def line_text(self, line: int) -> str:
         """Return the text of a line counted from 1, without its ending; "" past the last line."""
         if not 1 <= line <= len(self.line_starts):

@@ -14,7 +14,6 @@ from remat_migrate.api.code import (
     Span,
     find_mentions,
     import_of,
-    is_used_elsewhere,
 )
 from remat_migrate.api.sites import positional_options, sites_of
 
@@ -36,7 +35,7 @@ class Use:
         name: the removed name.
         node: the import statement, or the expression that reads the name.
         span: what to report.
-        alias: the imported name, or the `*` that imports it.
+        alias: the imported name.
         package: the expression before the dot, which refers to `jax.ad_checkpoint`.
         certain: whether it cannot be anything else.
         reason: why there is no fix.
@@ -74,28 +73,21 @@ def _uses(module: Module, project: Project) -> Iterator[Use]:
     is_named = any(name in module.source.text for name in REMOVED)
     for node in module.nodes if is_named else ():
         match node:
-            case ast.ImportFrom(names=names) if any(n.name in (*REMOVED, "*") for n in names):
+            case ast.ImportFrom(names=names) if any(alias.name in REMOVED for alias in names):
                 if PACKAGE in project.evaluator.import_base(node, module):
-                    yield from _imported(module, project, node)
-            case ast.Attribute(attr=name, value=package) if name in REMOVED:
-                use = Use(name, node, module.span(node), package=package)
-                if isinstance(node.ctx, ast.Load):
-                    yield from _read(module, project, use)
-                elif PACKAGE in project.values(module, package):
-                    reason = f"it is assigned to; assign to `jax.{name}` instead"
-                    yield replace(use, reason=reason)
-            case ast.Call():
-                yield from _called(module, project, node)
-
-
-def _called(module: Module, project: Project, node: ast.Call) -> Iterator[Use]:
-    """Yield the use in `getattr(jax.ad_checkpoint, "remat")`."""
-    match node:
-        case ast.Call(args=[package, ast.Constant(value=str(name)), *_]) if name in REMOVED:
-            if External("builtins.getattr") in project.values(module, node.func):
-                yield from _read(
-                    module, project, Use(name, node, module.span(node), package=package)
+                    # `from .ad_checkpoint import checkpoint` appears in JAX itself.
+                    reason = "it is a relative import" if node.level else ""
+                    for alias in names:
+                        if alias.name in REMOVED:
+                            yield Use(alias.name, node, module.span(alias), alias, reason=reason)
+            case (
+                ast.Attribute(ctx=ast.Load(), value=package, attr=name)
+                | ast.Call(
+                    func=ast.Name(id="getattr"),
+                    args=[package, ast.Constant(value=str(name)), *_],
                 )
+            ) if name in REMOVED:
+                yield from _read(module, project, Use(name, node, module.span(node), None, package))
 
 
 def sites_with_name(module: Module, project: Project, name: str) -> tuple[Site, ...]:
@@ -178,30 +170,6 @@ def _catches(caught: ast.expr | None) -> bool:
     if isinstance(caught, ast.Tuple):
         return any(_catches(part) for part in caught.elts)
     return caught is None or (isinstance(caught, ast.Name) and caught.id in _CATCH_NO_NAME)
-
-
-def _imported(module: Module, project: Project, node: ast.ImportFrom) -> Iterator[Use]:
-    # `from .ad_checkpoint import checkpoint` appears in JAX itself.
-    reason = "it is a relative import" if node.level else ""
-    for alias in node.names:
-        if alias.name in REMOVED:
-            yield Use(alias.name, node, module.span(alias), alias, reason=reason)
-        elif node in module.star_imports:
-            for name in REMOVED:
-                if _comes_by_star(module, project, name):
-                    yield Use(name, node, module.span(alias), alias, reason=reason)
-
-
-def _comes_by_star(module: Module, project: Project, name: str) -> bool:
-    """Return whether a name that only `import *` can provide is read here or in an importer."""
-    if name in module.scope_of(module.tree).bound or any(
-        JAX in project.evaluator.import_base(star, module) for star in module.star_imports
-    ):
-        return False
-    return is_used_elsewhere(project, module, name) or any(
-        isinstance(node, ast.Name) and node.id == name and not module.reaching(node)
-        for node in module.nodes
-    )
 
 
 def _read(module: Module, project: Project, use: Use) -> Iterator[Use]:

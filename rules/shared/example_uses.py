@@ -6,6 +6,22 @@ from remat_migrate.api import Fails
 
 TRACED = Fails("TracerBoolConversionError|ConcretizationTypeError")
 
+# A checkpointed function, and a loss that calls it.
+BLOCK = """\
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+
+
+@partial(jax.checkpoint, {options})
+def block({parameters}):
+    {body}
+
+
+def loss(x):
+    return jnp.sum(block({arguments}))
+"""
 GRADIENT = "value, gradient = jax.value_and_grad(loss)(jnp.ones(3))\n"
 DOUBLED = "assert value == 6 and (gradient == 2).all()\n"
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from remat_migrate.api import Fix, Project, Related, Safety
-from remat_migrate.api.changes import Refused
+from remat_migrate.api.changes import Code, Refused, Replace
 from remat_migrate.api.code import Arguments
 from remat_migrate.api.sites import Call
-from remat_migrate.api.statics import StaticSite
+from remat_migrate.api.statics import Misplaced, StaticSite, read_indices
 
 if TYPE_CHECKING:
     from remat_migrate.api.rewrites import Migration
@@ -50,6 +50,29 @@ def positional_fix(
     except Refused as refused:
         return Fix.manual(f"{refused.reason}: pass the static arguments by position")
     return Fix(title, Safety.SAFE, tuple(dict.fromkeys(changes)))
+
+
+def renumbering_fix(
+    project: Project, static: StaticSite, indices: tuple[int, ...], last: int
+) -> Fix:
+    """Return the fix that writes other `static_argnums`, up to the parameter at `last`, and makes
+    calls pass these arguments by position.
+    """
+    option, title = static.option, f"write `static_argnums={indices!r}`"
+    is_here = read_indices(project, option).node is option.value
+    if not is_here or option.call is not static.site.application:
+        return Fix.manual(f"{title} where the indices are set; other applications may share them")
+    calls = positional_fix(title, project, static, static.bound, last)
+    if calls.safety is Safety.MANUAL:
+        return Fix.manual(f"{title}: {calls.title}")
+    change = Replace(option.module, option.value, Code(repr(indices)))
+    return Fix(title, Safety.SAFE, (change, *calls.changes))
+
+
+def misplaced_fix(title: str, project: Project, found: Misplaced) -> Fix:
+    """Return the fix that makes one call pass its static arguments by position."""
+    bound = [pair for pair in found.static.bound if pair[0] is found.call]
+    return positional_fix(title, project, found.static, bound, found.last)
 
 
 def named_static_here(static: StaticSite) -> tuple[Related, ...]:

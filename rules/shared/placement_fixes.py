@@ -12,18 +12,17 @@ from remat_migrate.api.placement import DifferentiatedPart, is_head, operations_
 
 def placement_fix(
     title: str, suspicion: bool, advice: str, make: Callable[[], Sequence[Change]]
-) -> tuple[Fix | None, str]:
-    """Return an unsafe fix, or None and the advice with the reason why there is no fix.
+) -> Fix:
+    """Return an unsafe fix, or the advice with the reason why there is none.
 
     A mere suspicion has no fix: other code may need the checkpoint where it is.
     """
     if suspicion:
-        return None, advice
+        return Fix.manual(advice)
     try:
-        changes = tuple(make())
+        return Fix(title, Safety.UNSAFE, tuple(make()))
     except Refused as refused:
-        return None, f"{advice[:1].upper()}{advice[1:]}. No automatic fix: {refused.reason}."
-    return Fix(title, Safety.UNSAFE, changes), ""
+        return Fix.manual(f"{advice}; no automatic fix: {refused.reason}")
 
 
 def differentiated_here(part: DifferentiatedPart) -> Related:
@@ -32,17 +31,17 @@ def differentiated_here(part: DifferentiatedPart) -> Related:
     return Related(*derivative.module.location(derivative.node), "differentiated here")
 
 
-def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> tuple[Fix | None, str]:
+def stages_fix(project: Project, part: DifferentiatedPart, advice: str) -> Fix:
     """Return the fix that moves a checkpoint from a whole function to its stages."""
     from remat_migrate.api.rewrites import move_to_stages
 
     found = part.found
     if found.part == "bulk" and is_head(operations_after(project, found)):
         # Measured: with a large head, layer by layer takes up to 4% more than the whole stack.
-        return None, f"{advice}; a large head follows the stack, so measure both"
+        return Fix.manual(f"{advice}; a large head follows the stack, so measure both")
     functions = {t.function for t in targets_of(project.evaluator, found.applied.target)}
     if len(functions) != 1:
-        return None, advice
+        return Fix.manual(advice)
     [function] = functions
     return placement_fix(
         "checkpoint every stage but the last",

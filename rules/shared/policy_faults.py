@@ -46,14 +46,12 @@ class Fault:
         message: what is wrong, and what happens because of it.
         fix: the fix, or the advice what to write instead.
         is_silent: whether nothing raises.
-        reason: why there is no automatic fix.
     """
 
     node: ast.expr
     message: str
     fix: Fix | None = None
     is_silent: bool = False
-    reason: str = ""
 
 
 def faults_in(project: Project, module: Module) -> Iterator[Fault]:
@@ -226,7 +224,7 @@ def _string(
         return Fault(node, message, _PASS_POLICY)
     title = f"pass `{NAMESPACE}.{text}`"
     if node is not place.node or not module.is_own:
-        return Fault(node, message, Fix.manual(title), reason="the string is assigned elsewhere")
+        return Fault(node, message, Fix.manual(f"{title}; the string is assigned elsewhere"))
     found = reference_to(module, project, f"{NAMESPACE}.{text}", node)
     change = Replace(module, node, Code(found.text))
     return Fault(node, message, Fix(title, Safety.SAFE, (change, *found.changes)))

@@ -164,6 +164,25 @@ def test_the_bytes_of_a_policy_are_those_that_jax_keeps(project):
     assert kept(only("sum", "result", "inner")) == kept(only())
 
 
+def test_residuals_and_passes(project):
+    """All that the gradient keeps is listed, and the passes are those of the loss."""
+    found = measured(project, "saving", "--residuals", "--fwd-bwd")
+    listed = found["residuals"]
+    arguments = [one for one in listed if one["what"].startswith("from the argument")]
+    assert {(one["what"], one["bytes"]) for one in arguments} == {
+        ("from the argument ws", 4 * 64 * 64 * 4)
+    }
+    assert sum(o["bytes"] for o in listed if o not in arguments) == found["residual_bytes"]
+    assert "cos" in found["forward"]
+    assert "dot_general" in found["backward"]
+
+
+def test_residuals_of_a_training_step(project):
+    command = "measure", "model:step", "--args", "model:args", "--residuals"
+    ran = cli(project, *command)
+    assert "note: not shown: model:step: it takes gradients itself: name the loss" in ran.out
+
+
 def test_offloaded(project):
     found = measured(project, "offloading")
     assert names_of(found)["outer"] == ("offloaded", "")

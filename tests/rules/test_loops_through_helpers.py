@@ -255,6 +255,7 @@ def without_layout(code: str) -> str:
 def test_flax_scans_that_cannot_be_rewritten_have_advice() -> None:
     made = COMPACT + "return make(nn.scan(Block, OPTIONS))(x, None)[0]"
     [finding] = findings(FLAX.format(method=made.replace("OPTIONS", OPTIONS)), select="RMT303")
-    assert finding.fix is None
+    assert finding.fix is not None
+    assert finding.fix.safety == "manual"
     assert "`nn.remat(Module, prevent_cse=False)`" in finding.reason
     assert "no instance of it is found" in finding.reason

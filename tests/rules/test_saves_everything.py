@@ -30,7 +30,8 @@ UNFIXED = [
 @pytest.mark.parametrize("code", UNFIXED)
 def test_not_fixed(code: str) -> None:
     [finding] = findings(HEAD + code, select=CODE)
-    assert finding.fix is None
+    assert finding.fix is not None
+    assert finding.fix.safety == "manual"
     assert finding.reason
 
 

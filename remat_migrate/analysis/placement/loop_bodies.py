@@ -22,13 +22,16 @@ def differentiated_loops(placement: Placement, module: Module) -> Iterator[LoopU
     """Yield the loops of a module that are surely differentiated in reverse mode, but for those in
     tests and in custom derivative rules.
     """
-    transforms, differentiated = placement.transforms, placement.differentiated_backward
+    transforms = placement.transforms
     for loop in transforms.loops(module):
-        if loop.certain and differentiated.contains(module, loop.node):
-            if not in_test(module, loop.node) and not transforms.in_derivative_rule(
-                module, loop.node
-            ):
-                yield loop
+        # Looking for derivatives in the whole project comes last.
+        if (
+            loop.certain
+            and not in_test(module, loop.node)
+            and not transforms.in_derivative_rule(module, loop.node)
+            and placement.differentiated_backward.contains(module, loop.node)
+        ):
+            yield loop
 
 
 def has_heavy_body(placement: Placement, loop: LoopUse) -> bool:

@@ -18,20 +18,16 @@ class PolicyName:
     """A name read from `jax.checkpoint_policies`.
 
     Attributes:
-        node: the attribute, the `getattr` call, or the import.
+        node: the attribute, or the `getattr` call.
         name: the name.
-        place: what to report.
         written: the attribute or string that holds the name, if it may be changed.
         default: the default of `getattr`.
-        by_import: whether it is imported as if from a module.
     """
 
-    node: ast.AST
+    node: ast.expr
     name: str
-    place: ast.expr | ast.alias
     written: ast.Attribute | ast.Constant | None = None
     default: ast.expr | None = None
-    by_import: bool = False
 
 
 def policy_names_read(project: Project, module: Module) -> Iterator[PolicyName]:
@@ -39,7 +35,7 @@ def policy_names_read(project: Project, module: Module) -> Iterator[PolicyName]:
     if NAMESPACE.rpartition(".")[2] not in module.source.text:
         return
     found = [read for node in module.nodes for read in _read(project, module, node)]
-    for read in sorted(found, key=lambda read: module.span(read.place)):
+    for read in sorted(found, key=lambda read: module.span(read.node)):
         if not read.name.startswith("_") and not _is_ready(module, read.node):
             yield read
 
@@ -56,7 +52,7 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
     match node:
         case ast.Attribute(ctx=ast.Load(), value=ast.Name() | ast.Attribute() as base, attr=name):
             if is_namespace(project, module, base):
-                yield PolicyName(node, name, node, node)
+                yield PolicyName(node, name, node)
         case ast.Call(func=ast.Name(id="getattr"), args=[base, asked, *default], keywords=[]):
             if not is_namespace(project, module, base):
                 return
@@ -66,10 +62,7 @@ def _read(project: Project, module: Module, node: ast.AST) -> Iterator[PolicyNam
             only = strings_of(project, module, asked).only
             if only is not None:
                 written = _written_name(module, asked, only)
-                yield PolicyName(node, only, node, written, default[0] if default else None)
-        case ast.ImportFrom(module=base_name, level=0, names=aliases) if base_name == NAMESPACE:
-            for alias in aliases:
-                yield PolicyName(node, alias.name, alias, by_import=True)
+                yield PolicyName(node, only, written, default[0] if default else None)
 
 
 def _written_name(module: Module, asked: ast.expr, name: str) -> ast.Constant | None:

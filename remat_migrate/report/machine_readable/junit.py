@@ -69,7 +69,7 @@ def _case(found: Sequence[Finding], report: Report, folder: Path) -> ET.Element:
 
 def _details(finding: Finding, folder: Path) -> Iterator[str]:
     yield f"{place(finding, folder)}: {finding.code} {printable(finding.message)}"
-    if not finding.source.is_blank:
+    if finding.source.text.strip():
         marks = [Mark(finding.span, primary=True)]
         yield from snippet(finding.source, marks, Screen(), "red").lines
     yield from fix_lines(finding)

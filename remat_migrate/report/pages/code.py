@@ -58,7 +58,7 @@ def blocks(text: str) -> tuple[Block, ...]:
 
 def marked_code(source: SourceFile, marks: Sequence[Mark]) -> str:
     """Return the lines that marks touch, underlined as on a terminal; empty for an empty file."""
-    if source.is_blank:
+    if not source.text.strip():
         return ""
     return "\n".join(snippet(source, marks, Screen(), "red").lines[1:])
 

@@ -58,15 +58,12 @@ def _examples(rule: Rule) -> Iterator[str]:
     if rights:
         yield from ("", "Not reported:")
     for right in rights:
-        yield from _files(
-            (right.filename, right.before), *((name, before) for name, before, _ in right.others)
-        )
+        yield from _file(right.filename, right.before)
 
 
 def _wrong(example: Example) -> Iterator[str]:
-    name = example.filename
     yield from ("", "Reported:")
-    yield from _files((name, example.before), *((n, before) for n, before, _ in example.others))
+    yield from _file(example.filename, example.before)
     if example.use and example.fails is not None:
         yield from ("", f"Used like this, it {_failure(example.fails)}:")
         yield from _block(example.use, ".py")
@@ -74,7 +71,7 @@ def _wrong(example: Example) -> Iterator[str]:
         yield from ("", "No automatic fix.")
     else:
         yield from ("", "Fixed:")
-        yield from _files((name, example.after), *((n, after) for n, _, after in example.others))
+        yield from _file(example.filename, example.after)
 
 
 def _failure(fails: Fails) -> str:
@@ -82,11 +79,10 @@ def _failure(fails: Fails) -> str:
     return f"fails with `{kind}`" if kind.isidentifier() else "fails"
 
 
-def _files(*files: tuple[str, str]) -> Iterator[str]:
-    for name, text in files:
-        if name != "example.py":
-            yield from ("", f"`{name}`")
-        yield from _block(text, name[name.rfind(".") :] if "." in name else "")
+def _file(name: str, text: str) -> Iterator[str]:
+    if name != "example.py":
+        yield from ("", f"`{name}`")
+    yield from _block(text, name[name.rfind(".") :] if "." in name else "")
 
 
 def _block(text: str, suffix: str) -> Iterator[str]:

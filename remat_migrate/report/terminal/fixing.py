@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...engine.fix_rounds import Contradiction, FixOutcome, Refused
-from ...engine.integrity import EncodingFault
+from ...engine.fix_rounds import FixOutcome, Refused
+from ...engine.integrity import Obstacle
 from ...rule import Finding, Safety
 from ...text.regular_files import write_obstacle
 from .display import Screen, pluralize
@@ -24,15 +24,11 @@ _MAX_NAMED = 8
 
 
 def not_made(outcome: FixOutcome, screen: Screen) -> Iterator[tuple[bool, str]]:
-    """Yield why fixes were not made, each after whether the rule is wrong.
-
-    The others contradict one another, LibCST cannot parse the code, or the file's encoding cannot
-    represent them.
-    """
+    """Yield why fixes were not made, each after whether the rule is wrong."""
     for dropped in outcome.dropped:
         finding = dropped.finding
         place = screen.place(finding.source, finding.span.start)
-        is_defect = not isinstance(dropped.reason, EncodingFault | Contradiction)
+        is_defect = not isinstance(dropped.reason, Obstacle)
         text = f"{place}: the fix of {finding.code} was not made: {dropped.reason}"
         yield is_defect, f"{text}; {_REPORT}" if is_defect else text
     for path in outcome.oscillating:

@@ -39,7 +39,7 @@ def render_finding(finding: Finding, screen: Screen) -> Iterator[str]:
     yield _header(finding, screen, style)
     near, far = split_related(finding)
     gutter = " "
-    if not finding.source.is_blank:
+    if finding.source.text.strip():
         marks = [Mark(finding.span, primary=True)]
         marks += [Mark(related.span, related.message) for related in near]
         shown = snippet(finding.source, marks, screen, style)
