@@ -120,7 +120,7 @@ def test_text(project):
     ran = cli(project, "plan", "model:loss", "--args", "model:args", "--budget", "45%")
     assert ran.code == 0
     assert ran.out.startswith("model:loss, planned for 45% (")
-    assert f"model.py:{LOOP}  in loss, 6 times: all" in ran.out
+    assert f"model.py:{LOOP}  in loss, 6 times: all under a checkpoint\n" in ran.out
     assert "estimated            from the stages" in ran.out
     ran = cli(project, "plan", "model:loss", "--args", "model:args", "--budget", "100%")
     assert "No checkpoint is needed." in ran.out
