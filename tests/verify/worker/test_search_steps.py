@@ -2,9 +2,7 @@
 
 import sys
 
-import flax.linen as nn
 import haiku as hk
-import jax
 import jax.numpy as jnp
 from worker_package import load_worker
 
@@ -18,30 +16,12 @@ def inputs_of(unit, cls=None):
     return made.cases[0][1]["args"]
 
 
-def pairwise(batch):
-    """Two entries have to agree, and the ranks of both are wrong at first."""
-    left = jax.nn.one_hot(batch["rows"], 3)[0]
-    distance = batch["index"][:, None] - batch["index"][None]
-    return jnp.einsum("ijk,ijk->", left[:, None] + left[None], jax.nn.one_hot(distance, 3))
-
-
-def test_shapes_that_come_closer_are_a_step():
-    (batch,) = inputs_of(pairwise)
-    assert batch["rows"].shape[1:] == batch["index"].shape
-
-
 def test_a_size_of_one_is_no_better_than_the_size_that_fits():
     choice = load_worker("inputs.node").array((2, 4))
     message = "Incompatible shapes for broadcasting: shapes=[(2, 1, 4), (8, 3, 6)]"
     first = [one.value[0] for one in shapes.repairs(choice, message, ())][:4]
     assert (2, 6) in first
     assert not any(1 in shape for shape in first)
-
-
-def test_mapped_axes_are_kept():
-    choice = load_worker("inputs.node").array((5, 8))
-    message = "Incompatible shapes for broadcasting: shapes=[(4, 1, 6), (1, 8)]"
-    assert shapes.repairs(choice, message, ())[0].value[0] == (5, 6)
 
 
 def with_grid(u):
@@ -72,46 +52,6 @@ def clips(x):
 
 def test_more_axes_than_any_name_suggests():
     assert len(inputs_of(clips)[0].shape) == 5
-
-
-class Patches(nn.Module):
-    @nn.compact
-    def __call__(self, clip):
-        batch, time, _height, _width, _channels = clip.shape
-        return nn.Dense(3)(clip.reshape(batch, time, -1))
-
-
-def patches_loss(params, clip, key):
-    first, second = jax.random.split(key)
-    noise = jax.random.normal(first, clip.shape)
-    return Patches().apply({"params": params}, clip + noise, rngs={"dropout": second}).mean()
-
-
-def test_the_key_stays_a_key_where_a_network_refuses_its_input():
-    _, clip, key = inputs_of(patches_loss)
-    assert len(clip.shape) == 5
-    assert key.dtype == jnp.uint32
-
-
-class Encoder(nn.Module):
-    """Its mask has another rank; in the loss, nothing but JAX's message tells so."""
-
-    @nn.compact
-    def __call__(self, images, pixels):
-        x = nn.Conv(4, (2, 2), strides=(2, 2))(images)
-        b, h, w, d = x.shape
-        keep = pixels[:, ::2, ::2][:, :h, :w].reshape(b, h * w)
-        return x.reshape(b, h * w, d) * keep[..., None]
-
-
-def encoder_loss(params, batch):
-    return Encoder().apply({"params": params}, batch["images"], batch["valid"]).sum()
-
-
-def test_arguments_of_a_network_that_fails_to_initialise():
-    _, batch = inputs_of(encoder_loss)
-    assert batch["images"].ndim == 4
-    assert batch["valid"].ndim >= 3
 
 
 ONCE = """

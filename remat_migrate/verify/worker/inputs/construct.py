@@ -21,7 +21,6 @@ from .node import (
     FIELDS,
     INSTANCE,
     KEY,
-    LIKE,
     LIST,
     OBJECT,
     TREE,
@@ -157,8 +156,6 @@ def plain(node: Node, variant: int, nodes: Dict[int, Node]) -> Any:
         return choice.value
     if choice.kind == KEY:
         return key(choice)
-    if choice.kind == LIKE:
-        return plain(nodes[choice.value], variant + _OTHER_NUMBERS, nodes)
     if choice.kind == ARRAY:
         return jnp.asarray(random_array(node, choice, variant))
     if choice.kind == CONSTANT:

@@ -18,7 +18,6 @@ LIST = "list"  # value: how many
 TUPLE = "tuple"  # the same, or annotations of the entries
 OBJECT = "object"  # has any attribute that is asked for
 INSTANCE = "instance"  # value: the class; children are the arguments of its constructor
-LIKE = "like"  # value: the number of a node with the same structure and shapes
 FIELDS = "fields"  # value: settings; children are the fields that may have other values
 TREE = "tree"  # value: a Tree; children are its leaves, numbered
 ABSENT = "absent"  # a missing entry of a dictionary
@@ -37,15 +36,11 @@ class Choice(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """The structure of a pytree, with the shape and dtype of each array, and what made it if known.
-
-    `of_network` says that a network's own `init` makes it.
-    """
+    """The structure of a pytree, with the shape and dtype of each array, and what made it."""
 
     structure: Any
     leaves: Tuple[Tuple[Shape, str], ...]
     made_by: Any = None
-    of_network: bool = False
 
 
 class Plan(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
+import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
@@ -17,8 +18,7 @@ import jax.numpy as jnp
 from ..lookup import unwrapped
 from ..project import constructors, produced
 from ..work import TooManyOperations, operations
-from . import blame, candidates, code_usage, construct, guesses, networks, type_hints, uses
-from .blame import Blame
+from . import candidates, code_usage, construct, guesses, type_hints, uses
 from .containers import OpenDict, OpenObject, Ticket
 from .node import (
     ABSENT,
@@ -28,7 +28,6 @@ from .node import (
     GUESS,
     INSTANCE,
     KEY,
-    LIKE,
     LIST,
     OBJECT,
     TREE,
@@ -38,6 +37,9 @@ from .node import (
     Node,
     Plan,
 )
+
+_TRACER: Any = jax.core.Tracer
+_INPUT = re.compile(r"input_(\d+)_")
 
 Call = Callable[[Tuple[Any, ...], Dict[str, Any]], Any]
 Snapshot = Dict[int, Any]
@@ -98,6 +100,7 @@ class Search:
         self.names_read = code_usage.names_read(functions)
         self.own_uses = uses.of_function(unit)
         self.uses = uses.of_all(functions)
+        self.integers = code_usage.integers_read(unit)
         self.nodes: Dict[int, Node] = {}
         self.roots: List[Tuple[inspect.Parameter, Node]] = []
         # Code reads values that JAX computes from constants: compute them while tracing.
@@ -106,15 +109,13 @@ class Search:
         self.last_error: Optional[BaseException] = None
         # Its loops are traced as loops: the iterations are too many to run each.
         self.has_long_loops = False
-        # By number, the places in the code where a network told what an input should be.
-        self.taught: Dict[int, Any] = {}
-        self.place: Any = ()
         self.start()
 
     def start(self) -> None:
         """Reset the state of a pass."""
         self.fresh = False
-        self.blamed: Optional[Blame] = None
+        # Those that the error is about, as far as it or JAX tells.
+        self.named: List[Node] = []
         self.leaves: Dict[str, Any] = {}
         self.is_called = False
         self.passed_values: Dict[int, Tuple[Node, Any]] = {}
@@ -205,8 +206,6 @@ class Search:
     def _build(self, node: Node, choice: Choice) -> Any:
         if choice.kind == VALUE:
             return choice.value
-        if choice.kind == LIKE:
-            return self.passed_value(self.nodes[choice.value])
         if choice.kind == CONSTANT:
             return construct.random_array(node, choice, 0)
         if choice.kind == INSTANCE:
@@ -256,11 +255,7 @@ class Search:
                 leaves = jax.tree_util.tree_leaves(call(args, kwargs))
             except Exception as error:
                 # Ask during the trace: afterwards JAX cannot tell what an array depends on.
-                about = networks.learn(error, self)
-                if not self.fresh:
-                    self.blamed = blame.find_blame(about, self)
-                if about is not error:
-                    raise about from error
+                self.named = self._by_number(_text_of(error))
                 raise
             return [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 
@@ -291,6 +286,10 @@ class Search:
             return error
         return None
 
+    def _by_number(self, message: str) -> List[Node]:
+        numbers = {int(number) for number in _INPUT.findall(message)}
+        return [self.nodes[number] for number in sorted(numbers)]
+
     # States
 
     def save(self) -> Snapshot:
@@ -316,6 +315,19 @@ def _outermost_first(classes: Sequence[type]) -> List[type]:
         if name != cls.__name__
     }
     return sorted(classes, key=lambda cls: cls.__name__ in made)
+
+
+def _text_of(error: BaseException) -> str:
+    """Return a text that names the inputs that an error is about, as far as JAX knows them."""
+    tracer: Any = getattr(error, "obj", None)  # what lacks an attribute
+    while isinstance(inner := getattr(tracer, "primal", getattr(tracer, "val", None)), _TRACER):
+        tracer = inner
+    if isinstance(tracer, _TRACER):
+        try:
+            tracer.__array__()
+        except Exception as refusal:  # this always raises
+            return str(refusal)
+    return str(error)
 
 
 def _leaf_name(node: Node) -> str:
